@@ -1,0 +1,14 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placement holds the nouns shared by the placement algorithms: the node
+// and its tally. Its sub-packages are the algorithms:
+//
+//   - level: one placement preference, and the syntax in which people write it
+//   - tree: the spread tree
+//   - oracle: the same decisions by brute force, for tests
+//
+// Everything below this folder is pure. It knows no Kubernetes, no clock and no
+// logger, imports the standard library only, and never ranges over a map to
+// decide: the same input gives the same answer.
+package placement

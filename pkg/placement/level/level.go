@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package level is one placement preference, and the syntax in which people write it.
+//
+// A workload's levels are listed in decreasing order of precedence (seed
+// "Topology aware scheduling"): the tree spreads or packs over the first, inside
+// each of its branches over the second, and so on.
+package level
+
+// Strategy is what a level does with its branches.
+type Strategy string
+
+const (
+	// Spread gives the next pod to the branch that is lowest.
+	Spread Strategy = "spread"
+	// Pack gives the next pod to the fullest branch that still has room.
+	Pack Strategy = "pack"
+)
+
+// Missing is what a level does with nodes that lack its property.
+type Missing string
+
+const (
+	// Include puts them together in the branch "", which gets an equal share:
+	// the rule of the seeds, and the default.
+	Include Missing = "Include"
+	// Exclude keeps the workload off them.
+	Exclude Missing = "Exclude"
+)
+
+// Others is the value that stands for all values without a weight of their own.
+// As a weight it makes one virtual branch of them, inside which they are spread evenly.
+const Others = "*"
+
+// NodeName is the property that every node has: its name.
+const NodeName = "node.name"
+
+// Level is one placement preference.
+type Level struct {
+	Strategy Strategy
+	// Property is NodeName, or the key of a node label as it stands on the node.
+	Property Property
+	Missing  Missing
+	// Weights gives shares to values, sorted by Value, each value once. Without
+	// any, all values weigh the same. Where there are some but none for Others,
+	// a value that is not listed weighs 1. Only a Spread level has weights.
+	Weights []Weight
+}
+
+// Weight is the share of one value.
+type Weight struct {
+	// Value is the property's value, "" for nodes without it, or Others.
+	Value string
+	// Share is at least 1 and at most MaxShare.
+	Share int64
+}
+
+const (
+	// MaxLevels bounds the levels of one workload.
+	MaxLevels = 16
+	// MaxShare bounds a weight, so that shares can be compared without overflow.
+	MaxShare = 1_000_000
+	// MaxWeights bounds the weights of one level.
+	MaxWeights = 256
+)
+
+// Property is a node property that a level may name: NodeName or a label key.
+type Property struct {
+	// Label is the label's key; "" is the node's name.
+	Label string
+}

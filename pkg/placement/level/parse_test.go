@@ -1,0 +1,221 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package level_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+func spread(label string) level.Level {
+	return level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, Missing: level.Include}
+}
+
+func pack(label string) level.Level {
+	l := spread(label)
+	l.Strategy = level.Pack
+	return l
+}
+
+func weighted(label string, weights ...level.Weight) level.Level {
+	l := spread(label)
+	l.Weights = weights
+	return l
+}
+
+func TestParse(t *testing.T) {
+	excluding := weighted("topology.kubernetes.io/zone", level.Weight{Value: "*", Share: 10},
+		level.Weight{Value: "zone-a", Share: 70}, level.Weight{Value: "zone-b", Share: 30})
+	excluding.Missing = level.Exclude
+	packExcluding := pack("rack")
+	packExcluding.Missing = level.Exclude
+
+	for _, tc := range []struct {
+		name, in  string
+		canonical string // "" if it is in itself
+		want      []level.Level
+	}{
+		{name: "one level", in: "spread=rack", want: []level.Level{spread("rack")}},
+		{name: "two levels", in: "spread=topology.kubernetes.io/zone,pack=example.com/rack",
+			want: []level.Level{spread("topology.kubernetes.io/zone"), pack("example.com/rack")}},
+		{name: "docker's spelling", in: "spread=node.labels.rack,spread=engine.labels.Disk", canonical: "spread=rack,spread=Disk",
+			want: []level.Level{spread("rack"), spread("Disk")}},
+		{name: "node name", in: "spread=zone,spread=node.name", want: []level.Level{spread("zone"), spread("")}},
+		{name: "all options", in: "spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;missing=Exclude",
+			canonical: "spread=topology.kubernetes.io/zone;weight.*=10;weight.zone-a=70;weight.zone-b=30;missing=Exclude",
+			want:      []level.Level{excluding}},
+		{name: "packing without the others", in: "pack=rack;missing=Exclude", want: []level.Level{packExcluding}},
+		{name: "white space and case", in: " Spread = rack ; Weight.b = 2 ;\n MISSING = include ,\tPACK=node ", canonical: "spread=rack;weight.b=2,pack=node",
+			want: []level.Level{weighted("rack", level.Weight{Value: "b", Share: 2}), pack("node")}},
+		{name: "a share for nodes without the label", in: "spread=rack;weight.=5;weight.a=1000000",
+			want: []level.Level{weighted("rack", level.Weight{Value: "", Share: 5}, level.Weight{Value: "a", Share: 1_000_000})}},
+		{name: "weights are put in order", in: "spread=rack;weight.b=1;weight.A=2;weight.a=3", canonical: "spread=rack;weight.A=2;weight.a=3;weight.b=1",
+			want: []level.Level{weighted("rack", level.Weight{Value: "A", Share: 2}, level.Weight{Value: "a", Share: 3}, level.Weight{Value: "b", Share: 1})}},
+		{name: "a value with dots", in: "spread=release;weight.1.37.x=2", want: []level.Level{weighted("release", level.Weight{Value: "1.37.x", Share: 2})}},
+		{name: "leading zeros are decimal", in: "spread=rack;weight.a=010", canonical: "spread=rack;weight.a=10",
+			want: []level.Level{weighted("rack", level.Weight{Value: "a", Share: 10})}},
+		{name: "weights of nodes by long names", in: "spread=node.name;weight." + strings.Repeat("a", 60) + ".example.com=2",
+			want: []level.Level{weighted("", level.Weight{Value: strings.Repeat("a", 60) + ".example.com", Share: 2})}},
+		{name: "labels that differ by case are two", in: "spread=rack,spread=Rack", want: []level.Level{spread("rack"), spread("Rack")}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := level.Parse(tc.in)
+			if err != nil {
+				t.Fatalf("Parse(%q): %v", tc.in, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Parse(%q) (-want +got):\n%s", tc.in, diff)
+			}
+			canonical := tc.canonical
+			if canonical == "" {
+				canonical = tc.in
+			}
+			if s := level.Format(got); s != canonical {
+				t.Errorf("Format is %q, want %q", s, canonical)
+			}
+		})
+	}
+}
+
+// The messages are what a person sees in an event, so they are told here in full.
+func TestParseRefuses(t *testing.T) {
+	const (
+		levels     = `use spread=PROPERTY or pack=PROPERTY`
+		options    = `use weight.VALUE=SHARE, weight.*=SHARE, missing=Include or missing=Exclude`
+		properties = `use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack`
+		keys       = `a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, ` +
+			`after an optional DNS name of at most 253 characters and '/'`
+		shares = `a share is a whole number from 1 to 1000000`
+		values = `a weight is for a label value (at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends), ` +
+			`for nodes without the label (nothing after "weight."), or for all other values (*)`
+	)
+	for in, want := range map[string]string{
+		"":                         `no levels in "": ` + levels,
+		" \n":                      `no levels in " \n": ` + levels,
+		",":                        `level 1 "": empty level: remove the comma, or ` + levels,
+		"spread=zone,":             `level 2 "": empty level: remove the comma, or ` + levels,
+		"spread=zone,,spread=rack": `level 2 "": empty level: remove the comma, or ` + levels,
+		"sprd=zone":                `level 1 "sprd=zone": unknown strategy "sprd": ` + levels,
+		"spread=a,=zone":           `level 2 "=zone": unknown strategy: ` + levels,
+		"zone":                     `level 1 "zone": no strategy before "zone": ` + levels,
+		"spread":                   `level 1 "spread": no property after "spread": ` + levels,
+		"spread=":                  `level 1 "spread=": no property after "spread": ` + levels,
+		"pac\u212a=zone":           "level 1 \"pac\u212a=zone\": unknown strategy \"pac\u212a\": " + levels,
+		"spread=zo ne":             `level 1 "spread=zo ne": invalid label key "zo ne": ` + keys,
+		"spread=a=b":               `level 1 "spread=a=b": invalid label key "a=b": ` + keys,
+		"spread=Example.com/zone":  `level 1 "spread=Example.com/zone": invalid label key "Example.com/zone": ` + keys,
+		"spread=node.id": `level 1 "spread=node.id": unknown property "node.id": ` + properties +
+			`; a node label of this very key is node.labels.node.id`,
+		"spread=Engine.foo": `level 1 "spread=Engine.foo": unknown property "Engine.foo": ` + properties +
+			`; a node label of this very key is node.labels.Engine.foo`,
+		"spread=node.i d":                             `level 1 "spread=node.i d": unknown property "node.i d": ` + properties,
+		"spread=node.labels.":                         `level 1 "spread=node.labels.": no label key in property "node.labels.": ` + properties,
+		"spread=zone,pack=node.labels.zone":           `level 2 "pack=node.labels.zone": second level over "zone": level 1 is over the same property; name each property once`,
+		"spread=a,pack=b,spread=b":                    `level 3 "spread=b": second level over "b": level 2 is over the same property; name each property once`,
+		"spread=node.name,spread=NODE.name":           `level 2 "spread=NODE.name": second level over "node.name": level 1 is over the same property; name each property once`,
+		"spread=zone;":                                `level 1 "spread=zone;": empty option: remove the semicolon, or ` + options,
+		"spread=zone;;missing=Include":                `level 1 "spread=zone;;missing=Include": empty option: remove the semicolon, or ` + options,
+		"spread=zone;wieght.a=3":                      `level 1 "spread=zone;wieght.a=3": unknown option "wieght.a": ` + options,
+		"spread=zone;weight=3":                        `level 1 "spread=zone;weight=3": unknown option "weight": ` + options,
+		"spread=zone;missing":                         `level 1 "spread=zone;missing": no value in option "missing": ` + options,
+		"spread=zone;missing=Skip":                    `level 1 "spread=zone;missing=Skip": unknown option value "missing=Skip": use missing=Include or missing=Exclude`,
+		"spread=zone;missing=Include;missing=Include": `level 1 "spread=zone;missing=Include;missing=Include": second option "missing=Include": give missing once`,
+		"spread=zone;weight.a":                        `level 1 "spread=zone;weight.a": no value in option "weight.a": ` + options,
+		"spread=zone;weight.a=":                       `level 1 "spread=zone;weight.a=": invalid share in "weight.a=": ` + shares,
+		"spread=zone;weight.a=0":                      `level 1 "spread=zone;weight.a=0": invalid share in "weight.a=0": ` + shares,
+		"spread=zone;weight.a=-1":                     `level 1 "spread=zone;weight.a=-1": invalid share in "weight.a=-1": ` + shares,
+		"spread=zone;weight.a=+1":                     `level 1 "spread=zone;weight.a=+1": invalid share in "weight.a=+1": ` + shares,
+		"spread=zone;weight.a=1.5":                    `level 1 "spread=zone;weight.a=1.5": invalid share in "weight.a=1.5": ` + shares,
+		"spread=zone;weight.a=0x10":                   `level 1 "spread=zone;weight.a=0x10": invalid share in "weight.a=0x10": ` + shares,
+		"spread=zone;weight.a=1000001":                `level 1 "spread=zone;weight.a=1000001": invalid share in "weight.a=1000001": ` + shares,
+		"spread=zone;weight.a=99999999999999999999":   `level 1 "spread=zone;weight.a=99999999999999999999": invalid share in "weight.a=99999999999999999999": ` + shares,
+		"spread=zone;weight.-a=1":                     `level 1 "spread=zone;weight.-a=1": invalid value in "weight.-a=1": ` + values,
+		"spread=zone;weight.**=1":                     `level 1 "spread=zone;weight.**=1": invalid value in "weight.**=1": ` + values,
+		"spread=zone;weight.a=1;weight.a=2":           `level 1 "spread=zone;weight.a=1;weight.a=2": second weight for the same value "weight.a=2": give each value one weight`,
+		"spread=node.name;weight.Node=1":              `level 1 "spread=node.name;weight.Node=1": invalid value in "weight.Node=1": a weight at node.name is for a node's name, or for all other nodes (*)`,
+		"pack=zone;weight.a=1":                        `level 1 "pack=zone;weight.a=1": weight at a level that packs "weight.a=1": only a level that spreads has weights`,
+	} {
+		t.Run(in, func(t *testing.T) {
+			got, err := level.Parse(in)
+			if err == nil {
+				t.Fatalf("Parse(%q) = %v, want an error", in, got)
+			}
+			if err.Error() != want {
+				t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
+			}
+			var syntax *level.SyntaxError
+			if !errors.As(err, &syntax) || syntax.Problem == "" || syntax.Allowed == "" {
+				t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
+			}
+		})
+	}
+}
+
+func TestParseBounds(t *testing.T) {
+	many := func(n int, item func(i int) string, sep string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = item(i)
+		}
+		return strings.Join(items, sep)
+	}
+	levels := func(i int) string { return "spread=label-" + strconv.Itoa(i) }
+	weights := func(i int) string { return "weight.v" + strconv.Itoa(i) + "=1" }
+
+	for _, in := range []string{
+		many(level.MaxLevels, levels, ","),
+		"spread=zone;" + many(level.MaxWeights, weights, ";"),
+	} {
+		if _, err := level.Parse(in); err != nil {
+			t.Errorf("at the bound: %v", err)
+		}
+	}
+	for in, want := range map[string]string{
+		many(level.MaxLevels+1, levels, ","):                     "17 levels in",
+		"spread=zone;" + many(level.MaxWeights+1, weights, ";"):  "257 weights over",
+		"spread=" + strings.Repeat("é", 128<<10):                 "invalid label key",
+		strings.Repeat("spread=zone,", 20<<10):                   "20481 levels in",
+		"spread=zone" + strings.Repeat(";", 256<<10):             "empty option",
+		strings.Repeat("\x00", 256<<10):                          "no strategy before",
+		"spread=node." + strings.Repeat("a", 256<<10):            "unknown property",
+		"spread=zone;missing=" + strings.Repeat("\xff", 256<<10): "unknown option value",
+	} {
+		_, err := level.Parse(in)
+		if err == nil {
+			t.Errorf("Parse took %.40q...", in)
+			continue
+		}
+		checkMessage(t, err)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
+		}
+	}
+}
+
+// checkMessage holds every refusal to what an event can carry: one printable line
+// that quotes something, and of bounded length.
+func checkMessage(t *testing.T, err error) {
+	t.Helper()
+	s := err.Error()
+	if len(s) > 1300 {
+		t.Errorf("message of %d bytes: %.200s...", len(s), s)
+	}
+	if strings.Count(s, `"`) < 2 {
+		t.Errorf("message quotes nothing: %s", s)
+	}
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			t.Errorf("message has the unprintable %q: %s", r, s)
+		}
+	}
+	if strings.ContainsRune(s, '\n') {
+		t.Errorf("message of several lines: %q", s)
+	}
+}

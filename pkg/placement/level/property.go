@@ -1,0 +1,165 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package level
+
+import "strings"
+
+// A property is read in four spellings, and has one canonical spelling:
+//
+//	node.name                     the node's name
+//	KEY                           the node label KEY
+//	node.labels.KEY               the same
+//	engine.labels.KEY             the same, for files that come from Docker
+//
+// The words before KEY are read in any case, as Docker reads them; KEY is not,
+// because labels differ by case. All other names that begin with "node." or
+// "engine." are refused although they could be label keys: in Docker's language
+// node.id or node.hostname mean something else, and a level over a label that no
+// node has would look like a level that works.
+const (
+	nodePrefix        = "node."
+	enginePrefix      = "engine."
+	nodeLabelPrefix   = "node.labels."
+	engineLabelPrefix = "engine.labels."
+)
+
+const (
+	// maxDomain bounds a DNS subdomain: the prefix of a label key, a node's name.
+	maxDomain = 253
+	// maxName bounds a label's value, and the name in its key.
+	maxName = 63
+)
+
+const (
+	allowedProperty = "use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack"
+	allowedKey      = "a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, " +
+		"after an optional DNS name of at most 253 characters and '/'"
+)
+
+// ParseProperty reads one property in any of its spellings. White space is not
+// trimmed. The error is a *SyntaxError.
+func ParseProperty(s string) (Property, error) {
+	p, err := parseProperty(s)
+	if err != nil {
+		return Property{}, err
+	}
+	return p, nil
+}
+
+func parseProperty(s string) (Property, *SyntaxError) {
+	if s == "" {
+		return Property{}, refuse("empty property", s, allowedProperty)
+	}
+	if isWord(s, NodeName) {
+		return Property{}, nil
+	}
+	key, ok := cutPrefixFold(s, nodeLabelPrefix)
+	if !ok {
+		key, ok = cutPrefixFold(s, engineLabelPrefix)
+	}
+	if !ok {
+		if reserved(s) {
+			return Property{}, refuseReserved(s)
+		}
+		key = s
+	}
+	if key == "" {
+		return Property{}, refuse("no label key in property", s, allowedProperty)
+	}
+	if !isLabelKey(key) {
+		return Property{}, refuse("invalid label key", key, allowedKey)
+	}
+	return Property{Label: key}, nil
+}
+
+func refuseReserved(s string) *SyntaxError {
+	allowed := allowedProperty
+	if isLabelKey(s) {
+		allowed += "; a node label of this very key is " + nodeLabelPrefix + cut(s)
+	}
+	return refuse("unknown property", s, allowed)
+}
+
+// String is the canonical spelling: ParseProperty reads it as the same property.
+func (p Property) String() string {
+	switch {
+	case p.Label == "":
+		return NodeName
+	case reserved(p.Label):
+		return nodeLabelPrefix + p.Label
+	default:
+		return p.Label
+	}
+}
+
+// reserved says that a bare key would not be read as the label of that key. Keys
+// with a "/" are ordinary (node.kubernetes.io/instance-type), except where they
+// begin like Docker's spelling of a label.
+func reserved(key string) bool {
+	if hasPrefixFold(key, nodeLabelPrefix) || hasPrefixFold(key, engineLabelPrefix) {
+		return true
+	}
+	return !strings.Contains(key, "/") && (hasPrefixFold(key, nodePrefix) || hasPrefixFold(key, enginePrefix))
+}
+
+// isLabelKey is Kubernetes' rule for label keys.
+func isLabelKey(s string) bool {
+	if domain, name, ok := strings.Cut(s, "/"); ok {
+		return isDomain(domain) && isName(name)
+	}
+	return isName(s)
+}
+
+// isLabelValue is Kubernetes' rule for label values.
+func isLabelValue(s string) bool { return s == "" || isName(s) }
+
+func isName(s string) bool {
+	if len(s) == 0 || len(s) > maxName || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// isDomain is Kubernetes' rule for DNS subdomains, which bounds the whole but not
+// the parts.
+func isDomain(s string) bool {
+	if len(s) > maxDomain {
+		return false
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' {
+			return false
+		}
+		for i := range len(part) {
+			if c := part[i]; c != '-' && (!isAlnum(c) || ('A' <= c && c <= 'Z')) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// isWord compares without regard to case, and only ASCII: in Unicode's folding "K"
+// also is the Kelvin sign, which is longer and so is ruled out by its length.
+func isWord(s, word string) bool { return len(s) == len(word) && strings.EqualFold(s, word) }
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && isWord(s[:len(prefix)], prefix)
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if !hasPrefixFold(s, prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}

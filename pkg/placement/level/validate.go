@@ -1,0 +1,126 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package level
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	allowedShare  = "a share is a whole number from 1 to 1000000"
+	allowedWeight = "a weight is for a label value (at most 63 letters, digits, '-', '_' or '.' with a letter or digit " +
+		"at both ends), for nodes without the label (nothing after \"weight.\"), or for all other values (*)"
+	allowedNodeWeight = "a weight at node.name is for a node's name, or for all other nodes (*)"
+)
+
+// Validate says what is wrong with a level, nil if nothing is: a *SyntaxError.
+// Levels that Parse returns are valid; levels from elsewhere need the check, and
+// the algorithms rely on it.
+func (l Level) Validate() error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Validate says what is wrong with levels, nil if nothing is: a *SyntaxError. No
+// levels at all are valid: the nodes are then one leaf.
+func Validate(levels []Level) error {
+	if len(levels) > MaxLevels {
+		return refuse(strconv.Itoa(len(levels))+" levels in", Format(levels), "use at most "+strconv.Itoa(MaxLevels))
+	}
+	for i, l := range levels {
+		err := l.check()
+		if err == nil {
+			err = checkNotNamed(levels[:i], l.Property)
+		}
+		if err != nil {
+			return err.in(i+1, l.String())
+		}
+	}
+	return nil
+}
+
+// checkNotNamed refuses a second level over a property. Inside one branch of the
+// first all nodes have the same value, so the second could never decide anything:
+// it is a mistake, most often two spellings of one label.
+func checkNotNamed(levels []Level, p Property) *SyntaxError {
+	for i, l := range levels {
+		if l.Property == p {
+			return refuse("second level over", p.String(), "level "+strconv.Itoa(i+1)+" is over the same property; name each property once")
+		}
+	}
+	return nil
+}
+
+func (l Level) check() *SyntaxError {
+	switch {
+	case l.Strategy != Spread && l.Strategy != Pack:
+		return refuse("unknown strategy", string(l.Strategy), allowedLevel)
+	case l.Property.Label != "" && !isLabelKey(l.Property.Label):
+		return refuse("invalid label key", l.Property.Label, allowedKey)
+	case l.Missing != Include && l.Missing != Exclude:
+		return refuse("unknown option value", missingOption+"="+string(l.Missing), allowedMissing)
+	case l.Strategy == Pack && len(l.Weights) > 0:
+		return refuse("weight at a level that packs", l.Weights[0].String(), "only a level that spreads has weights")
+	case len(l.Weights) > MaxWeights:
+		return refuse(strconv.Itoa(len(l.Weights))+" weights over", l.Property.String(),
+			"use at most "+strconv.Itoa(MaxWeights)+", and weight.*=SHARE for all other values")
+	}
+	for i, w := range l.Weights {
+		if err := l.checkWeight(i, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l Level) checkWeight(i int, w Weight) *SyntaxError {
+	ofNode := l.Property.Label == ""
+	switch {
+	case ofNode && w.Value != Others && !isDomain(w.Value):
+		return refuse("invalid value in", w.String(), allowedNodeWeight)
+	case !ofNode && w.Value != Others && !isLabelValue(w.Value):
+		return refuse("invalid value in", w.String(), allowedWeight)
+	case !isShare(w.Share):
+		return refuse("invalid share in", w.String(), allowedShare)
+	case i > 0 && w.Value == l.Weights[i-1].Value:
+		return refuse("second weight for the same value", w.String(), "give each value one weight")
+	case i > 0 && w.Value < l.Weights[i-1].Value:
+		return refuse("weight out of order", w.String(), "weights are sorted by their values")
+	}
+	return nil
+}
+
+func isShare(share int64) bool { return 1 <= share && share <= MaxShare }
+
+// String is the weight as an option of its level.
+func (w Weight) String() string {
+	return weightPrefix + w.Value + "=" + strconv.FormatInt(w.Share, 10)
+}
+
+// Share is the share of a value. Where the value has a weight of its own, listed
+// is true. Where it has not, the share is that of Others, which the value then
+// divides with all unlisted ones (HasOthers), or 1.
+func (l Level) Share(value string) (share int64, listed bool) {
+	if i, ok := l.find(value); ok {
+		return l.Weights[i].Share, true
+	}
+	if i, ok := l.find(Others); ok {
+		return l.Weights[i].Share, false
+	}
+	return 1, false
+}
+
+// HasOthers says that all values without a weight of their own make one virtual branch.
+func (l Level) HasOthers() bool {
+	_, ok := l.find(Others)
+	return ok
+}
+
+func (l Level) find(value string) (int, bool) {
+	return slices.BinarySearchFunc(l.Weights, value, func(w Weight, v string) int { return strings.Compare(w.Value, v) })
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+// Node is what the algorithms know of one node: where it hangs in the topology,
+// and what already counts on it. It is a value; whoever holds one may keep it.
+type Node struct {
+	// Name identifies the node and is the last tie-break of every choice.
+	Name string
+
+	// Values holds the node's property for each level of the workload, first
+	// level first. Its length must be the number of levels.
+	Values []Value
+
+	// Tally counts the pods on the node.
+	Tally Tally
+
+	// Failures is the number of recent failures of the workload's revision on
+	// this node if there were enough to call the node faulty, and 0 otherwise.
+	// Faulty nodes are the last choice, never excluded.
+	Failures int
+
+	// Unready marks a node whose Ready condition is not true. Its pods do not
+	// count for its branches: they do not run, and the workload's controller is
+	// about to replace them. It comes after every faulty node, because a pod
+	// that tolerates it would otherwise find it the emptiest of all.
+	Unready bool
+}
+
+// Value is a node's property at one level.
+type Value struct {
+	// Text is the property's value, "" when Missing.
+	Text string
+	// Missing says that the node does not have the property at all. Such a node
+	// shares the branch "" with nodes on which the value is empty, unless the
+	// level leaves nodes without the property out.
+	Missing bool
+}
+
+// Tally is the number of pods on a node, three ways. Each is at least 0, and
+// Revision <= Workload <= All.
+type Tally struct {
+	// Revision counts the pods of the workload that are of the revision being placed.
+	Revision int64
+	// Workload counts the pods of the workload, of whatever revision.
+	Workload int64
+	// All counts every pod.
+	All int64
+}
+
+// Add returns the sum of two tallies.
+func (t Tally) Add(o Tally) Tally {
+	return Tally{t.Revision + o.Revision, t.Workload + o.Workload, t.All + o.All}
+}
+
+// Sub returns the tally less another.
+func (t Tally) Sub(o Tally) Tally {
+	return Tally{t.Revision - o.Revision, t.Workload - o.Workload, t.All - o.All}
+}
+
+// Fits answers whether the filters allow one more pod of the batch on the node.
+// The algorithms call it as seldom as they can, best node first.
+type Fits func(node string) bool
