@@ -1,0 +1,167 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// fork is one division of nodes into branches. A level is one fork, or two if it
+// has a weight for level.Others: the first is over the listed values and "*", the
+// second spreads the nodes of "*" evenly over their values, and does nothing
+// to those of a listed value.
+type fork struct {
+	level  level.Level
+	index  int  // of the level
+	within bool // the second fork of a level with Others
+}
+
+// forks returns the divisions that the levels make, first level first.
+func forks(levels []level.Level) []fork {
+	var fs []fork
+	for i, l := range levels {
+		fs = append(fs, fork{level: l, index: i})
+		if hasOthers(l) {
+			fs = append(fs, fork{level: l, index: i, within: true})
+		}
+	}
+	return fs
+}
+
+// branch is the nodes of one value.
+type branch struct {
+	value  string
+	weight int64
+	nodes  []candidate
+}
+
+// applies is false for the second fork of a level where the first has led to a
+// listed value. All nodes given must be of one branch of the first.
+func (f fork) applies(in []candidate) bool {
+	return !f.within || !isListed(f.level, in[0].Values[f.index].Text)
+}
+
+// branches divides nodes, in the order in which their values first occur.
+func (f fork) branches(in []candidate) []branch {
+	var bs []branch
+	for _, c := range in {
+		value, weight := f.branchOf(c)
+		i := slices.IndexFunc(bs, func(b branch) bool { return b.value == value })
+		if i < 0 {
+			i = len(bs)
+			bs = append(bs, branch{value: value, weight: weight})
+		}
+		bs[i].nodes = append(bs[i].nodes, c)
+	}
+	return bs
+}
+
+// branchOf returns the name and the weight of a node's branch. A node without the
+// property is in the branch "": levels that leave it out have done so before.
+func (f fork) branchOf(c candidate) (value string, weight int64) {
+	value = c.Values[f.index].Text
+	switch {
+	case f.within:
+		return value, 1
+	case isListed(f.level, value):
+		return value, weightOf(f.level, value)
+	case hasOthers(f.level):
+		return level.Others, weightOf(f.level, level.Others)
+	default:
+		return value, 1
+	}
+}
+
+// offering returns the branches that have a feasible node.
+func (f fork) offering(in []candidate) []branch {
+	return slices.DeleteFunc(f.branches(in), func(b branch) bool { return countFeasible(b.nodes) == 0 })
+}
+
+// before orders branches, the one that gets the next pod first:
+//
+//  1. those with a healthy feasible node;
+//  2. the lowest load after the pod, (pods of the revision + 1) / weight, or where
+//     the level packs the most pods of the revision;
+//  3. likewise with the pods of the workload: (pods + 1) / weight, or the most;
+//  4. the most feasible nodes;
+//  5. the value, byte by byte.
+func (f fork) before(a, b branch) int {
+	if ha, hb := a.healthy(), b.healthy(); ha != hb {
+		if ha {
+			return -1
+		}
+		return 1
+	}
+	if c := f.compareCounts(a, b); c != 0 {
+		return c
+	}
+	if d := countFeasible(b.nodes) - countFeasible(a.nodes); d != 0 {
+		return d
+	}
+	return strings.Compare(a.value, b.value)
+}
+
+// compareCounts is points 2 and 3 of before.
+func (f fork) compareCounts(a, b branch) int {
+	if f.level.Strategy == level.Pack {
+		if c := sign(b.revision() - a.revision()); c != 0 {
+			return c
+		}
+		return sign(b.workload() - a.workload())
+	}
+	if c := a.loadAfter(a.revision()).Cmp(b.loadAfter(b.revision())); c != 0 {
+		return c
+	}
+	// Weighted like the revision. The plain number would give every tie between
+	// 7/70 and 3/30 to the smaller share, whose count is always the lower one.
+	return a.loadAfter(a.workload()).Cmp(b.loadAfter(b.workload()))
+}
+
+func (b branch) healthy() bool {
+	return slices.ContainsFunc(b.nodes, func(c candidate) bool { return c.feasible && c.healthy() })
+}
+
+// loadAfter is the load of a branch with one pod more than pods.
+func (b branch) loadAfter(pods int64) *big.Rat { return big.NewRat(pods+1, b.weight) }
+
+// revision and workload count the pods of a branch: on feasible nodes and others,
+// but not on unready ones.
+func (b branch) revision() (n int64) {
+	for _, c := range b.nodes {
+		if !c.Unready {
+			n += c.Tally.Revision
+		}
+	}
+	return n
+}
+
+func (b branch) workload() (n int64) {
+	for _, c := range b.nodes {
+		if !c.Unready {
+			n += c.Tally.Workload
+		}
+	}
+	return n
+}
+
+// weightOf looks a weight up by scanning, 0 if there is none: the level's own
+// look-up is among the things under test.
+func weightOf(l level.Level, value string) int64 {
+	for _, w := range l.Weights {
+		if w.Value == value {
+			return w.Share
+		}
+	}
+	return 0
+}
+
+// isListed reports that a value of a node has a weight of its own. (A node whose
+// value is the text "*" cannot be: it is no label value.)
+func isListed(l level.Level, value string) bool { return weightOf(l, value) > 0 }
+
+func hasOthers(l level.Level) bool { return weightOf(l, level.Others) > 0 }

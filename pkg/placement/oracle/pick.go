@@ -1,0 +1,110 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// Pick returns the node for one more pod, false if the filters refuse all nodes.
+//
+// From the first level down it takes the first of the branches (see before), and in
+// the leaf the first of the nodes (see nodeBefore). Only what fits can be taken, but
+// everything ready counts for its branches. A node that a level leaves out neither
+// fits nor counts.
+func Pick(levels []level.Level, nodes []placement.Node, fits placement.Fits) (string, bool) {
+	in := judge(levels, nodes, fits)
+	if countFeasible(in) == 0 {
+		return "", false
+	}
+	for _, f := range forks(levels) {
+		if f.applies(in) {
+			in = slices.MinFunc(f.offering(in), f.before).nodes
+		}
+	}
+	return slices.MinFunc(onlyFeasible(in), nodeBefore).Name, true
+}
+
+// Place decides k pods one after the other, each on what those before it left
+// behind: every pod placed counts on its node three ways. fits is told how many
+// pods of this batch the node has got so far. The answer is shorter than k if the
+// room ends. The given nodes stay as they are.
+func Place(levels []level.Level, nodes []placement.Node, k int, fits func(node string, placed int) bool) []string {
+	nodes = slices.Clone(nodes)
+	count := make([]int, len(nodes))
+	index := func(name string) int {
+		return slices.IndexFunc(nodes, func(n placement.Node) bool { return n.Name == name })
+	}
+	var placed []string
+	for range k {
+		name, ok := Pick(levels, nodes, func(name string) bool { return fits(name, count[index(name)]) })
+		if !ok {
+			break
+		}
+		i := index(name)
+		count[i]++
+		nodes[i].Tally = nodes[i].Tally.Add(placement.Tally{Revision: 1, Workload: 1, All: 1})
+		placed = append(placed, name)
+	}
+	return placed
+}
+
+// candidate is a node in play with the filters' answer.
+type candidate struct {
+	placement.Node
+	feasible bool
+}
+
+// healthy reports that the node is neither faulty nor unready.
+func (c candidate) healthy() bool { return c.Failures == 0 && !c.Unready }
+
+// judge asks the filters about every node that no level leaves out.
+func judge(levels []level.Level, nodes []placement.Node, fits placement.Fits) []candidate {
+	var in []candidate
+	for _, n := range nodes {
+		out := false
+		for i, l := range levels {
+			out = out || (l.Missing == level.Exclude && n.Values[i].Missing)
+		}
+		if !out {
+			in = append(in, candidate{n, fits(n.Name)})
+		}
+	}
+	return in
+}
+
+func onlyFeasible(in []candidate) []candidate {
+	return slices.DeleteFunc(slices.Clone(in), func(c candidate) bool { return !c.feasible })
+}
+
+func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
+
+// nodeBefore orders the nodes of a leaf: ready before unready, fewer failures (none
+// is fewest), then fewer pods of the revision, of the workload, of all, then names.
+func nodeBefore(a, b candidate) int {
+	if a.Unready != b.Unready {
+		if b.Unready {
+			return -1
+		}
+		return 1
+	}
+	for _, d := range []int64{
+		int64(a.Failures) - int64(b.Failures),
+		a.Tally.Revision - b.Tally.Revision,
+		a.Tally.Workload - b.Tally.Workload,
+		a.Tally.All - b.Tally.All,
+	} {
+		if d != 0 {
+			return sign(d)
+		}
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+func sign(d int64) int { return big.NewInt(d).Sign() }

@@ -1,0 +1,188 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
+)
+
+func TestCheckPromise(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		levels  string
+		cluster string
+		k       int
+		placed  string
+		want    string // "" if the promise is kept
+	}{
+		{name: "even", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 3 0", k: 5, placed: "a b c a b"},
+		{name: "whichever of the equals", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 3 0", k: 5, placed: "c b c b a"},
+		{name: "uneven", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 3 0", k: 2, placed: "b b",
+			want: `in all nodes: 1 0+0, 2 0+1, 3 0+1 is more even than 1 0+0, 2 0+2, 3 0+0`},
+		{name: "SwarmKit's staircase", cluster: "a . 0\nb . 0\nc . 5", k: 6, placed: "a a b b b c",
+			want: `in all nodes: a 0+1, b 0+5, c 5+0 is more even than a 0+2, b 0+3, c 5+1`},
+		{name: "as even as the room allows", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0", k: 4, placed: "a b b b"},
+		{name: "too few", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b",
+			want: `2 of 4 pods were placed: there was room for 3`},
+		{name: "all there was room for", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b b"},
+		{name: "over the room", cluster: "a . 0 room=1\nb . 0", k: 2, placed: "a a", want: `node "a" has room for 1 pods and got 2`},
+		{name: "on a node that is left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
+			want: `1 of 1 pods are on nodes that do not exist or are left out: ["a"]`},
+		{name: "a faulty node is outside of it", cluster: "a . 0 failures=5", k: 1, placed: "a",
+			want: `node "a" is faulty or unready: the promise does not speak of such`},
+		{name: "the second level, inside a branch", levels: "spread=az,spread=rack", cluster: "a 1/1 1\nb 1/2 0\nc 2/1 1", k: 1, placed: "a",
+			want: `in all nodes, az "1": 1 1+0, 2 0+1 is more even than 1 1+1, 2 0+0`},
+		{name: "the first level is first", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 1", k: 1, placed: "c",
+			want: `in all nodes: 1 0+1, 2 1+0 is more even than 1 0+0, 2 1+1`},
+		{name: "a tie at the first level is not for the second to break", levels: "spread=az,spread=rack",
+			cluster: "a 1/1 1\nb 1/2 0 room=0\nc 2/1 1\nd 2/2 0", k: 1, placed: "a"},
+		{name: "inside a rack that packing has filled", levels: "pack=rack", cluster: "a 1 0\nb 1 0\nc 2 0", k: 2, placed: "b b",
+			want: `in all nodes, rack "1": a 0+1, b 0+1 is more even than a 0+0, b 0+2`},
+		{name: "packing itself is not judged", levels: "pack=rack", cluster: "a 1 0\nb 2 0\nc 3 0", k: 2, placed: "a b"},
+		{name: "70 to 30", levels: "spread=az;weight.1=70;weight.2=30", cluster: "a 1 0\nb 2 0", k: 4, placed: "a b a b",
+			want: `in all nodes: 1 0+3, 2 0+1 is more even than 1 0+2, 2 0+2`},
+		{name: "the branch of others is one", levels: "spread=az;weight.1=1;weight.*=1", cluster: "a 1 0\nb 2 0\nc 3 0", k: 2, placed: "b c",
+			want: `in all nodes: 1 0+1, * 0+1 is more even than 1 0+0, * 0+2`},
+		{name: "and even inside", levels: "spread=az;weight.1=1;weight.*=1", cluster: "a 1 5\nb 2 0\nc 3 0", k: 2, placed: "b b",
+			want: `in all nodes, az "*": 2 0+1, 3 0+1 is more even than 2 0+2, 3 0+0`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nodes, room := cluster(t, tc.cluster)
+			err := oracle.CheckPromise(parseLevels(t, tc.levels), nodes, tc.k, func(n string) int { return room[n] }, strings.Fields(tc.placed))
+			if tc.want == "" {
+				if err != nil {
+					t.Errorf("the promise is kept, but: %v", err)
+				}
+				return
+			}
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// Where all branches weigh the same, the promise is also said in final counts. This
+// holds CheckPromise to that sentence over all divisions of a few pods.
+func TestPromiseInFinalCounts(t *testing.T) {
+	const k = 4
+	rng := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "b", "c"}
+	for range 200 {
+		text, room, start := "", map[string]int{}, []int{}
+		for _, n := range names {
+			c := rng.IntN(4)
+			text += n + " " + n + " " + string(rune('0'+c)) + "\n"
+			start, room[n] = append(start, c), 1+rng.IntN(4)
+		}
+		nodes, _ := cluster(t, text)
+		var lowest []int // final counts, highest first
+		finals := make(map[string][]int)
+		var each func(got []int, left int)
+		each = func(got []int, left int) {
+			if len(got) < len(names) {
+				for n := 0; n <= min(left, room[names[len(got)]]); n++ {
+					each(append(got, n), left-n)
+				}
+				return
+			}
+			if left > 0 {
+				return
+			}
+			var placed []string
+			final := slices.Clone(start)
+			for i, n := range got {
+				placed = append(placed, slices.Repeat([]string{names[i]}, n)...)
+				final[i] += n
+			}
+			slices.SortFunc(final, func(a, b int) int { return cmp.Compare(b, a) })
+			finals[strings.Join(placed, " ")] = final
+			if lowest == nil || slices.Compare(final, lowest) < 0 {
+				lowest = final
+			}
+		}
+		each(nil, k)
+		for placed, final := range finals {
+			err := oracle.CheckPromise(parseLevels(t, "spread=az"), nodes, k, func(n string) int { return room[n] }, strings.Fields(placed))
+			if even := slices.Equal(final, lowest); even != (err == nil) {
+				t.Errorf("on\n%sroom %v, pods on %q end at %v, the lowest is %v, but CheckPromise says: %v", text, room, placed, final, lowest, err)
+			}
+		}
+	}
+}
+
+func TestRank(t *testing.T) {
+	ranked := func(text string) []oracle.Ranked {
+		var rs []oracle.Ranked
+		for _, f := range strings.Fields(text) {
+			name, class, _ := strings.Cut(f, ":")
+			rs = append(rs, oracle.Ranked{Name: name, Class: int(number(t, class))})
+		}
+		return rs
+	}
+	for _, tc := range []struct {
+		name, levels, cluster, want string
+	}{
+		{name: "no node fits", cluster: "a . 0 room=0", want: ""},
+		{name: "equals", cluster: "a . 1\nb . 0\nc . 0\nd . 0 room=0", want: "b:0 c:0 a:1"},
+		{name: "what tells nodes apart", cluster: "a . 0/0/1\nb . 0/1/1\nc . 1/1/1\nd . 0 failures=5\ne . 0 failures=6\nf . 0 unready\ng . 0",
+			want: "g:0 a:1 b:2 c:3 d:4 e:5 f:6"},
+		{name: "equals in equal branches, told apart only by names", levels: "spread=az", cluster: "a 1 0\nb 1 1\nc 2 0\nd 2 1", want: "a:0 b:1 c:0 d:1"},
+		{name: "a branch in one piece", levels: "spread=az", cluster: "a 1 0\nb 1 9\nc 2 10", want: "a:0 b:1 c:2"},
+		{name: "a branch with more nodes is no equal", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", want: "b:0 c:0 a:1"},
+		{name: "equal branches in unequal ones", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 0\nd 2/2 1", want: "a:0 b:0 c:1 d:2"},
+		{name: "equal loads of unequal weights", levels: "spread=az;weight.1=2;weight.2=4", cluster: "a 1 0\nb 2 1", want: "a:0 b:1"},
+		{name: "a node left out is not ranked", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", want: "b:0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nodes, room := cluster(t, tc.cluster)
+			levels := parseLevels(t, tc.levels)
+			fits := func(n string) bool { return room[n] > 0 }
+			got := oracle.Rank(levels, nodes, fits)
+			if diff := gocmp.Diff(ranked(tc.want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			pick, ok := oracle.Pick(levels, nodes, fits)
+			if ok != (len(got) > 0) || ok && got[0].Name != pick {
+				t.Errorf("Pick takes %q (%v), Rank begins %v", pick, ok, got)
+			}
+		})
+	}
+}
+
+func TestMayAsk(t *testing.T) {
+	for _, tc := range []struct {
+		name, levels, cluster string
+		fit, refused          string
+		want                  string
+	}{
+		{name: "the best node of a leaf", cluster: "a . 1\nb . 0\nc . 0", want: "b"},
+		{name: "then the next best", cluster: "a . 1\nb . 0\nc . 0", refused: "b", want: "c"},
+		{name: "none is left", cluster: "a . 1\nb . 0", refused: "a b", want: ""},
+		{name: "a lower branch is not compared by nodes", levels: "spread=az", cluster: "a 1 0\nb 2 1\nc 2 1", want: "a"},
+		{name: "a tie is", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", want: "b c b"},
+		{name: "a tie that cannot be lost any more is not", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0\nd 2 0", fit: "c d", want: "b"},
+		{name: "a refusal may turn it", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", refused: "b c", want: "a"},
+		{name: "not a node left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 1", want: "b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			nodes, _ := cluster(t, tc.cluster)
+			fit, refused := strings.Fields(tc.fit), strings.Fields(tc.refused)
+			got := oracle.MayAsk(parseLevels(t, tc.levels), nodes, func(n string) (bool, bool) {
+				return slices.Contains(fit, n), slices.Contains(fit, n) || slices.Contains(refused, n)
+			})
+			if s := strings.Join(got, " "); s != tc.want {
+				t.Errorf("got %q, want %q", s, tc.want)
+			}
+		})
+	}
+}

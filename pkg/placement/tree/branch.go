@@ -1,0 +1,183 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"cmp"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// branch is the nodes of one value at one level, or the root, which is all nodes.
+// A leaf holds nodes, any other branch holds branches.
+type branch struct {
+	parent *branch
+	value  string
+	share  int64 // the weight of value at the parent's level; 1 where there are none
+	below  fork
+	pos    int // in parent.children
+
+	// Of all nodes below. An unready node is not in tally: its pods do not run.
+	tally placement.Tally
+	// open counts the nodes that the filters have not refused; healthy and
+	// unasked count the open nodes that are neither faulty nor unready, and those
+	// the filters have not been asked about since the node changed.
+	open, healthy, unasked int
+
+	nodes nodeHeap // leaf
+	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
+	// find the one node of thousands that has changed must not take a walk over all.
+	toAsk    []*node
+	children branchHeap         // not leaf
+	byValue  map[string]*branch // children by value; looked up, never ranged over
+}
+
+// fork is how a branch divides: by the first of the levels still to come, or,
+// inside the virtual branch of a level with weights, by the unlisted values of it.
+type fork struct {
+	levels []level.Level // those still to come; levels[0] divides this branch
+	others bool          // this is the virtual branch of levels[0]
+}
+
+func (f fork) packs() bool { return f.levels[0].Strategy == level.Pack }
+
+func (b *branch) isLeaf() bool { return len(b.below.levels) == 0 }
+
+// child returns the branch below b for a node's values, growing it if it is new.
+func (b *branch) child(values []placement.Value) *branch {
+	l := &b.below.levels[0]
+	value := values[len(values)-len(b.below.levels)].Text
+	share, listed := int64(1), true
+	if !b.below.others {
+		share, listed = l.Share(value)
+		if !listed {
+			share = 1
+		}
+	}
+	below := fork{levels: b.below.levels[1:]}
+	if !listed && l.HasOthers() {
+		value = level.Others
+		share, _ = l.Share(level.Others)
+		below = fork{levels: b.below.levels, others: true}
+	}
+	if c, ok := b.byValue[value]; ok {
+		return c
+	}
+	c := &branch{parent: b, value: value, share: share, below: below}
+	if b.byValue == nil {
+		b.byValue = make(map[string]*branch)
+	}
+	b.byValue[value] = c
+	b.children.add(c)
+	return c
+}
+
+// prune takes an empty branch off b.
+func (b *branch) prune(c *branch) {
+	b.children.drop(c)
+	delete(b.byValue, c.value)
+}
+
+// account adds (by 1) or takes away (by -1) what n stands for, in b and all
+// branches above. The heaps are out of order until settle.
+func (b *branch) account(n *node, by int) {
+	var tally placement.Tally
+	switch {
+	case n.Unready:
+	case by > 0:
+		tally = n.Tally
+	default:
+		tally = placement.Tally{}.Sub(n.Tally)
+	}
+	open, healthy, unasked := n.marks()
+	if by > 0 && unasked > 0 && !n.queued {
+		n.queued = true
+		b.toAsk = append(b.toAsk, n)
+	}
+	for ; b != nil; b = b.parent {
+		b.tally = b.tally.Add(tally)
+		b.open += by * open
+		b.healthy += by * healthy
+		b.unasked += by * unasked
+	}
+}
+
+// settle puts b and all branches above it back in their places.
+func (b *branch) settle() {
+	for ; b.parent != nil; b = b.parent {
+		b.parent.children.fix(b)
+	}
+}
+
+// reorder puts everything below b in its place again.
+func (b *branch) reorder() {
+	for _, c := range b.children {
+		c.reorder()
+	}
+	b.children.init()
+	b.nodes.init()
+}
+
+func (b *branch) eachNode(f func(*node)) {
+	for _, c := range b.children {
+		c.eachNode(f)
+	}
+	for _, n := range b.nodes {
+		f(n)
+	}
+}
+
+// compareBranches orders the children of one branch: the one that gets the next
+// pod is first. Both must have the same parent.
+func compareBranches(a, b *branch) int {
+	if c := compareLoad(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(b.open, a.open),
+		cmp.Compare(a.value, b.value),
+	)
+}
+
+// compareLoad is compareBranches up to the number of open nodes, which is only
+// known for certain when the filters have been asked about all of them.
+func compareLoad(a, b *branch) int {
+	if c := cmp.Or(
+		firstIf(a.open > 0, b.open > 0),
+		// A broken zone must not go on swallowing pods because it is the emptiest.
+		firstIf(a.healthy > 0, b.healthy > 0),
+	); c != 0 {
+		return c
+	}
+	if a.parent.below.packs() {
+		return cmp.Or(
+			cmp.Compare(b.tally.Revision, a.tally.Revision),
+			cmp.Compare(b.tally.Workload, a.tally.Workload),
+		)
+	}
+	return cmp.Or(
+		compareShares(a.tally.Revision, a.share, b.tally.Revision, b.share),
+		compareShares(a.tally.Workload, a.share, b.tally.Workload, b.share),
+	)
+}
+
+// compareShares orders two branches by what each pod's share would be with one pod
+// more: (count + 1) / share. Multiplied by both shares it needs no fractions, and
+// cannot overflow: a count is far below 2^40 and a share below 2^20.
+func compareShares(aCount, aShare, bCount, bShare int64) int {
+	return cmp.Compare((aCount+1)*bShare, (bCount+1)*aShare)
+}
+
+// firstIf orders what has a property before what has not.
+func firstIf(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// The stories in testdata are read by people first. Commands:
+//
+//	levels                      the tree's levels, in the syntax of annotations
+//	nodes                       a line a node: NAME VALUE... [pods=R/W/A] [failures=N] [unready] [room=N]
+//	                            with one VALUE a level, "-" for a node without the property
+//	draw                        the tree
+//	explain                     one decision, nothing is counted
+//	place pods=N                a batch: the nodes in the order in which they were chosen, and the tree
+//	rank                        all nodes that fit, a line a class
+//	remove NAME...              nodes go
+//
+// Rewrite them with: go test ./pkg/placement/tree -run Golden -rewrite. Commit what
+// changes only if you understand why.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &story{room: make(map[string]int)}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out := s.run(t, d)
+			if s.tree != nil {
+				if err := s.tree.Validate(); err != nil {
+					d.Fatalf(t, "the tree is broken: %v", err)
+				}
+			}
+			return out
+		})
+	})
+}
+
+type story struct {
+	tree   *tree.Tree
+	levels int
+	// room is how many more pods fit on a node; absent is any number.
+	room map[string]int
+}
+
+func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "levels":
+		var levels []level.Level
+		if d.Input != "" {
+			var err error
+			if levels, err = level.Parse(strings.ReplaceAll(d.Input, "\n", "")); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+		}
+		s.tree, s.levels = tree.New(levels), len(levels)
+	case "nodes":
+		for line := range strings.Lines(d.Input) {
+			s.tree.Set(s.node(t, d, strings.Fields(line)))
+		}
+	case "remove":
+		for _, arg := range d.CmdArgs {
+			s.tree.Remove(arg.Key)
+		}
+	case "draw":
+		return s.tree.String()
+	case "explain":
+		return s.tree.Explain(s.fits).String()
+	case "rank":
+		return s.rank()
+	case "place":
+		var pods int
+		d.ScanArgs(t, "pods", &pods)
+		return s.place(pods)
+	default:
+		d.Fatalf(t, "unknown command %q", d.Cmd)
+	}
+	return ""
+}
+
+func (s *story) node(t *testing.T, d *datadriven.TestData, words []string) placement.Node {
+	n := placement.Node{Name: words[0]}
+	for _, word := range words[1 : 1+s.levels] {
+		if word == "-" {
+			n.Values = append(n.Values, placement.Value{Missing: true})
+		} else {
+			n.Values = append(n.Values, placement.Value{Text: word})
+		}
+	}
+	for _, word := range words[1+s.levels:] {
+		var err error
+		var room int
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "pods":
+			_, err = fmt.Sscanf(value, "%d/%d/%d", &n.Tally.Revision, &n.Tally.Workload, &n.Tally.All)
+		case "failures":
+			_, err = fmt.Sscan(value, &n.Failures)
+		case "unready":
+			n.Unready = true
+		case "room":
+			_, err = fmt.Sscan(value, &room)
+			s.room[n.Name] = room
+		default:
+			d.Fatalf(t, "node %s: unknown word %q", n.Name, word)
+		}
+		if err != nil {
+			d.Fatalf(t, "node %s: %q: %v", n.Name, word, err)
+		}
+	}
+	return n
+}
+
+func (s *story) fits(name string) bool {
+	room, bounded := s.room[name]
+	return !bounded || room > 0
+}
+
+// place decides pod by pod, so that room shrinks as it is taken.
+func (s *story) place(pods int) string {
+	var chosen []string
+	for range pods {
+		placed := s.tree.Place(1, s.fits)
+		if len(placed) == 0 {
+			chosen = append(chosen, "no room")
+			break
+		}
+		chosen = append(chosen, placed[0])
+		if _, bounded := s.room[placed[0]]; bounded {
+			s.room[placed[0]]--
+		}
+	}
+	return strings.Join(chosen, " ") + "\n" + s.tree.String()
+}
+
+func (s *story) rank() string {
+	var out strings.Builder
+	classes := make(map[int][]string)
+	most := -1
+	for _, r := range s.tree.Rank(s.fits) {
+		classes[r.Class] = append(classes[r.Class], r.Name)
+		most = max(most, r.Class)
+	}
+	for class := range most + 1 {
+		fmt.Fprintf(&out, "%d: %s\n", class, strings.Join(classes[class], " "))
+	}
+	return out.String()
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+var (
+	// checksInAll is how many random clusters the properties of this package are
+	// tried on, unless -rapid.checks says another number; checkShare divides it.
+	checksInAll = 50_000
+	// seed is given, or 0: then every property draws one of its own from seeds, so
+	// that no two of them go through the same clusters.
+	seed  uint64
+	seeds *rand.Rand
+)
+
+// TestMain settles how many clusters are tried and from which seed, and says so: a
+// run that fails can be had again with -rapid.seed.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := make(map[string]string)
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	if s, ok := given["rapid.checks"]; ok {
+		checksInAll, _ = strconv.Atoi(s) // the flag package has parsed it before
+	}
+	if s, ok := given["rapid.seed"]; ok {
+		seed, _ = strconv.ParseUint(s, 0, 64)
+	}
+	if _, ok := given["rapid.nofailfile"]; !ok {
+		// The seed is enough; a file in the source tree would be one more thing to clean.
+		setFlag("rapid.nofailfile", "true")
+	}
+	base := rand.Uint64()
+	seeds = rand.New(rand.NewPCG(base, 0))
+	fmt.Fprintf(os.Stdout, "properties: %d random clusters, base seed %d (rapid.seed %d)\n", checksInAll, base, seed)
+	os.Exit(m.Run())
+}
+
+// checkShare tries a property on its share of the clusters, in percent.
+func checkShare(t *testing.T, percent int, property func(*rapid.T)) {
+	t.Helper()
+	s := seed
+	if s == 0 {
+		s = seeds.Uint64()
+	}
+	setFlag("rapid.seed", strconv.FormatUint(s, 10))
+	setFlag("rapid.checks", strconv.Itoa(max(1, checksInAll*percent/100)))
+	t.Logf("-run='^%s$' -rapid.seed=%d", t.Name(), s)
+	rapid.Check(t, property)
+}
+
+func setFlag(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
+}
+
+// size bounds what is drawn.
+type size struct {
+	levels, nodes int
+	healthy       bool // no faulty and no unready nodes
+}
+
+// ordinary draws the size of most clusters: up to 40 nodes, and one in 50 up to 200.
+func ordinary(t *rapid.T) size {
+	if oneIn(t, 50, "large") {
+		return size{levels: 4, nodes: 200}
+	}
+	return size{levels: 4, nodes: 40}
+}
+
+// cluster is a workload's levels and nodes, with the filters' answer to each node.
+type cluster struct {
+	levels []level.Level
+	nodes  []placement.Node
+	room   map[string]int64 // of more pods; a node fits while it has room
+	// from is the first of the values that occur: with few of them, branches are
+	// shared down to the last of several levels.
+	from int
+	// most is the highest count of pods of a kind on a node: where it is 0 or 1, branches tie.
+	most    int64
+	healthy bool
+}
+
+// values of node properties: few, so that branches are shared, and with one before
+// "*" in byte order. A node drawn the index past the end has no such property.
+var values = []string{"", "A", "a", "b", "c"}
+
+func drawCluster(t *rapid.T, s size) *cluster {
+	c := &cluster{levels: drawLevels(t, s.levels), room: make(map[string]int64), healthy: s.healthy}
+	c.from = rapid.IntRange(0, len(values)).Draw(t, "first value")
+	c.most = rapid.Int64Range(0, 4).Draw(t, "most pods")
+	for i := range rapid.IntRange(1, s.nodes).Draw(t, "nodes") {
+		n := c.drawNode(t, "n"+strconv.Itoa(i))
+		c.nodes = append(c.nodes, n)
+		c.room[n.Name] = drawRoom(t)
+	}
+	return c
+}
+
+func drawLevels(t *rapid.T, most int) []level.Level {
+	var levels []level.Level
+	for i := range rapid.IntRange(0, most).Draw(t, "levels") {
+		l := level.Level{Strategy: level.Spread, Property: level.Property{Label: "level-" + strconv.Itoa(i)}, Missing: level.Include}
+		if oneIn(t, 5, "exclude") {
+			l.Missing = level.Exclude
+		}
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			l.Strategy = level.Pack
+		case 1, 2:
+			l.Weights = drawWeights(t)
+		}
+		levels = append(levels, l)
+	}
+	if err := level.Validate(levels); err != nil {
+		t.Fatalf("drew bad levels: %v", err)
+	}
+	return levels
+}
+
+func drawWeights(t *rapid.T) []level.Weight {
+	var ws []level.Weight
+	for _, v := range []string{"", level.Others, "A", "a", "b"} { // in byte order
+		if oneIn(t, 2, "weighted") {
+			share := rapid.Int64Range(1, 4)
+			if oneIn(t, 8, "heavy") {
+				share = rapid.Int64Range(1, level.MaxShare)
+			}
+			ws = append(ws, level.Weight{Value: v, Share: share.Draw(t, "share")})
+		}
+	}
+	return ws
+}
+
+func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
+	n := placement.Node{Name: name, Tally: c.drawTally(t)}
+	for range c.levels {
+		v := placement.Value{Missing: true}
+		if i := rapid.IntRange(c.from, len(values)).Draw(t, "value"); i < len(values) {
+			v = placement.Value{Text: values[i]}
+		}
+		n.Values = append(n.Values, v)
+	}
+	if !c.healthy {
+		if oneIn(t, 5, "faulty") {
+			n.Failures = rapid.IntRange(1, 3).Draw(t, "failures")
+		}
+		n.Unready = oneIn(t, 7, "unready")
+	}
+	return n
+}
+
+func (c *cluster) drawTally(t *rapid.T) placement.Tally {
+	revision := rapid.Int64Range(0, c.most).Draw(t, "revision")
+	workload := revision + rapid.Int64Range(0, min(2, c.most)).Draw(t, "of other revisions")
+	return placement.Tally{Revision: revision, Workload: workload, All: workload + rapid.Int64Range(0, min(2, c.most)).Draw(t, "of others")}
+}
+
+// drawRoom is 0 for one node in four.
+func drawRoom(t *rapid.T) int64 { return rapid.Int64Range(0, 3).Draw(t, "room") }
+
+func oneIn(t *rapid.T, n int, label string) bool {
+	return rapid.IntRange(1, n).Draw(t, label) == n
+}

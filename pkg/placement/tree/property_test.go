@@ -1,0 +1,326 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// subject is a tree under test beside what it should know, and the filters it asks.
+type subject struct {
+	*cluster
+	t    *rapid.T
+	tree *tree.Tree
+	// answers is what the filters told the tree since the node last changed.
+	answers map[string]bool
+	// onAsk, if set, sees every question before it is answered.
+	onAsk func(node string)
+}
+
+func grow(t *rapid.T, c *cluster) *subject {
+	s := &subject{cluster: c, t: t, tree: tree.New(c.levels), answers: make(map[string]bool)}
+	for _, n := range c.nodes {
+		s.tree.Set(n)
+	}
+	s.validate()
+	return s
+}
+
+func (s *subject) validate() {
+	s.t.Helper()
+	if err := s.tree.Validate(); err != nil {
+		s.t.Fatalf("the tree is broken: %v", err)
+	}
+}
+
+// fits is what the tree asks: never twice without a change in between.
+func (s *subject) fits(name string) bool {
+	if s.index(name) < 0 {
+		s.t.Fatalf("the filters are asked about %q, which does not exist", name)
+	}
+	if _, asked := s.answers[name]; asked {
+		s.t.Fatalf("the filters are asked about %q again, and nothing has changed", name)
+	}
+	if s.onAsk != nil {
+		s.onAsk(name)
+	}
+	s.answers[name] = s.hasRoom(name)
+	return s.answers[name]
+}
+
+func (s *subject) hasRoom(name string) bool { return s.room[name] > 0 }
+
+func (s *subject) index(name string) int {
+	return slices.IndexFunc(s.nodes, func(n placement.Node) bool { return n.Name == name })
+}
+
+// set adds or changes a node in the tree and beside it.
+func (s *subject) set(n placement.Node, room int64) {
+	s.forget(n.Name)
+	s.room[n.Name] = room
+	if i := s.index(n.Name); i >= 0 {
+		s.nodes[i] = n
+	} else {
+		s.nodes = append(s.nodes, n)
+	}
+	s.tree.Set(n)
+	s.validate()
+}
+
+func (s *subject) remove(name string) {
+	s.forget(name)
+	s.nodes = slices.DeleteFunc(s.nodes, func(n placement.Node) bool { return n.Name == name })
+	s.tree.Remove(name)
+	s.validate()
+}
+
+// add counts pods that came, or negative went.
+func (s *subject) add(name string, d placement.Tally) {
+	s.forget(name)
+	i := s.index(name)
+	s.nodes[i].Tally = s.nodes[i].Tally.Add(d)
+	s.room[name] -= d.All
+	s.tree.Add(name, d)
+	s.validate()
+}
+
+func (s *subject) recheck(name string, room int64) {
+	s.forget(name)
+	s.room[name] = room
+	s.tree.Recheck(name)
+	s.validate()
+}
+
+func (s *subject) forget(name string) { delete(s.answers, name) }
+
+// next holds Next to the oracle's pick.
+func (s *subject) next() (string, bool) {
+	s.t.Helper()
+	want, wantOK := oracle.Pick(s.levels, s.nodes, s.hasRoom)
+	got, ok := s.tree.Next(s.fits)
+	if got != want || ok != wantOK {
+		s.t.Fatalf("Next is %q, %v; the oracle picks %q, %v\n%s", got, ok, want, wantOK, s.tree)
+	}
+	s.validate()
+	return got, ok
+}
+
+func (s *subject) anyNode() placement.Node {
+	return s.nodes[rapid.IntRange(0, len(s.nodes)-1).Draw(s.t, "node")]
+}
+
+var onePod = placement.Tally{Revision: 1, Workload: 1, All: 1}
+
+// change does one random thing that happens to a cluster.
+func (s *subject) change() {
+	kind := rapid.IntRange(0, 7).Draw(s.t, "change")
+	if len(s.nodes) == 0 {
+		kind = 0
+	}
+	switch kind {
+	case 0:
+		// A name from a small range: sometimes new, sometimes one that was removed.
+		name := "n" + strconv.Itoa(rapid.IntRange(0, 60).Draw(s.t, "name"))
+		s.set(s.drawNode(s.t, name), drawRoom(s.t))
+	case 1:
+		s.set(s.drawNode(s.t, s.anyNode().Name), drawRoom(s.t))
+	case 2:
+		s.remove(s.anyNode().Name)
+	case 3:
+		s.add(s.anyNode().Name, s.drawTally(s.t))
+	case 4:
+		s.loseSome(s.anyNode())
+	case 5:
+		s.recheck(s.anyNode().Name, drawRoom(s.t))
+	case 6:
+		for _, n := range s.nodes {
+			s.forget(n.Name)
+			if oneIn(s.t, 3, "other room") {
+				s.room[n.Name] = drawRoom(s.t)
+			}
+		}
+		s.tree.RecheckAll()
+		s.validate()
+	case 7:
+		if name, ok := s.next(); ok {
+			s.add(name, onePod)
+		}
+	}
+}
+
+// loseSome lets pods go, as many of each kind as leaves a tally that can be.
+func (s *subject) loseSome(n placement.Node) {
+	revision := rapid.Int64Range(0, n.Tally.Revision).Draw(s.t, "lost of the revision")
+	others := rapid.Int64Range(0, n.Tally.Workload-n.Tally.Revision).Draw(s.t, "lost of other revisions")
+	s.add(n.Name, placement.Tally{}.Sub(placement.Tally{Revision: revision, Workload: revision + others, All: revision + others}))
+}
+
+// Whatever has happened to a cluster, the next pod goes where the oracle, who sees
+// only the present, would put it.
+func TestNextIsTheOraclesPick(t *testing.T) {
+	checkShare(t, 35, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, ordinary(t)))
+		for range rapid.IntRange(0, 12).Draw(t, "changes") {
+			s.change()
+			if oneIn(t, 2, "decide") {
+				s.next()
+			}
+		}
+		s.next()
+		if known := s.tree.Len(); known > len(s.nodes) {
+			t.Errorf("the tree has %d nodes, the cluster %d", known, len(s.nodes))
+		}
+	})
+}
+
+// A batch is the same as its pods decided one by one.
+func TestPlaceIsTheOraclesBatch(t *testing.T) {
+	checkShare(t, 20, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, ordinary(t)))
+		k := rapid.IntRange(0, 25).Draw(t, "k")
+		want := oracle.Place(s.levels, s.nodes, k, func(name string, placed int) bool { return int64(placed) < s.room[name] })
+		got := s.place(k)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("placed otherwise than the oracle (-want +got):\n%s\n%s", diff, s.tree)
+		}
+		for _, name := range got {
+			i := s.index(name)
+			s.nodes[i].Tally = s.nodes[i].Tally.Add(onePod)
+		}
+		for _, n := range s.nodes {
+			if tally, ok := s.tree.Tally(n.Name); ok && tally != n.Tally {
+				t.Errorf("the tree counts %v on %s, of which %v are true", tally, n.Name, n.Tally)
+			}
+		}
+	})
+}
+
+// place lets the tree decide a batch under filters that see its pods.
+func (s *subject) place(k int) []string {
+	before := make(map[string]int64)
+	for _, n := range s.nodes {
+		before[n.Name] = n.Tally.Revision
+	}
+	asked := make(map[string]int64)
+	placed := s.tree.Place(k, func(name string) bool {
+		tally, ok := s.tree.Tally(name)
+		if !ok {
+			s.t.Fatalf("the filters are asked about %q, which is not in the tree", name)
+		}
+		if at, ok := asked[name]; ok && at == tally.Revision {
+			s.t.Fatalf("the filters are asked about %q again, and no pod has come to it", name)
+		}
+		asked[name] = tally.Revision
+		return tally.Revision-before[name] < s.room[name]
+	})
+	s.validate()
+	return placed
+}
+
+// What is promised of a batch, said without the order of its pods.
+func TestPlaceKeepsThePromise(t *testing.T) {
+	checkShare(t, 15, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, size{levels: 3, nodes: 7, healthy: true}))
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		placed := s.place(k)
+		if err := oracle.CheckPromise(s.levels, s.nodes, k, func(name string) int { return int(s.room[name]) }, placed); err != nil {
+			t.Errorf("%q: %v\n%s", placed, err, s.tree)
+		}
+	})
+}
+
+// Neither the order in which nodes came nor what they were before matters.
+func TestHistoryDoesNotMatter(t *testing.T) {
+	checkShare(t, 10, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, ordinary(t)))
+		other := &subject{cluster: s.cluster, t: t, tree: tree.New(s.levels), answers: make(map[string]bool)}
+		for _, n := range rapid.Permutation(s.nodes).Draw(t, "order") {
+			if oneIn(t, 4, "was another") {
+				other.tree.Set(s.drawNode(t, n.Name))
+			}
+			if oneIn(t, 8, "was away") {
+				other.tree.Remove(n.Name)
+			}
+			other.tree.Set(n)
+		}
+		other.validate()
+		k := rapid.IntRange(1, 12).Draw(t, "k")
+		first, second := s.place(k), other.place(k)
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("placed otherwise (-first +second):\n%s\n%s\n%s", diff, s.tree, other.tree)
+		}
+	})
+}
+
+// Rank has all nodes that fit, in the oracle's order and classes, and Next's first.
+func TestRankIsTheOraclesRank(t *testing.T) {
+	checkShare(t, 10, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, ordinary(t)))
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			s.change()
+		}
+		var want []tree.Ranked
+		for _, r := range oracle.Rank(s.levels, s.nodes, s.hasRoom) {
+			want = append(want, tree.Ranked{Name: r.Name, Class: r.Class})
+		}
+		got := s.tree.Rank(s.fits)
+		if !slices.Equal(want, got) {
+			t.Fatalf("ranked otherwise than the oracle (-want +got):\n%s\n%s", cmp.Diff(want, got), s.tree)
+		}
+		if name, ok := s.next(); ok && (got[0].Name != name || got[0].Class != 0) {
+			t.Errorf("Next is %q, and Rank begins with %v", name, got[0])
+		}
+	})
+}
+
+// A decision asks only where the answer can decide, and the best node of a leaf first.
+func TestNextAsksOnlyWhatDecides(t *testing.T) {
+	checkShare(t, 10, func(t *rapid.T) {
+		s := grow(t, drawCluster(t, ordinary(t)))
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			s.change()
+		}
+		for range 3 {
+			s.nextWithReason()
+			if len(s.nodes) > 0 {
+				s.recheck(s.anyNode().Name, drawRoom(t))
+			}
+		}
+	})
+}
+
+// nextWithReason decides, and then again, for which nothing needs to be asked. A
+// reason once given holds to the end of a decision: the tree asks about the nodes
+// of a branch in one go.
+func (s *subject) nextWithReason() {
+	reasons := make(map[string]bool)
+	s.onAsk = func(name string) {
+		for _, may := range oracle.MayAsk(s.levels, s.nodes, s.answered) {
+			reasons[may] = true
+		}
+		if !reasons[name] {
+			s.t.Fatalf("asked about %q without a reason; answers so far %v\n%s", name, s.answers, s.tree)
+		}
+	}
+	name, ok := s.next()
+	s.onAsk = func(asked string) { s.t.Fatalf("asked about %q to decide the same again\n%s", asked, s.tree) }
+	if again, okAgain := s.next(); again != name || okAgain != ok {
+		s.t.Errorf("Next is %q and then %q", name, again)
+	}
+	s.onAsk = nil
+}
+
+func (s *subject) answered(name string) (fits, known bool) {
+	fits, known = s.answers[name]
+	return fits, known
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"slices"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// Tree is the spread tree of one workload's revision. The zero value is not
+// usable; see New.
+//
+// Invariants, checked by Validate:
+//   - every branch's tally is the sum of those of the ready nodes below it
+//   - every heap is ordered, and every member knows its position
+//   - a branch without nodes does not exist, except the root
+type Tree struct {
+	levels []level.Level
+	root   *branch
+	nodes  map[string]*node
+}
+
+// New returns an empty tree over the levels, first level first. The levels must
+// be valid in the sense of level.Validate; none at all spreads over nodes only.
+func New(levels []level.Level) *Tree {
+	t := &Tree{levels: levels, nodes: make(map[string]*node)}
+	t.root = &branch{share: 1, below: fork{levels: levels}}
+	return t
+}
+
+// Len is the number of nodes in the tree.
+func (t *Tree) Len() int { return len(t.nodes) }
+
+// Tally returns what the tree counts on a node, and whether the node is in it.
+func (t *Tree) Tally(name string) (placement.Tally, bool) {
+	n, ok := t.nodes[name]
+	if !ok {
+		return placement.Tally{}, false
+	}
+	return n.Tally, true
+}
+
+// Set adds a node, or replaces all that is known of it: values, tally, failures,
+// readiness. What the filters said of it is forgotten. A node that a level leaves
+// out because it lacks the property (level.Exclude) is removed.
+func (t *Tree) Set(n placement.Node) {
+	old, known := t.nodes[n.Name]
+	switch {
+	case t.excludes(n.Values):
+		if known {
+			t.remove(old)
+		}
+	case known && sameValues(old.Values, n.Values):
+		old.change(func() { old.Node, old.answer = n, unasked })
+	default:
+		if known {
+			t.remove(old)
+		}
+		t.insert(&node{Node: n})
+	}
+}
+
+// Remove takes a node out of the tree, with its pods. An unknown name is no error:
+// nodes go when they please.
+func (t *Tree) Remove(name string) {
+	if n, ok := t.nodes[name]; ok {
+		t.remove(n)
+	}
+}
+
+// Add counts pods that came to a node or, negative, went from it. What the
+// filters said of the node is forgotten: a pod more or less is what they look at.
+func (t *Tree) Add(name string, d placement.Tally) {
+	if n, ok := t.nodes[name]; ok {
+		t.add(n, d)
+	}
+}
+
+// Recheck forgets what the filters said of a node.
+func (t *Tree) Recheck(name string) {
+	if n, ok := t.nodes[name]; ok {
+		n.change(func() { n.answer = unasked })
+	}
+}
+
+// RecheckAll forgets what the filters said of any node.
+func (t *Tree) RecheckAll() {
+	t.root.eachNode(func(n *node) {
+		n.leaf.account(n, -1)
+		n.answer = unasked
+		n.leaf.account(n, +1)
+	})
+	t.root.reorder()
+}
+
+func (t *Tree) add(n *node, d placement.Tally) {
+	n.change(func() { n.Tally, n.answer = n.Tally.Add(d), unasked })
+}
+
+// insert hangs a node under the branches of its values, growing those that are missing.
+func (t *Tree) insert(n *node) {
+	b := t.root
+	for !b.isLeaf() {
+		b = b.child(n.Values)
+	}
+	n.leaf = b
+	t.nodes[n.Name] = n
+	b.account(n, +1)
+	b.nodes.add(n)
+	b.settle()
+}
+
+// remove takes a node off its leaf and prunes the branches it leaves empty.
+func (t *Tree) remove(n *node) {
+	b := n.leaf
+	delete(t.nodes, n.Name)
+	b.account(n, -1)
+	b.nodes.drop(n)
+	if n.queued {
+		b.toAsk = slices.DeleteFunc(b.toAsk, func(q *node) bool { return q == n })
+	}
+	for b.parent != nil && len(b.nodes) == 0 && len(b.children) == 0 {
+		parent := b.parent
+		parent.prune(b)
+		b = parent
+	}
+	b.settle()
+}
+
+func (t *Tree) excludes(values []placement.Value) bool {
+	for i, l := range t.levels {
+		if l.Missing == level.Exclude && values[i].Missing {
+			return true
+		}
+	}
+	return false
+}
+
+// sameValues compares where two sets of values hang a node: an empty value and a
+// missing one share a branch.
+func sameValues(a, b []placement.Value) bool {
+	for i := range a {
+		if a[i].Text != b[i].Text {
+			return false
+		}
+	}
+	return true
+}
+
+// Keep removes the nodes that stays does not want to keep.
+func (t *Tree) Keep(stays func(name string) bool) {
+	var gone []*node
+	t.root.eachNode(func(n *node) {
+		if !stays(n.Name) {
+			gone = append(gone, n)
+		}
+	})
+	for _, n := range gone {
+		t.remove(n)
+	}
+}
