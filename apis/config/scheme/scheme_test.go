@@ -1,0 +1,205 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	schedulerconfigv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	_ "github.com/espalier-scheduler/espalier/apis/config/scheme"
+)
+
+// decode reads a configuration as kube-scheduler's --config does.
+func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerConfiguration, error) {
+	t.Helper()
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\n" +
+		"kind: KubeSchedulerConfiguration\n" +
+		"profiles:\n" +
+		"- schedulerName: espalier-scheduler\n" +
+		"  plugins:\n" +
+		"    multiPoint:\n" +
+		"      enabled: [{name: Preferences}, {name: SpreadTree, weight: 100}]\n" + pluginConfig
+	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	cfg, ok := obj.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		t.Fatalf("decoded a %T", obj)
+	}
+	return cfg, nil
+}
+
+// args returns the internal arguments of one plugin of the only profile.
+func args[T runtime.Object](t *testing.T, cfg *schedulerconfig.KubeSchedulerConfiguration, plugin string) T {
+	t.Helper()
+	var typed T
+	found := false
+	for _, pc := range cfg.Profiles[0].PluginConfig {
+		if pc.Name == plugin {
+			if typed, found = pc.Args.(T); !found {
+				t.Fatalf("arguments of %s are a %T", plugin, pc.Args)
+			}
+		}
+	}
+	if !found {
+		t.Fatalf("no pluginConfig for %s", plugin)
+	}
+	return typed
+}
+
+var defaultTree = config.SpreadTreeArgs{
+	CountRevisions: config.CountNewest,
+	Batch:          config.Batch{MaxDelay: metav1.Duration{Duration: time.Second}},
+}
+
+// Plugins without a pluginConfig must get typed, defaulted arguments too.
+func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
+	cfg, err := decode(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&config.PreferencesArgs{}, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const everything = `  pluginConfig:
+  - name: Preferences
+    args:
+      defaultLevels:
+      - property: topology.kubernetes.io/zone
+        weights: {zone-a: 70, "*": 30}
+      - strategy: Pack
+        property: node.labels.rack
+        missing: Exclude
+  - name: SpreadTree
+    args:
+      countRevisions: All
+      batch: {window: 50ms}
+`
+
+func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
+	cfg, err := decode(t, everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	preferences := &config.PreferencesArgs{DefaultLevels: []config.Level{
+		{
+			Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", Missing: config.MissingInclude,
+			Weights: map[string]int64{"zone-a": 70, "*": 30},
+		},
+		{Strategy: config.StrategyPack, Property: "node.labels.rack", Missing: config.MissingExclude},
+	}}
+	if diff := cmp.Diff(preferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
+		t.Error(diff)
+	}
+	tree := &config.SpreadTreeArgs{
+		CountRevisions: config.CountAll,
+		Batch: config.Batch{
+			Window:   metav1.Duration{Duration: 50 * time.Millisecond},
+			MaxDelay: metav1.Duration{Duration: time.Second},
+		},
+	}
+	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A zero that was written is a value, not an absence.
+func TestWrittenZeroIsKept(t *testing.T) {
+	cfg, err := decode(t, "  pluginConfig: [{name: SpreadTree, args: {batch: {window: 0s, maxDelay: 0s}}}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := args[*config.SpreadTreeArgs](t, cfg, "SpreadTree").Batch; got != (config.Batch{}) {
+		t.Errorf("batch is %+v", got)
+	}
+}
+
+func TestDecodingIsStrict(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		want   []string
+	}{
+		"unknown field": {
+			"  pluginConfig: [{name: Preferences, args: {defaultLevel: []}}]\n",
+			[]string{"profiles[0].pluginConfig[0]", "plugin Preferences", `unknown field "defaultLevel"`},
+		},
+		"unknown field inside a level": {
+			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weight: {}}]}}]\n",
+			[]string{"plugin Preferences", `unknown field "defaultLevels[0].weight"`},
+		},
+		"duplicate field": {
+			"  pluginConfig: [{name: SpreadTree, args: {countRevisions: All, countRevisions: Newest}}]\n",
+			[]string{`"countRevisions" already set`},
+		},
+		"not a duration": {
+			"  pluginConfig: [{name: SpreadTree, args: {batch: {window: soon}}}]\n",
+			[]string{"plugin SpreadTree", `invalid duration "soon"`},
+		},
+		"a share that is no number": {
+			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weights: {a: many}}]}}]\n",
+			[]string{"plugin Preferences", "weights"},
+		},
+		"arguments of another plugin": {
+			"  pluginConfig: [{name: SpreadTree, args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs}}]\n",
+			[]string{"SpreadTreeArgs", "PreferencesArgs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := decode(t, tc.config)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// What is written out, for --write-config-to, reads back as the same.
+func TestRoundTrip(t *testing.T) {
+	cfg, err := decode(t, everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mediaType = runtime.ContentTypeYAML
+	info, ok := runtime.SerializerInfoForMediaType(schedulerscheme.Codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		t.Fatalf("no serializer for %s", mediaType)
+	}
+	var buf bytes.Buffer
+	encoder := schedulerscheme.Codecs.EncoderForVersion(info.Serializer, schedulerconfigv1.SchemeGroupVersion)
+	if err := encoder.Encode(cfg, &buf); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(buf.Bytes(), &map[string]any{}); err != nil {
+		t.Fatalf("not YAML: %v\n%s", err, buf.String())
+	}
+	again, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode(buf.Bytes(), nil, nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, buf.String())
+	}
+	if diff := cmp.Diff(cfg, again); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,46 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PreferencesArgs are the arguments of the plugin Preferences, which finds out
+// over which topology levels a pod wants to be placed.
+type PreferencesArgs struct {
+	metav1.TypeMeta
+
+	// DefaultLevels are the levels of pods that ask for nothing, first level
+	// first. Empty spreads them over the nodes alone.
+	DefaultLevels []Level
+}
+
+// Level is one placement preference.
+type Level struct {
+	Strategy Strategy
+	Property string
+	Missing  Missing
+	Weights  map[string]int64
+}
+
+// Strategy is what a level does with its branches.
+type Strategy string
+
+const (
+	// StrategySpread gives the next pod to the branch that is lowest.
+	StrategySpread Strategy = "Spread"
+	// StrategyPack gives the next pod to the fullest branch that still has room.
+	StrategyPack Strategy = "Pack"
+)
+
+// Missing is what a level does with nodes that lack its property.
+type Missing string
+
+const (
+	// MissingInclude puts them together in one branch, which gets an equal share.
+	MissingInclude Missing = "Include"
+	// MissingExclude keeps the pods off them.
+	MissingExclude Missing = "Exclude"
+)

@@ -1,0 +1,38 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SpreadTreeArgs are the arguments of the plugin SpreadTree, which places the
+// pods of a workload evenly over the levels they want.
+type SpreadTreeArgs struct {
+	metav1.TypeMeta
+
+	// CountRevisions says which pods of the workload make a branch high.
+	CountRevisions CountRevisions
+	// Batch gathers the pods of one workload before the first of them is placed.
+	Batch Batch
+}
+
+// CountRevisions says which pods of a workload are counted first.
+type CountRevisions string
+
+const (
+	// CountNewest counts the pods of the revision being placed, and looks at the
+	// other revisions only to break ties.
+	CountNewest CountRevisions = "Newest"
+	// CountAll counts the pods of all revisions alike.
+	CountAll CountRevisions = "All"
+)
+
+// Batch is how long a pod waits for others of its workload.
+type Batch struct {
+	// Window is the quiet time that ends the waiting; 0 is no waiting at all.
+	Window metav1.Duration
+	// MaxDelay is the longest that any pod waits. At least Window.
+	MaxDelay metav1.Duration
+}

@@ -1,0 +1,79 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
+)
+
+func TestDefaults(t *testing.T) {
+	duration := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	scheme := runtime.NewScheme()
+	if err := configv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ in, want runtime.Object }{
+		"preferences": {&configv1.PreferencesArgs{}, &configv1.PreferencesArgs{}},
+		"an empty list of levels stays one": {
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
+		},
+		"a level": {
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{{Property: "zone"}}},
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
+				{Strategy: configv1.StrategySpread, Property: "zone", Missing: configv1.MissingInclude},
+			}},
+		},
+		"a level that says everything": {
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
+				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
+			}},
+			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
+				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
+			}},
+		},
+		"tree": {
+			&configv1.SpreadTreeArgs{},
+			&configv1.SpreadTreeArgs{
+				CountRevisions: configv1.CountNewest,
+				Batch:          configv1.Batch{Window: duration(0), MaxDelay: duration(time.Second)},
+			},
+		},
+		"a tree that says everything": {
+			&configv1.SpreadTreeArgs{
+				CountRevisions: configv1.CountAll,
+				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
+			},
+			&configv1.SpreadTreeArgs{
+				CountRevisions: configv1.CountAll,
+				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme.Default(tc.in)
+			if diff := cmp.Diff(tc.want, tc.in); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A changed object must not change the defaults of the next one.
+func TestDefaultsAreNotShared(t *testing.T) {
+	var first, second configv1.Batch
+	configv1.SetDefaults_Batch(&first)
+	first.Window.Duration, first.MaxDelay.Duration = time.Hour, time.Hour
+	configv1.SetDefaults_Batch(&second)
+	if second.Window.Duration != 0 || second.MaxDelay.Duration != time.Second {
+		t.Errorf("second object got window %v, maxDelay %v", second.Window, second.MaxDelay)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PreferencesArgs are the arguments of the plugin Preferences, which finds out
+// over which topology levels a pod wants to be placed.
+type PreferencesArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// defaultLevels are the topology levels of pods that ask for nothing, in
+	// decreasing order of precedence: the first is made as even as the cluster
+	// allows, then the second inside each of its branches, and so on. What a pod
+	// asks for itself replaces them as a whole; the two are never merged.
+	// At most 16, no property twice.
+	// Default: none, which spreads such pods over the nodes alone.
+	// +listType=atomic
+	DefaultLevels []Level `json:"defaultLevels,omitempty"`
+}
+
+// Level is one placement preference.
+type Level struct {
+	// strategy is Spread, which gives the next pod to the branch that has
+	// fewest, or Pack, which gives it to the fullest branch that still has room.
+	// Default: Spread.
+	Strategy Strategy `json:"strategy,omitempty"`
+
+	// property names what makes the branches: the key of a node label, such as
+	// topology.kubernetes.io/zone, or node.name, which is every node by itself.
+	// Docker's node.labels.KEY and engine.labels.KEY mean the node label KEY.
+	// Required.
+	Property string `json:"property"`
+
+	// missing says what becomes of nodes without the property: Include makes one
+	// branch of them, which gets the same share as any other; Exclude keeps the
+	// pods off them, even if there is room nowhere else.
+	// Default: Include.
+	Missing Missing `json:"missing,omitempty"`
+
+	// weights gives shares to the property's values, 1 to 1000000 each: a branch
+	// with twice the weight gets twice the pods. The key "*" stands for all
+	// values that are not listed, which then share its weight among them; the
+	// key "" is the branch of nodes without the property. With weights but no
+	// "*", a value that is not listed weighs 1. For Spread only; at most 256.
+	// Default: none, all values weigh the same.
+	Weights map[string]int64 `json:"weights,omitempty"`
+}
+
+// Strategy is what a level does with its branches.
+type Strategy string
+
+const (
+	// StrategySpread gives the next pod to the branch that is lowest.
+	StrategySpread Strategy = "Spread"
+	// StrategyPack gives the next pod to the fullest branch that still has room.
+	StrategyPack Strategy = "Pack"
+)
+
+// Missing is what a level does with nodes that lack its property.
+type Missing string
+
+const (
+	// MissingInclude puts them together in one branch, which gets an equal share.
+	MissingInclude Missing = "Include"
+	// MissingExclude keeps the pods off them.
+	MissingExclude Missing = "Exclude"
+)

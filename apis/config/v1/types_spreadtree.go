@@ -1,0 +1,53 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SpreadTreeArgs are the arguments of the plugin SpreadTree, which places the
+// pods of a workload evenly over the levels they want.
+type SpreadTreeArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// countRevisions says which pods make a branch high. Newest counts those of
+	// the revision being placed and looks at the rest of the workload only to
+	// break ties: during a rolling update the old pods are leaving, and a spread
+	// that counts them is lopsided once they are gone. All counts the pods of
+	// every revision alike.
+	// Default: Newest.
+	CountRevisions CountRevisions `json:"countRevisions,omitempty"`
+
+	// batch gathers the pods of one workload before the first of them is placed,
+	// so that a workload that arrives pod by pod is seen as a whole.
+	Batch Batch `json:"batch,omitzero"`
+}
+
+// CountRevisions says which pods of a workload are counted first.
+type CountRevisions string
+
+const (
+	// CountNewest counts the pods of the revision being placed.
+	CountNewest CountRevisions = "Newest"
+	// CountAll counts the pods of all revisions alike.
+	CountAll CountRevisions = "All"
+)
+
+// Batch is how long a pod waits for others of its workload. Every new pod of
+// the workload starts the window again, and maxDelay ends the waiting at last.
+type Batch struct {
+	// window is the quiet time after the last new pod of the workload that ends
+	// the waiting, as a duration such as 50ms, at most 10m. 0s switches
+	// gathering off.
+	// Default: 0s.
+	Window *metav1.Duration `json:"window,omitempty"`
+
+	// maxDelay is the longest that any pod waits, as a duration such as 1s,
+	// however many more arrive. It wins over window, and must not be less than
+	// it nor more than 10m.
+	// Without a window it has no effect.
+	// Default: 1s.
+	MaxDelay *metav1.Duration `json:"maxDelay,omitempty"`
+}

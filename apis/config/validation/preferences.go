@@ -1,0 +1,113 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation says what is wrong with the plugins' arguments. Its
+// functions are pure, take arguments that have been defaulted, and return every
+// fault they find, each with the path of its field below the path given (nil for
+// a path that starts at the arguments themselves).
+//
+// What makes a level valid is decided in pkg/placement/level, which reads the
+// same levels from annotations; here its verdicts get their field paths.
+package validation
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// strategies and missings map what the arguments say to what the algorithms say.
+// The words differ in case only, but a conversion by case would accept "sPREAD".
+var (
+	strategies = map[config.Strategy]level.Strategy{
+		config.StrategySpread: level.Spread,
+		config.StrategyPack:   level.Pack,
+	}
+	missings = map[config.Missing]level.Missing{
+		config.MissingInclude: level.Include,
+		config.MissingExclude: level.Exclude,
+	}
+)
+
+// PreferencesArgs checks the arguments of the plugin Preferences.
+func PreferencesArgs(path *field.Path, args *config.PreferencesArgs) field.ErrorList {
+	_, errs := Levels(path.Child("defaultLevels"), args.DefaultLevels)
+	return errs
+}
+
+// Levels turns the levels of an argument into those of the algorithms, in
+// canonical form. Where there are errors there are no levels.
+func Levels(path *field.Path, in []config.Level) ([]level.Level, field.ErrorList) {
+	var errs field.ErrorList
+	if len(in) > level.MaxLevels {
+		return nil, append(errs, field.TooMany(path, len(in), level.MaxLevels))
+	}
+	levels := make([]level.Level, len(in))
+	for i := range in {
+		var bad field.ErrorList
+		levels[i], bad = oneLevel(path.Index(i), &in[i])
+		errs = append(errs, bad...)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	if err := level.Validate(levels); err != nil {
+		// Each level by itself is right, so one of them repeats another.
+		return nil, append(errs, repeated(path, in, err))
+	}
+	return levels, nil
+}
+
+func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList) {
+	var errs field.ErrorList
+	out := level.Level{Weights: weights(in.Weights)}
+	var ok bool
+	if out.Strategy, ok = strategies[in.Strategy]; !ok {
+		errs = append(errs, field.NotSupported(path.Child("strategy"), in.Strategy, slices.Sorted(maps.Keys(strategies))))
+	}
+	if out.Missing, ok = missings[in.Missing]; !ok {
+		errs = append(errs, field.NotSupported(path.Child("missing"), in.Missing, slices.Sorted(maps.Keys(missings))))
+	}
+	var err error
+	if out.Property, err = level.ParseProperty(in.Property); err != nil {
+		errs = append(errs, field.Invalid(path.Child("property"), in.Property, err.Error()))
+	}
+	if len(errs) > 0 {
+		return out, errs
+	}
+	if err := out.Validate(); err != nil {
+		// Everything but the weights has been looked at above.
+		errs = append(errs, field.Invalid(path.Child("weights"), part(err), err.Error()))
+	}
+	return out, errs
+}
+
+// weights sorts the shares by value, as the algorithms want them.
+func weights(in map[string]int64) []level.Weight {
+	var out []level.Weight
+	for _, value := range slices.Sorted(maps.Keys(in)) {
+		out = append(out, level.Weight{Value: value, Share: in[value]})
+	}
+	return out
+}
+
+func repeated(path *field.Path, in []config.Level, err error) *field.Error {
+	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok && 0 < syntax.Level && syntax.Level <= len(in) {
+		i := syntax.Level - 1
+		return field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error())
+	}
+	return field.Invalid(path, len(in), err.Error())
+}
+
+// part is the bad part alone: a whole map of 256 weights would bury it.
+func part(err error) string {
+	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok {
+		return syntax.Part
+	}
+	return ""
+}

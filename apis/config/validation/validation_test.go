@@ -1,0 +1,178 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// on is a level that only a case's own change makes bad.
+func on(property string) config.Level {
+	return config.Level{Strategy: config.StrategySpread, Property: property, Missing: config.MissingInclude}
+}
+
+func TestPreferencesArgs(t *testing.T) {
+	manyLevels := make([]config.Level, level.MaxLevels+1)
+	for i := range manyLevels {
+		manyLevels[i] = on(fmt.Sprintf("example.com/level-%d", i))
+	}
+	weighted := func(l config.Level, weights map[string]int64) config.Level {
+		l.Weights = weights
+		return l
+	}
+	pack := on("rack")
+	pack.Strategy = config.StrategyPack
+	for name, tc := range map[string]struct {
+		levels []config.Level
+		// want are the errors in order, each as pieces of its text, the field's path first.
+		want [][]string
+	}{
+		"none":     {nil, nil},
+		"empty":    {[]config.Level{}, nil},
+		"good":     {[]config.Level{on("topology.kubernetes.io/zone"), pack, on("node.name")}, nil},
+		"weights":  {[]config.Level{weighted(on("zone"), map[string]int64{"a": 70, "*": 30, "": 1})}, nil},
+		"too many": {manyLevels, [][]string{{"args.defaultLevels", "17", "16"}}},
+		"no property": {
+			[]config.Level{on("")},
+			[][]string{{"args.defaultLevels[0].property", "empty property"}},
+		},
+		"unknown property": {
+			[]config.Level{on("zone"), on("node.id")},
+			[][]string{{"args.defaultLevels[1].property", `"node.id"`, "use node.name or"}},
+		},
+		"a property twice, spelled in two ways": {
+			[]config.Level{on("rack"), on("zone"), on("node.labels.rack")},
+			[][]string{{"args.defaultLevels[2].property", `"node.labels.rack"`, "level 1"}},
+		},
+		"every field of two levels": {
+			[]config.Level{
+				{Strategy: "spread", Property: "a b", Missing: "include"},
+				{Strategy: "Binpack", Property: "zone", Missing: config.MissingInclude},
+			},
+			[][]string{
+				{"args.defaultLevels[0].strategy", `"spread"`, `"Spread"`, `"Pack"`},
+				{"args.defaultLevels[0].missing", `"include"`, `"Include"`, `"Exclude"`},
+				{"args.defaultLevels[0].property", `"a b"`},
+				{"args.defaultLevels[1].strategy", `"Binpack"`},
+			},
+		},
+		"share of nothing": {
+			[]config.Level{weighted(on("zone"), map[string]int64{"a": 0, "b": 5})},
+			[][]string{{"args.defaultLevels[0].weights", "weight.a=0", "1 to 1000000"}},
+		},
+		"share too large": {
+			[]config.Level{weighted(on("zone"), map[string]int64{"a": level.MaxShare + 1})},
+			[][]string{{"args.defaultLevels[0].weights", "weight.a=1000001"}},
+		},
+		"value that no label has": {
+			[]config.Level{weighted(on("zone"), map[string]int64{"a b": 1})},
+			[][]string{{"args.defaultLevels[0].weights", "weight.a b=1"}},
+		},
+		"weights at a level that packs": {
+			[]config.Level{weighted(pack, map[string]int64{"a": 1})},
+			[][]string{{"args.defaultLevels[0].weights", "only a level that spreads"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := validation.PreferencesArgs(field.NewPath("args"), &config.PreferencesArgs{DefaultLevels: tc.levels})
+			check(t, got, tc.want)
+		})
+	}
+}
+
+func TestLevels(t *testing.T) {
+	got, errs := validation.Levels(nil, []config.Level{
+		{
+			Strategy: config.StrategySpread, Property: "engine.labels.zone", Missing: config.MissingInclude,
+			Weights: map[string]int64{"b": 30, "*": 10, "a": 60},
+		},
+		{Strategy: config.StrategyPack, Property: "node.name", Missing: config.MissingExclude},
+	})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	want := []level.Level{
+		{
+			Strategy: level.Spread, Property: level.Property{Label: "zone"}, Missing: level.Include,
+			Weights: []level.Weight{{Value: "*", Share: 10}, {Value: "a", Share: 60}, {Value: "b", Share: 30}},
+		},
+		{Strategy: level.Pack, Missing: level.Exclude},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSpreadTreeArgs(t *testing.T) {
+	batch := func(window, maxDelay time.Duration) config.SpreadTreeArgs {
+		return config.SpreadTreeArgs{CountRevisions: config.CountNewest, Batch: config.Batch{
+			Window: metav1.Duration{Duration: window}, MaxDelay: metav1.Duration{Duration: maxDelay},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		args config.SpreadTreeArgs
+		want [][]string
+	}{
+		"off":           {batch(0, time.Second), nil},
+		"off at all":    {batch(0, 0), nil},
+		"on":            {batch(50*time.Millisecond, time.Second), nil},
+		"as long":       {batch(time.Second, time.Second), nil},
+		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll}, nil},
+		"unknown revisions": {
+			config.SpreadTreeArgs{CountRevisions: "newest"},
+			[][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}},
+		},
+		"window longer than the delay": {
+			batch(2*time.Second, time.Second),
+			[][]string{{"args.batch.maxDelay", `"1s"`, "window, which is 2s"}},
+		},
+		"below nothing": {
+			batch(-time.Second, -time.Millisecond),
+			[][]string{{"args.batch.window", `"-1s"`, "0s to 10m0s"}, {"args.batch.maxDelay", `"-1ms"`}},
+		},
+		"hours": {
+			batch(time.Second, time.Hour),
+			[][]string{{"args.batch.maxDelay", `"1h0m0s"`, "0s to 10m0s"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, validation.SpreadTreeArgs(field.NewPath("args"), &tc.args), tc.want)
+		})
+	}
+}
+
+// Without a path the messages begin at the arguments' own fields.
+func TestNilPath(t *testing.T) {
+	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}})
+	check(t, validation.PreferencesArgs(nil, &config.PreferencesArgs{DefaultLevels: []config.Level{on("")}}),
+		[][]string{{"defaultLevels[0].property"}})
+}
+
+func check(t *testing.T, got field.ErrorList, want [][]string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d errors, want %d: %v", len(got), len(want), got)
+	}
+	for i, err := range got {
+		if err.Field != want[i][0] {
+			t.Errorf("error %d is about %q, want %q: %v", i, err.Field, want[i][0], err)
+		}
+		for _, piece := range want[i][1:] {
+			if !strings.Contains(err.Error(), piece) {
+				t.Errorf("error %d %q does not say %q", i, err, piece)
+			}
+		}
+	}
+}
