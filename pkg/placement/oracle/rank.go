@@ -4,60 +4,51 @@
 package oracle
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
-// Ranked is a node that fits, and its class.
-type Ranked struct {
-	Name  string
-	Class int
-}
-
-// Rank returns all nodes that fit, best first, each branch in one piece: all that fit
-// of the best branch before any of the next. Its first node is Pick's. Nodes are of
-// one class if nothing but names (their own and those of values) tells them apart:
-// not their tallies, failures or readiness, nor the numbers of any branch they hang
-// on. Classes are numbered from 0 in the order of their first nodes.
-func Rank(levels []level.Level, nodes []placement.Node, fits placement.Fits) []Ranked {
-	var ranked []Ranked
-	var paths []string // by class
-	var walk func(in []candidate, fs []fork, path string)
-	walk = func(in []candidate, fs []fork, path string) {
-		if len(fs) == 0 {
-			in = onlyFeasible(in)
-			slices.SortFunc(in, nodeBefore)
-			for _, c := range in {
-				own := path + fmt.Sprint(" node ", c.Unready, c.Failures, c.Tally)
-				class := slices.Index(paths, own)
-				if class < 0 {
-					class = len(paths)
-					paths = append(paths, own)
-				}
-				ranked = append(ranked, Ranked{c.Name, class})
+// BestClass returns the nodes that Pick might return if nodes and values had other
+// names, in byte order: at each fork every branch that nothing but its value tells
+// from the first, and in each leaf so reached every node that nothing but its name
+// tells from the first.
+func BestClass(levels []level.Level, nodes []placement.Node, fits placement.Fits) []string {
+	in := judge(levels, nodes, fits)
+	if countFeasible(in) == 0 {
+		return nil
+	}
+	reached := [][]candidate{in}
+	for _, f := range forks(levels) {
+		var next [][]candidate
+		for _, in := range reached {
+			if !f.applies(in) {
+				next = append(next, in)
+				continue
 			}
-			return
+			offering := f.offering(in)
+			first := slices.MinFunc(offering, f.before)
+			for _, b := range offering {
+				if renamed := (branch{value: first.value, weight: b.weight, nodes: b.nodes}); f.before(first, renamed) == 0 {
+					next = append(next, b.nodes)
+				}
+			}
 		}
-		if !fs[0].applies(in) {
-			walk(in, fs[1:], path)
-			return
-		}
-		bs := fs[0].offering(in)
-		slices.SortFunc(bs, fs[0].before)
-		for _, b := range bs {
-			walk(b.nodes, fs[1:], path+b.numbers(fs[0]))
+		reached = next
+	}
+	var best []string
+	for _, in := range reached {
+		leaf := onlyFeasible(in)
+		first := slices.MinFunc(leaf, nodeBefore)
+		for _, c := range leaf {
+			renamed := c
+			renamed.Name = first.Name
+			if nodeBefore(first, renamed) == 0 {
+				best = append(best, c.Name)
+			}
 		}
 	}
-	if in := judge(levels, nodes, fits); len(in) > 0 {
-		walk(in, forks(levels), "")
-	}
-	return ranked
-}
-
-// numbers is all that before compares but the value, as text.
-func (b branch) numbers(f fork) string {
-	return fmt.Sprint(" fork ", f.index, f.within, " ", b.healthy(), b.loadAfter(b.revision()), " ", b.loadAfter(b.workload()), " ", countFeasible(b.nodes))
+	slices.Sort(best)
+	return best
 }

@@ -132,16 +132,21 @@ func (b *branch) eachNode(f func(*node)) {
 // compareBranches orders the children of one branch: the one that gets the next
 // pod is first. Both must have the same parent.
 func compareBranches(a, b *branch) int {
+	if c := compareMerits(a, b); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.value, b.value)
+}
+
+// compareMerits is compareBranches up to the value.
+func compareMerits(a, b *branch) int {
 	if c := compareLoad(a, b); c != 0 {
 		return c
 	}
-	return cmp.Or(
-		cmp.Compare(b.open, a.open),
-		cmp.Compare(a.value, b.value),
-	)
+	return cmp.Compare(b.open, a.open)
 }
 
-// compareLoad is compareBranches up to the number of open nodes, which is only
+// compareLoad is compareMerits up to the number of open nodes, which is only
 // known for certain when the filters have been asked about all of them.
 func compareLoad(a, b *branch) int {
 	if c := cmp.Or(

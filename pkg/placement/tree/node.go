@@ -57,6 +57,14 @@ func (n *node) marks() (open, healthy, notAsked int) {
 
 // compareNodes orders the nodes of a leaf, best first.
 func compareNodes(a, b *node) int {
+	if c := compareNodeMerits(a, b); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Name, b.Name)
+}
+
+// compareNodeMerits is compareNodes up to the name.
+func compareNodeMerits(a, b *node) int {
 	if c := cmp.Or(
 		firstIf(a.answer != refused, b.answer != refused),
 		firstIf(!a.Unready, !b.Unready),
@@ -68,6 +76,5 @@ func compareNodes(a, b *node) int {
 		cmp.Compare(a.Tally.Revision, b.Tally.Revision),
 		cmp.Compare(a.Tally.Workload, b.Tally.Workload),
 		cmp.Compare(a.Tally.All, b.Tally.All),
-		cmp.Compare(a.Name, b.Name),
 	)
 }

@@ -262,23 +262,42 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Rank has all nodes that fit, in the oracle's order and classes, and Next's first.
-func TestRankIsTheOraclesRank(t *testing.T) {
+// Rank has all nodes that fit, each once, class after class, and Next's node first.
+// The best class is the nodes that Pick might return under other names.
+func TestRanksBestClassIsTheOracles(t *testing.T) {
 	checkShare(t, 10, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))
 		for range rapid.IntRange(0, 4).Draw(t, "changes") {
 			s.change()
 		}
-		var want []tree.Ranked
-		for _, r := range oracle.Rank(s.levels, s.nodes, s.hasRoom) {
-			want = append(want, tree.Ranked{Name: r.Name, Class: r.Class})
+		var best, all, feasible []string
+		class := 0
+		for _, r := range s.tree.Rank(s.fits) {
+			if r.Class != class && r.Class != class+1 {
+				t.Fatalf("class %d comes after class %d", r.Class, class)
+			}
+			class = r.Class
+			all = append(all, r.Name)
+			if class == 0 {
+				best = append(best, r.Name)
+			}
 		}
-		got := s.tree.Rank(s.fits)
-		if !slices.Equal(want, got) {
-			t.Fatalf("ranked otherwise than the oracle (-want +got):\n%s\n%s", cmp.Diff(want, got), s.tree)
+		if name, ok := s.next(); ok && all[0] != name {
+			t.Errorf("Next is %q, and Rank begins with %q", name, all[0])
 		}
-		if name, ok := s.next(); ok && (got[0].Name != name || got[0].Class != 0) {
-			t.Errorf("Next is %q, and Rank begins with %v", name, got[0])
+		slices.Sort(best)
+		if want := oracle.BestClass(s.levels, s.nodes, s.hasRoom); !slices.Equal(want, best) {
+			t.Fatalf("the best class is not the oracle's (-want +got):\n%s\n%s", cmp.Diff(want, best), s.tree)
+		}
+		for _, n := range s.nodes {
+			if _, ok := s.tree.Tally(n.Name); ok && s.hasRoom(n.Name) {
+				feasible = append(feasible, n.Name)
+			}
+		}
+		slices.Sort(feasible)
+		slices.Sort(all)
+		if !slices.Equal(feasible, all) {
+			t.Errorf("ranked are other nodes than those that fit (-want +got):\n%s", cmp.Diff(feasible, all))
 		}
 	})
 }

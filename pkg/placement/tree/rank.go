@@ -12,101 +12,60 @@ import (
 // Ranked is a node's position among all that fit.
 type Ranked struct {
 	Name string
-	// Class numbers the classes of equals, 0 for the best. Two nodes are equals if
-	// nothing but names tells them apart: neither their own tallies nor those of
-	// the branches they hang on.
+	// Class numbers the classes of equals, 0 for the best: see Rank.
 	Class int
 }
 
-// Rank returns the nodes that fit, best first: branch by branch as they stand now,
-// all nodes of a branch before those of the next. Next's node comes first.
+// Rank returns the nodes that fit, best class first.
+//
+// Two nodes of a leaf are equals if nothing but their names tells them apart. Two
+// branches are equals likewise, and then it is all the same which of them gets
+// the pod, as long as it goes to the best place inside: the best class of one and
+// the best class of the other are one class, and so on with the second. What lies
+// deeper is not compared across branches. A node is in the best class if and only if
+// Next might choose it under other names, and Next's own choice comes first.
 func (t *Tree) Rank(fit placement.Fits) []Ranked {
 	t.askAll(t.root, fit)
-	r := ranking{ranked: make([]Ranked, 0, t.root.open), ids: make(map[rankKey]int), classes: make(map[int]int)}
-	r.walk(t.root, 0)
-	return r.ranked
-}
-
-// ranking gives an id to every distinct sequence of keys from the root to a node,
-// and numbers the sequences that reach a node in the order of their first node.
-type ranking struct {
-	ranked  []Ranked
-	ids     map[rankKey]int
-	classes map[int]int // class by id
-}
-
-// rankKey is what orders a branch or node among its siblings, but for its name,
-// under the branches that led to it.
-type rankKey struct {
-	above  int // the id of the parent's sequence
-	depth  int // levels still to come: keys of different kinds never meet
-	within bool
-	sound  bool
-
-	revision, workload ratio
-	last               int64 // open nodes of a branch, pods on a node
-	failures           int
-}
-
-// ratio is a load in lowest terms, so that equal loads are equal keys: 1/2 and 2/4.
-type ratio struct{ num, den int64 }
-
-func ratioOf(num, den int64) ratio {
-	a, b := num, den
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return ratio{num / a, den / a}
-}
-
-func (r *ranking) walk(b *branch, above int) {
-	if b.isLeaf() {
-		for _, n := range sortedOpenNodes(b) {
-			id := r.id(n.rankKey(above))
-			class, seen := r.classes[id]
-			if !seen {
-				class = len(r.classes)
-				r.classes[id] = class
-			}
-			r.ranked = append(r.ranked, Ranked{Name: n.Name, Class: class})
+	ranked := make([]Ranked, 0, t.root.open)
+	for class, nodes := range t.root.classes() {
+		for _, n := range nodes {
+			ranked = append(ranked, Ranked{Name: n.Name, Class: class})
 		}
-		return
 	}
-	for _, c := range sortedOpenBranches(b) {
-		r.walk(c, r.id(c.rankKey(above)))
-	}
+	return ranked
 }
 
-func (r *ranking) id(k rankKey) int {
-	id, ok := r.ids[k]
-	if !ok {
-		id = len(r.ids) + 1
-		r.ids[k] = id
+// classes returns the open nodes below b by class, best first.
+func (b *branch) classes() [][]*node {
+	if b.isLeaf() {
+		return chunks(sortedOpenNodes(b), compareNodeMerits)
 	}
-	return id
+	var all [][]*node
+	for _, equals := range chunks(sortedOpenBranches(b), compareMerits) {
+		var merged [][]*node
+		for _, c := range equals {
+			for i, nodes := range c.classes() {
+				if i == len(merged) {
+					merged = append(merged, nil)
+				}
+				merged[i] = append(merged[i], nodes...)
+			}
+		}
+		all = append(all, merged...)
+	}
+	return all
 }
 
-func (b *branch) rankKey(above int) rankKey {
-	return rankKey{
-		above:    above,
-		depth:    len(b.parent.below.levels),
-		within:   b.parent.below.others,
-		sound:    b.healthy > 0,
-		revision: ratioOf(b.tally.Revision+1, b.share),
-		workload: ratioOf(b.tally.Workload+1, b.share),
-		last:     int64(b.open),
+// chunks divides a sorted list where compare tells neighbours apart.
+func chunks[T any](sorted []T, compare func(a, b T) int) [][]T {
+	var out [][]T
+	for i, x := range sorted {
+		if i == 0 || compare(sorted[i-1], x) != 0 {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], x)
 	}
-}
-
-func (n *node) rankKey(above int) rankKey {
-	return rankKey{
-		above:    above,
-		sound:    !n.Unready,
-		revision: ratio{n.Tally.Revision, 1},
-		workload: ratio{n.Tally.Workload, 1},
-		last:     n.Tally.All,
-		failures: n.Failures,
-	}
+	return out
 }
 
 // sortedOpenBranches returns the children of b that have an open node, best first.
