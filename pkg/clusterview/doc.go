@@ -1,0 +1,15 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterview translates Kubernetes into the nouns of package placement:
+// NodeInfo, Pod, owners, labels and annotations on one side; node, tally, workload,
+// revision and level on the other. It is the only translator, so that two plugins
+// cannot read one pod in two ways.
+//
+//   - keys.go: every label and annotation key of ours
+//   - workload.go: which workload and revision a pod is of
+//   - levels.go: which levels a pod asks for
+//   - node.go: a node's values, state and name
+//   - census.go: which pods count where
+//   - cycle.go: what one plugin leaves for another within a scheduling cycle
+package clusterview

@@ -1,0 +1,65 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// Levels resolves the levels a pod asks for, in order of precedence: the
+// placement annotation; the pod's own ScheduleAnyway topology spread constraints, in
+// their order; the defaults. The first of these that says anything says all.
+//
+// An error quotes what cannot be read and says what is allowed. Nothing is skipped
+// silently: a level that is not understood would be a spread that is not kept.
+func Levels(pod *corev1.Pod, defaults []level.Level) ([]level.Level, error) {
+	if text, ok := pod.Annotations[PlacementAnnotation]; ok {
+		levels, err := level.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("annotation %s: %w", PlacementAnnotation, err)
+		}
+		return levels, nil
+	}
+	levels, err := softConstraints(pod)
+	if err != nil {
+		return nil, fmt.Errorf("topologySpreadConstraints: %w", err)
+	}
+	if len(levels) > 0 {
+		return levels, nil
+	}
+	return defaults, nil
+}
+
+// softConstraints reads a pod's ScheduleAnyway constraints as levels. Their maxSkew has no meaning
+// here: a level is always as even as it can be. A constraint whose selector does
+// not select the pod itself is about other pods, and is no level.
+func softConstraints(pod *corev1.Pod) ([]level.Level, error) {
+	var levels []level.Level
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != corev1.ScheduleAnyway {
+			continue
+		}
+		// A selector that is nil selects nothing, an empty one everything.
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		if err != nil {
+			return nil, fmt.Errorf("constraint over %q: labelSelector: %w", c.TopologyKey, err)
+		}
+		if !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		levels = append(levels, level.Level{
+			Strategy: level.Spread,
+			Property: level.Property{Label: c.TopologyKey},
+			Missing:  level.Include,
+		})
+	}
+	return levels, level.Validate(levels)
+}

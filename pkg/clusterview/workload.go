@@ -1,0 +1,151 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"cmp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling"
+	podgroupv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+)
+
+// Workload is what SwarmKit calls a service: the pods that are spread together.
+// It is comparable; two pods are of one workload if theirs are equal.
+type Workload struct {
+	Namespace string
+	// Kind is the owner's kind and group, "Deployment.apps"; or one of the kinds below.
+	Kind string
+	Name string
+}
+
+// Kinds of workloads that are not owners.
+const (
+	// KindLabel is named by WorkloadLabel.
+	KindLabel = "label"
+	// KindPodGroup is named by the PodGroup label of scheduler-plugins.
+	KindPodGroup = "PodGroup." + scheduling.GroupName
+	// KindSchedulingGroup is named by spec.schedulingGroup.
+	KindSchedulingGroup = "PodGroup.scheduling.k8s.io"
+	// KindPod is a pod alone. No owner has a kind in lower case.
+	KindPod = "pod"
+)
+
+// String returns namespace/kind/name, for logs.
+func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.Name }
+
+// Identity is who a pod is to the algorithms.
+type Identity struct {
+	Workload Workload
+	// Revision is what SwarmKit calls spec version: it tells the pods of a rolling
+	// update's new template from those of the old one. "" where a workload has none.
+	Revision string
+	// Preassigned pods are bound to one node by their controller. They are checked
+	// and counted, never spread.
+	Preassigned bool
+	// Provisional says that the owner of the pod's ReplicaSet could not be looked
+	// up, and the ReplicaSet stands in for it: the pod was seen before its
+	// ReplicaSet was. Ask again later.
+	Provisional bool
+}
+
+// Identifier tells pods' identities. It follows owners through listers, never
+// through the API server.
+type Identifier struct {
+	replicaSets appslisters.ReplicaSetLister
+}
+
+// NewIdentifier returns an Identifier over a lister of ReplicaSets.
+func NewIdentifier(replicaSets appslisters.ReplicaSetLister) *Identifier {
+	return &Identifier{replicaSets: replicaSets}
+}
+
+// Identify tells a pod's identity. In order of precedence, the workload is named by
+// WorkloadLabel, the PodGroup label of scheduler-plugins, spec.schedulingGroup, the
+// controller at the top of the owner chain, or the pod is alone. The chain is
+// followed from a ReplicaSet to its controller, of whatever kind; any other
+// controller is the workload as it is.
+//
+// The revision is the hash that the pod's controller puts on all pods of one
+// template. Without one it is the controller itself: a ReplicaSet, Job or
+// ReplicationController has a single template in its life, and custom controllers
+// are taken to have. A workload that is named, not owned, is spread as one whoever
+// owns its pods: there, pods without a hash are all of one revision.
+func (i *Identifier) Identify(pod *corev1.Pod) Identity {
+	id := Identity{Workload: named(pod), Revision: templateHash(pod)}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return id
+	}
+	id.Preassigned = preassigns(owner)
+	if id.Workload.Kind != KindPod {
+		return id
+	}
+	if id.Revision == "" {
+		id.Revision = string(owner.UID)
+	}
+	owner, id.Provisional = i.top(pod.Namespace, owner)
+	id.Workload.Kind, id.Workload.Name = groupKind(owner), owner.Name
+	return id
+}
+
+// named is the workload that a pod names itself; itself, if it names none.
+func named(pod *corev1.Pod) Workload {
+	switch {
+	case pod.Labels[WorkloadLabel] != "":
+		return Workload{pod.Namespace, KindLabel, pod.Labels[WorkloadLabel]}
+	case pod.Labels[podgroupv1alpha1.PodGroupLabel] != "":
+		return Workload{pod.Namespace, KindPodGroup, pod.Labels[podgroupv1alpha1.PodGroupLabel]}
+	case schedulingGroup(pod) != "":
+		return Workload{pod.Namespace, KindSchedulingGroup, schedulingGroup(pod)}
+	default:
+		return Workload{pod.Namespace, KindPod, pod.Name}
+	}
+}
+
+// top follows a ReplicaSet to its controller. It is provisional if the ReplicaSet
+// is not known, or is another one of the same name.
+func (i *Identifier) top(namespace string, owner *metav1.OwnerReference) (top *metav1.OwnerReference, provisional bool) {
+	if !isKind(owner, appsv1.GroupName, "ReplicaSet") {
+		return owner, false
+	}
+	rs, err := i.replicaSets.ReplicaSets(namespace).Get(owner.Name)
+	if err != nil || rs.UID != owner.UID {
+		return owner, true
+	}
+	if above := metav1.GetControllerOfNoCopy(rs); above != nil {
+		return above, false
+	}
+	return owner, false
+}
+
+func templateHash(pod *corev1.Pod) string {
+	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
+}
+
+// preassigns reports whether a controller chooses the nodes of its pods: a
+// DaemonSet, or the node itself, which runs its static pods.
+func preassigns(owner *metav1.OwnerReference) bool {
+	return isKind(owner, appsv1.GroupName, "DaemonSet") || isKind(owner, corev1.GroupName, "Node")
+}
+
+func schedulingGroup(pod *corev1.Pod) string {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	return ""
+}
+
+func isKind(owner *metav1.OwnerReference, group, kind string) bool {
+	return owner.Kind == kind && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == group
+}
+
+// groupKind names an owner's kind without its version: an upgraded API is the same owner.
+func groupKind(owner *metav1.OwnerReference) string {
+	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind().String()
+}
