@@ -1,0 +1,15 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preferences is the plugin that resolves which levels a pod asks for, and
+// refuses what it cannot read.
+//
+// It promises that a pod is never placed by preferences other than those it was
+// given: one whose annotation is malformed stays Pending, and its event and its
+// PodScheduled condition quote the bad part and say what is allowed. It does not
+// rank nodes; the plugin SpreadTree does, with the levels resolved here.
+//
+// It answers the seed "Topology aware scheduling": placement preferences are
+// listed in decreasing order of precedence. A level may leave out the nodes that
+// lack its property; keeping pods off them is this plugin's filter.
+package preferences

@@ -1,0 +1,124 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preferences_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+)
+
+func TestPreFilter(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	web := st.MakeLabelSelector().Label("app", "web").Obj()
+	for _, tc := range []struct {
+		name   string
+		pod    *st.PodWrapper
+		code   fwk.Code
+		levels string
+	}{
+		{"defaults", asking(""), fwk.Skip, "spread=zone"},
+		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
+		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host"},
+		{"a level that leaves nodes out", asking("spread=rack;missing=Exclude"), fwk.Success, "spread=rack;missing=Exclude"},
+		{"the same, of a DaemonSet", asking("spread=rack;missing=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;missing=Exclude"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			if result != nil || status.Code() != tc.code {
+				t.Errorf("got %v, %v, want %v", result, status, tc.code)
+			}
+			// They are there after a Skip as well: it is Filter that is skipped.
+			if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || level.Format(levels) != tc.levels {
+				t.Errorf("the cycle has the levels %q (found: %t, %v), want %q", level.Format(levels), found, err, tc.levels)
+			}
+		})
+	}
+}
+
+func TestPreFilterRefusesWhatItCannotRead(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	for _, tc := range []struct {
+		name string
+		pod  *st.PodWrapper
+		want []string // the message holds them all
+	}{
+		{"annotation", asking("spread=zone,sprd=rack"), []string{clusterview.PlacementAnnotation, `level 2 "sprd=rack"`, `"sprd"`, "use spread=PROPERTY or pack=PROPERTY"}},
+		{"annotation of a DaemonSet's pod", asking("spread=node.id").OwnerReference("ds", daemonSet), []string{`"node.id"`, "use node.name"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable {
+				t.Fatalf("got %v, %v", result, status)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(status.Message(), part) {
+					t.Errorf("the message does not say %q: %s", part, status.Message())
+				}
+			}
+			if _, found, _ := clusterview.ReadLevels(state); found {
+				t.Error("levels were left for the cycle")
+			}
+		})
+	}
+	if pl.PreFilterExtensions() != nil {
+		t.Error("there are extensions, for which pods that come and go would matter")
+	}
+}
+
+func TestFilter(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	for _, tc := range []struct {
+		annotation string
+		node       *st.NodeWrapper
+		want       fwk.Code
+	}{
+		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", ""), fwk.Success},
+		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("zone", "a"), fwk.UnschedulableAndUnresolvable},
+		{"spread=zone,pack=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=zone;missing=Exclude,spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.UnschedulableAndUnresolvable},
+		{"spread=node.name;missing=Exclude", st.MakeNode().Name("n"), fwk.Success},
+	} {
+		t.Run(tc.annotation, func(t *testing.T) {
+			pod := asking(tc.annotation).Obj()
+			state := framework.NewCycleState()
+			if _, status := pl.PreFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
+				t.Fatal(status)
+			}
+			info := framework.NewNodeInfo()
+			info.SetNode(tc.node.Obj())
+			status := pl.Filter(t.Context(), state, pod, info)
+			if status.Code() != tc.want {
+				t.Fatalf("got %v, want %v", status, tc.want)
+			}
+			if !status.IsSuccess() && status.Message() != preferences.ErrReasonMissing {
+				t.Errorf("the reason is %q", status.Message())
+			}
+		})
+	}
+	if !strings.HasPrefix(preferences.ErrReasonMissing, "node(s) ") {
+		t.Errorf("the reason %q does not read after a number of nodes", preferences.ErrReasonMissing)
+	}
+}
+
+// A profile that enables Filter without PreFilter is told so, and no pod is placed.
+func TestFilterWithoutPreFilter(t *testing.T) {
+	info := framework.NewNodeInfo()
+	info.SetNode(st.MakeNode().Name("n").Obj())
+	status := newPlugin(t).Filter(t.Context(), framework.NewCycleState(), asking("").Obj(), info)
+	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
+		t.Errorf("got %v", status)
+	}
+}

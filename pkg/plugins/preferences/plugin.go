@@ -1,0 +1,69 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preferences
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// ErrReasonMissing is the reason of a node that lacks the property of a level
+// which leaves such nodes out.
+const ErrReasonMissing = "node(s) didn't have a property that the pod's placement requires"
+
+// Name is the plugin's name in a profile.
+const Name = "Preferences"
+
+// Preferences is the plugin. It keeps nothing between cycles.
+type Preferences struct {
+	defaults   []level.Level
+	identifier *clusterview.Identifier
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &Preferences{}
+	_ fwk.FilterPlugin      = &Preferences{}
+	_ fwk.EnqueueExtensions = &Preferences{}
+	_ fwk.SignPlugin        = &Preferences{}
+)
+
+// New makes the plugin from *config.PreferencesArgs.
+func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, ok := obj.(*config.PreferencesArgs)
+	if !ok {
+		return nil, fmt.Errorf("args of plugin %s: want *config.PreferencesArgs, got %T", Name, obj)
+	}
+	defaults, errs := validation.Levels(field.NewPath("defaultLevels"), args.DefaultLevels)
+	if err := errs.ToAggregate(); err != nil {
+		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
+	}
+	replicaSets := handle.SharedInformerFactory().Apps().V1().ReplicaSets().Lister()
+	return &Preferences{defaults: defaults, identifier: clusterview.NewIdentifier(replicaSets)}, nil
+}
+
+// Name returns the plugin's name.
+func (pl *Preferences) Name() string { return Name }
+
+// SignPod signs a pod by its levels: pods with other levels are not alike. One that
+// is preassigned is signed as if it had none: this plugin treats it so.
+func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	levels, err := clusterview.Levels(pod, pl.defaults)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	if pl.identifier.Identify(pod).Preassigned {
+		levels = nil
+	}
+	return []fwk.SignFragment{{Key: clusterview.PlacementAnnotation, Value: level.Format(levels)}}, nil
+}

@@ -1,0 +1,183 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// zones is a rig with the nodes a1 and a2 in zone a, b1 in zone b.
+func zones(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t.Context(), t, args())
+	r.join("a1", "zone=a")
+	r.join("a2", "zone=a")
+	r.join("b1", "zone=b")
+	return r
+}
+
+func TestOneTreeForABatch(t *testing.T) {
+	r := zones(t)
+	pod := func(i int) *corev1.Pod { return webPod(fmt.Sprint("p", i), "spread=zone").Obj() }
+	r.place(pod(0))
+	first := r.treeOf(pod(0))
+	if first == nil {
+		t.Fatal("the batch has no tree")
+	}
+	for i := range 5 {
+		r.place(pod(i + 1))
+	}
+	if r.treeOf(pod(9)) != first || r.pl.forest.trees.Len() != 1 {
+		t.Errorf("there are %d trees after six pods of one batch", r.pl.forest.trees.Len())
+	}
+	if err := first.Validate(); err != nil {
+		t.Error(err)
+	}
+
+	// What a pod of the batch changes is all that is told to the tree.
+	r.feasible()
+	r.pl.forest.census.Refresh(r.feasible())
+	p, _ := r.pl.forest.trees.Get(batch{id: r.pl.identifier.Identify(pod(0)), levels: mustLevels(t, pod(0))}.key())
+	told := 0
+	r.pl.forest.census.Each(p.(*planted).version, r.pl.identifier.Identify(pod(0)), mustLevels(t, pod(0)), func(placement.Node) { told++ })
+	if told != 1 {
+		t.Errorf("after one more pod, %d nodes are told to the tree", told)
+	}
+
+	r.place(webPod("other levels", "pack=zone").Obj())
+	r.place(webPod("other revision", "spread=zone").Label("pod-template-hash", "3").Obj())
+	if n := r.pl.forest.trees.Len(); n != 3 || r.treeOf(pod(0)) != first {
+		t.Errorf("there are %d trees for three batches", n)
+	}
+}
+
+func TestTreesAreBounded(t *testing.T) {
+	r := zones(t)
+	for i := range maxTrees + 5 {
+		r.place(webPod(fmt.Sprint("p", i), "spread=zone").Label("pod-template-hash", fmt.Sprint(i)).Obj())
+	}
+	if n := r.pl.forest.trees.Len(); n != maxTrees {
+		t.Errorf("there are %d trees, want %d", n, maxTrees)
+	}
+	// The first was dropped, and is built again with what it had counted.
+	again := webPod("again", "spread=zone").Label("pod-template-hash", "0").Obj()
+	if r.treeOf(again) != nil {
+		t.Fatal("the oldest tree is still there")
+	}
+	state := framework.NewCycleState()
+	if got := r.rank(again, state); got["b1"] != 100 {
+		t.Errorf("the scores are %v; the first pod is in zone a", got)
+	}
+}
+
+// TestTreeFollowsTheSnapshot changes one cluster step by step and asks the tree of
+// one batch after each.
+func TestTreeFollowsTheSnapshot(t *testing.T) {
+	r := zones(t)
+	b1 := labelled("b1", "zone=b").Obj()
+	for i, step := range []struct {
+		name   string
+		change func()
+		best   []string
+	}{
+		{"nothing runs", func() {}, []string{"a1", "a2"}},
+		{"pods of another scheduler", func() { r.runs("a1", "2", 2) }, []string{"b1"}},
+		{"more of them", func() { r.runs("b1", "2", 3) }, []string{"a2"}},
+		{"a node is relabelled", func() {
+			moved := labelled("b1", "zone=c").Obj()
+			r.cache.UpdateNode(r.logger, b1, moved)
+			b1 = moved
+		}, []string{"a2"}},
+		{"a node is added", func() { r.join("b2", "zone=b") }, []string{"b2"}},
+		{"a node is moved to another zone", func() { r.cache.UpdateNode(r.logger, labelled("b2", "zone=b").Obj(), labelled("b2", "zone=a").Obj()) }, []string{"a2", "b2"}},
+		{"a node is removed", func() { r.must(r.cache.RemoveNode(r.logger, labelled("a2", "zone=a").Obj())) }, []string{"b2"}},
+		{"a node becomes unready", func() {
+			sick := labelled("b1", "zone=c").Condition(corev1.NodeReady, corev1.ConditionFalse, "", "").Obj()
+			r.cache.UpdateNode(r.logger, b1, sick)
+			b1 = sick
+		}, []string{"b2"}},
+		{"all but it are gone", func() {
+			r.must(r.cache.RemoveNode(r.logger, labelled("b2", "zone=a").Obj()))
+			r.must(r.cache.RemoveNode(r.logger, labelled("a1", "zone=a").Obj()))
+		}, []string{"b1"}},
+		{"a node returns", func() { r.join("a2", "zone=a") }, []string{"a2"}},
+	} {
+		step.change()
+		pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
+		scores := r.rank(pod, framework.NewCycleState())
+		for name, score := range scores {
+			if best := score == 100; best != slices.Contains(step.best, name) {
+				t.Errorf("%s: %s has %d, and the best should be %q", step.name, name, score, step.best)
+			}
+		}
+		if err := r.treeOf(pod).Validate(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if got, want := r.treeOf(pod).Len(), len(scores); got != want {
+			t.Errorf("%s: the tree has %d nodes, the cluster %d", step.name, got, want)
+		}
+	}
+	if r.pl.forest.trees.Len() != 1 {
+		t.Errorf("it took %d trees", r.pl.forest.trees.Len())
+	}
+}
+
+// slow is a lister of ReplicaSets that learns of web-1 when asked has come to 1.
+type slow struct {
+	appslisters.ReplicaSetLister
+	asked *int
+}
+
+type slowNamespace struct {
+	appslisters.ReplicaSetNamespaceLister
+	asked *int
+}
+
+func (l slow) ReplicaSets(string) appslisters.ReplicaSetNamespaceLister {
+	return slowNamespace{asked: l.asked}
+}
+
+func (l slowNamespace) Get(name string) (*appsv1.ReplicaSet, error) {
+	if *l.asked++; *l.asked <= 1 {
+		return nil, apierrors.NewNotFound(appsv1.Resource("replicasets"), name)
+	}
+	rs := &appsv1.ReplicaSet{}
+	rs.UID = "web-1-uid"
+	rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", Controller: new(true)}}
+	return rs, nil
+}
+
+func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
+	r := zones(t)
+	asked := 1
+	r.pl.identifier = clusterview.NewIdentifier(slow{asked: &asked})
+	r.pl.forest = newForest(r.pl.identifier, false)
+	pod := func(name, node string) *corev1.Pod {
+		p := st.MakePod().Namespace("ns").Name(name).UID(name).Node(node).Annotation(clusterview.PlacementAnnotation, "spread=zone").Obj()
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "web-1-uid", Controller: new(true)}}
+		return p
+	}
+	r.must(r.cache.AddPod(r.logger, pod("p", "a1")))
+	for first := range 4 { // whichever look-up of the cycle is the last in vain
+		asked = 1 - first
+		r.pl.forest = newForest(r.pl.identifier, false)
+		if scores := r.rank(pod("q", ""), framework.NewCycleState()); scores["b1"] != fwk.MaxScore || scores["a2"] == fwk.MaxScore {
+			t.Errorf("after %d look-ups in vain the scores are %v", first, scores)
+		}
+	}
+}

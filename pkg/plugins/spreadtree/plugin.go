@@ -1,0 +1,110 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+	"k8s.io/utils/clock"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "SpreadTree"
+
+// SpreadTree is the plugin.
+type SpreadTree struct {
+	handle     fwk.Handle
+	identifier *clusterview.Identifier
+	batches    *debouncer
+
+	// mu guards forest: a binding that fails takes its pod back from another
+	// goroutine than the one that decides. Nothing else is locked under it.
+	mu     sync.Mutex
+	forest *forest
+}
+
+var (
+	_ fwk.PreEnqueuePlugin  = &SpreadTree{}
+	_ fwk.PreScorePlugin    = &SpreadTree{}
+	_ fwk.ScorePlugin       = &SpreadTree{}
+	_ fwk.ReservePlugin     = &SpreadTree{}
+	_ fwk.EnqueueExtensions = &SpreadTree{}
+	_ fwk.SignPlugin        = &SpreadTree{}
+)
+
+// New makes the plugin from *config.SpreadTreeArgs.
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, ok := obj.(*config.SpreadTreeArgs)
+	if !ok {
+		return nil, fmt.Errorf("args of plugin %s: want *config.SpreadTreeArgs, got %T", Name, obj)
+	}
+	if err := validation.SpreadTreeArgs(nil, args).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
+	}
+	identifier := clusterview.NewIdentifier(handle.SharedInformerFactory().Apps().V1().ReplicaSets().Lister())
+	pl := &SpreadTree{
+		handle:     handle,
+		identifier: identifier,
+		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
+	}
+	logger := klog.FromContext(ctx)
+	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
+		func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })
+	return pl, nil
+}
+
+// Name returns the plugin's name.
+func (pl *SpreadTree) Name() string { return Name }
+
+// SignPod signs the pods that the tree does not place. A signature says that two
+// pods get the same scores, and here the second never gets those of the first.
+func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if pl.identifier.Identify(pod).Preassigned {
+		return nil, nil
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable, "every pod that the spread tree places changes the scores of the next")
+}
+
+// EventsToRegister lists what can release a pod that waits for its batch, apart
+// from the end of the wait itself, which this plugin announces. It refuses pods
+// nowhere else.
+func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		// A pod that is given another workload waits with that one's batch.
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel}, QueueingHintFn: pl.afterPodUpdate},
+	}, nil
+}
+
+func (pl *SpreadTree) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*corev1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, fmt.Errorf("plugin %s: reading a pod event: %w", Name, err)
+	}
+	if pl.identifier.Identify(before) == pl.identifier.Identify(after) {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
+// levels returns the pod's levels as the plugin Preferences resolved them. In a
+// profile without it, the pod's own word is all there is.
+func levels(state fwk.CycleState, pod *corev1.Pod) ([]level.Level, error) {
+	resolved, found, err := clusterview.ReadLevels(state)
+	if found || err != nil {
+		return resolved, err
+	}
+	return clusterview.Levels(pod, nil)
+}

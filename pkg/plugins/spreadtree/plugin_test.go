@@ -1,0 +1,66 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+)
+
+// factoryHandle is what New asks for.
+type factoryHandle struct{ fwk.Handle }
+
+func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
+
+func TestNew(t *testing.T) {
+	bad := &config.SpreadTreeArgs{CountRevisions: "Some"}
+	bad.Batch.Window.Duration = 2 * time.Second
+	bad.Batch.MaxDelay.Duration = time.Second
+	for _, tc := range []struct {
+		name string
+		args runtime.Object
+		want []string // the error holds them all; none: there is no error
+	}{
+		{"defaults", args(), nil},
+		{"args of another plugin", &config.PreferencesArgs{}, []string{Name, "*config.SpreadTreeArgs", "*config.PreferencesArgs"}},
+		{"no args", nil, []string{Name, "<nil>"}},
+		{"bad values", bad, []string{Name, "countRevisions", `"Some"`, "batch.maxDelay", "window"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pl, err := New(t.Context(), tc.args, factoryHandle{})
+			if len(tc.want) == 0 {
+				if err != nil || pl.Name() != Name {
+					t.Errorf("got %v, %v", pl, err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it was made")
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error does not say %q: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+// A signature says that another pod of it gets the same scores.
+func TestSignPod(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").Obj()); s.Code() != fwk.Unschedulable || fragments != nil {
+		t.Errorf("a pod that is spread is signed %v, %v", fragments, s)
+	}
+	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
+		t.Errorf("a pod that is not spread is signed %v, %v", fragments, s)
+	}
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+func mustLevels(t tb, pod *corev1.Pod) []level.Level {
+	t.Helper()
+	ls, err := clusterview.Levels(pod, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ls
+}
+
+func TestReserveAndUnreserve(t *testing.T) {
+	r := zones(t)
+	pod := webPod("p", "spread=zone").Obj()
+	state := framework.NewCycleState()
+	r.rank(pod, state)
+	assumed := r.assume(pod, state, "a1")
+	if got := r.counted(pod, "a1"); got != onePod {
+		t.Errorf("after Reserve the tree counts %+v", got)
+	}
+	for range 2 { // it may be called more than once
+		r.pl.Unreserve(r.ctx, state, assumed, "a1")
+		if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
+			t.Errorf("after Unreserve the tree counts %+v", got)
+		}
+	}
+	r.must(r.cache.ForgetPod(r.logger, assumed))
+	r.rank(pod, framework.NewCycleState())
+	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
+		t.Errorf("in the next cycle the tree counts %+v", got)
+	}
+}
+
+// The framework calls Unreserve of all plugins when Reserve of one failed, whether
+// theirs was reached or not.
+func TestUnreserveWithoutReserve(t *testing.T) {
+	r := zones(t)
+	pod := webPod("p", "spread=zone").Obj()
+	state := framework.NewCycleState()
+	r.rank(pod, state)
+	r.pl.Unreserve(r.ctx, state, pod, "a1")
+	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
+		t.Errorf("the tree counts %+v", got)
+	}
+}
+
+// A pod for which a single node fits is reserved without having been scored: there
+// may be no tree of its batch, or one of an older snapshot.
+func TestReserveWithoutPreScore(t *testing.T) {
+	r := zones(t)
+	pod := webPod("p", "spread=zone").Obj()
+	state := framework.NewCycleState()
+	assumed := r.assume(pod, state, "a1")
+	if n := r.pl.forest.trees.Len(); n != 0 {
+		t.Errorf("Reserve grew %d trees", n)
+	}
+	next := webPod("q", "spread=zone").Obj()
+	if got := r.place(next); got != "b1" {
+		t.Errorf("the next pod went to %s", got)
+	}
+	r.pl.Unreserve(r.ctx, state, assumed, "a1")
+	r.must(r.cache.ForgetPod(r.logger, assumed))
+	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
+	if a, b := r.counted(next, "a1"), r.counted(next, "b1"); a != (placement.Tally{}) || b != onePod {
+		t.Errorf("the tree counts %+v on a1 and %+v on b1", a, b)
+	}
+}
+
+// A pod that is deleted while it is being bound is taken out of the cache at once,
+// and its reservation back when the binding fails.
+func TestRegression_DeletedWhileBinding(t *testing.T) {
+	r := zones(t)
+	pod := webPod("p", "spread=zone").Obj()
+	state := framework.NewCycleState()
+	r.rank(pod, state)
+	assumed := r.assume(pod, state, "a1")
+	r.must(r.cache.RemoveAssumedPod(r.logger, assumed))
+	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
+	r.pl.Unreserve(r.ctx, state, assumed, "a1")
+	r.must(r.cache.ForgetPod(r.logger, assumed))
+	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
+	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
+		t.Errorf("the tree counts %+v", got)
+	}
+}
+
+// A binding whose answer is lost has failed for the scheduler, while the pod is bound.
+func TestRegression_BoundThoughTheBindingFailed(t *testing.T) {
+	r := zones(t)
+	pod := webPod("p", "spread=zone").Obj()
+	state := framework.NewCycleState()
+	r.rank(pod, state)
+	assumed := r.assume(pod, state, "a1")
+	r.must(r.cache.AddPod(r.logger, assumed))
+	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
+	r.pl.Unreserve(r.ctx, state, assumed, "a1")
+	if err := r.cache.ForgetPod(r.logger, assumed); err == nil {
+		t.Error("the cache forgot a pod that is bound")
+	}
+	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
+	if got := r.counted(pod, "a1"); got != onePod {
+		t.Errorf("the tree counts %+v", got)
+	}
+}
+
+// Bindings that fail take their pods back while the next pods are decided.
+func TestBindingsFailWhilePodsAreDecided(t *testing.T) {
+	r := zones(t)
+	const pods = 200
+	type bound struct {
+		pod   *corev1.Pod
+		state fwk.CycleState
+	}
+	failing := make(chan bound, pods)
+	var binders sync.WaitGroup
+	for range 4 {
+		binders.Go(func() {
+			for b := range failing {
+				r.pl.Unreserve(context.Background(), b.state, b.pod, b.pod.Spec.NodeName)
+				if err := r.cache.ForgetPod(r.logger, b.pod); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range pods {
+		pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
+		state := framework.NewCycleState()
+		scores := r.rank(pod, state)
+		best := ""
+		for _, name := range sortedKeys(scores) {
+			if scores[name] == fwk.MaxScore {
+				best = name
+			}
+		}
+		assumed := r.assume(pod, state, best)
+		if i%3 == 0 {
+			failing <- bound{assumed, state}
+		}
+	}
+	close(failing)
+	binders.Wait()
+
+	last := webPod("last", "spread=zone").Obj()
+	r.rank(last, framework.NewCycleState())
+	var sum int64
+	for _, node := range []string{"a1", "a2", "b1"} {
+		sum += r.counted(last, node).Revision
+	}
+	if want := int64(pods - (pods+2)/3); sum != want {
+		t.Errorf("the tree counts %d pods, and %d were bound", sum, want)
+	}
+	if err := r.treeOf(last).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,238 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// TestMain settles how hard the properties are tried, unless flags say otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// A seed is printed; a file in the source tree would be one more thing to clean.
+	settings := map[string]string{"rapid.checks": "2000", "rapid.steps": "40", "rapid.nofailfile": "true"}
+	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
+	for name, value := range settings {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	metrics.Register()
+	os.Exit(m.Run())
+}
+
+// tb is what testing.T and rapid.T share.
+type tb interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Errorf(string, ...any)
+}
+
+// rig is the plugin over the scheduler's real cache and snapshot, with the test in
+// the place of the filters and of the API server.
+type rig struct {
+	tb
+	ctx       context.Context
+	logger    klog.Logger
+	pl        *SpreadTree
+	cache     cache.Cache
+	snapshot  *cache.Snapshot
+	activated []string // names of the pods given to Activate
+}
+
+// handle is as much of the framework as the plugin asks for.
+type handle struct {
+	fwk.Handle
+	*rig
+	factory informers.SharedInformerFactory
+}
+
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	for _, p := range pods {
+		h.activated = append(h.activated, p.Name)
+	}
+}
+
+// factory is shared: it is never started, and to make one takes longer than a test.
+var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+
+// args are the defaults.
+func args() *config.SpreadTreeArgs {
+	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest}
+}
+
+func newRig(ctx context.Context, t tb, args *config.SpreadTreeArgs) *rig {
+	t.Helper()
+	r := &rig{tb: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r.ctx = klog.NewContext(ctx, r.logger)
+	r.cache = cache.New(r.ctx, nil, false, false)
+	pl, err := New(r.ctx, args, &handle{rig: r, factory: factory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pl = pl.(*SpreadTree)
+	return r
+}
+
+// join adds a node with labels, in the notation "zone=a".
+func (r *rig) join(name string, labels ...string) *corev1.Node {
+	node := labelled(name, labels...).Obj()
+	r.cache.AddNode(r.logger, node)
+	return node
+}
+
+func labelled(name string, labels ...string) *st.NodeWrapper {
+	n := st.MakeNode().Name(name)
+	for _, l := range labels {
+		for i := range l {
+			if l[i] == '=' {
+				n.Label(l[:i], l[i+1:])
+			}
+		}
+	}
+	return n
+}
+
+// must stops the test at what cannot happen.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// webPod is a pod of the workload web, in revision 2, with levels; "" is none.
+func webPod(name, levels string) *st.PodWrapper {
+	p := st.MakePod().Namespace("ns").Name(name).UID(name).Label(clusterview.WorkloadLabel, "web").Label("pod-template-hash", "2")
+	if levels != "" {
+		p.Annotation(clusterview.PlacementAnnotation, levels)
+	}
+	return p
+}
+
+// runs puts pods of web on a node that are there already.
+func (r *rig) runs(node, revision string, pods int) {
+	r.Helper()
+	for range pods {
+		n, err := r.cache.PodCount()
+		r.must(err)
+		p := webPod(fmt.Sprintf("%s-%d", node, n), "").Label("pod-template-hash", revision).Node(node).Obj()
+		r.must(r.cache.AddPod(r.logger, p))
+	}
+}
+
+// feasible takes the snapshot of a cycle and returns the nodes of these names, all if there are none.
+func (r *rig) feasible(names ...string) []fwk.NodeInfo {
+	r.Helper()
+	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	all, err := r.snapshot.NodeInfos().List()
+	r.must(err)
+	if names == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool { return !slices.Contains(names, n.Node().Name) })
+}
+
+// rank goes through a cycle's PreScore and Score, and returns the scores.
+func (r *rig) rank(pod *corev1.Pod, state fwk.CycleState, fit ...string) map[string]int64 {
+	r.Helper()
+	nodes := r.feasible(fit...)
+	if s := r.pl.PreScore(r.ctx, state, pod, nodes); !s.IsSuccess() {
+		r.Fatalf("PreScore of %s: %v", pod.Name, s)
+	}
+	scores := make(map[string]int64)
+	for _, n := range nodes {
+		score, s := r.pl.Score(r.ctx, state, pod, n)
+		if !s.IsSuccess() {
+			r.Fatalf("Score of %s: %v", pod.Name, s)
+		}
+		scores[n.Node().Name] = score
+	}
+	return scores
+}
+
+// assume does what the scheduler does with a node it has chosen.
+func (r *rig) assume(pod *corev1.Pod, state fwk.CycleState, node string) *corev1.Pod {
+	r.Helper()
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = node
+	r.must(r.cache.AssumePod(r.logger, assumed))
+	if s := r.pl.Reserve(r.ctx, state, assumed, node); !s.IsSuccess() {
+		r.Fatalf("Reserve of %s: %v", pod.Name, s)
+	}
+	return assumed
+}
+
+// place decides a pod and takes the first of the best nodes.
+func (r *rig) place(pod *corev1.Pod, fit ...string) string {
+	r.Helper()
+	state := framework.NewCycleState()
+	scores := r.rank(pod, state, fit...)
+	for _, name := range sortedKeys(scores) {
+		if scores[name] == fwk.MaxScore {
+			r.assume(pod, state, name)
+			return name
+		}
+	}
+	r.Fatalf("no node is best for %s: %v", pod.Name, scores)
+	return ""
+}
+
+func sortedKeys(m map[string]int64) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// treeOf is the tree of a pod's batch, nil if there is none.
+func (r *rig) treeOf(pod *corev1.Pod) *tree.Tree {
+	r.Helper()
+	ls, err := clusterview.Levels(pod, nil)
+	r.must(err)
+	p, ok := r.pl.forest.trees.Get(batch{r.pl.identifier.Identify(pod), ls}.key())
+	if !ok {
+		return nil
+	}
+	return p.(*planted).tree
+}
+
+// counted is what the tree of a pod's batch counts on a node.
+func (r *rig) counted(pod *corev1.Pod, node string) placement.Tally {
+	r.Helper()
+	tally, ok := r.treeOf(pod).Tally(node)
+	if !ok {
+		r.Fatalf("the tree of %s has no node %s", pod.Name, node)
+	}
+	return tally
+}
+
+var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}

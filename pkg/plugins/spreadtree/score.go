@@ -1,0 +1,106 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// scoresKey is where the scores of the cycle's nodes are kept.
+const scoresKey fwk.StateKey = "PreScore" + Name
+
+// scores are by node name, for all nodes that fit.
+type scores map[string]int64
+
+// Clone shares the scores: they are written once.
+func (s scores) Clone() fwk.StateData { return s }
+
+// PreScore ranks the nodes that passed the filters by the tree of the pod's batch.
+// It skips the pods that are not spread.
+func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	if pl.identifier.Identify(pod).Preassigned {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	levels, err := levels(state, pod)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return fwk.AsStatus(fmt.Errorf("listing nodes: %w", err))
+	}
+	ranked := pl.rank(ctx, pod, levels, snapshot, nodes)
+	state.Write(scoresKey, score(ranked))
+	return nil
+}
+
+func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
+	fits := make(map[string]bool, len(feasible))
+	for _, n := range feasible {
+		fits[n.Node().Name] = true
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	b := batch{pl.count(pod, snapshot), levels}
+	t := pl.forest.tree(b)
+	// The filters have just spoken on every node.
+	t.RecheckAll()
+	ranked := t.Rank(func(name string) bool { return fits[name] })
+	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
+		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", t.String())
+	}
+	return ranked
+}
+
+// count brings the census up to date, and returns the pod's identity as it has it.
+// When the pod's ReplicaSet becomes known in the middle of this, one of the two has
+// still taken the ReplicaSet for the workload, and no pod would seem to be placed.
+func (pl *SpreadTree) count(pod *corev1.Pod, snapshot []fwk.NodeInfo) clusterview.Identity {
+	id := pl.identifier.Identify(pod)
+	for {
+		pl.forest.census.Refresh(snapshot)
+		after := pl.identifier.Identify(pod)
+		if after == id {
+			return id
+		}
+		id = after
+	}
+}
+
+// score gives the best class of equals 100, each class after it one less, and
+// those that are beyond counting 0.
+func score(ranked []tree.Ranked) scores {
+	s := make(scores, len(ranked))
+	for _, r := range ranked {
+		s[r.Name] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
+	}
+	return s
+}
+
+// Score returns the node's position in the tree. A node that the tree does not
+// have, because it came or was relabelled since the filters saw it, is last.
+func (pl *SpreadTree) Score(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	data, err := state.Read(scoresKey)
+	if err != nil {
+		return 0, fwk.AsStatus(fmt.Errorf("reading %q: %w", scoresKey, err))
+	}
+	s, ok := data.(scores)
+	if !ok {
+		return 0, fwk.AsStatus(fmt.Errorf("reading %q: it holds a %T", scoresKey, data))
+	}
+	return s[node.Node().Name], nil
+}
+
+// ScoreExtensions is nil: the scores are on the framework's scale already, and
+// stretching them would tear classes apart that the weight keeps together.
+func (pl *SpreadTree) ScoreExtensions() fwk.ScoreExtensions { return nil }

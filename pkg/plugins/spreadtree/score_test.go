@@ -1,0 +1,232 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+)
+
+// TestScore is over the nodes a1 and a2 in zone a, b1 in zone b, and c1 without one.
+func TestScore(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		levels string
+		runs   func(r *rig)
+		fit    []string
+		want   map[string]int64
+	}{
+		{"one class of equals", "", func(*rig) {}, nil, map[string]int64{"a1": 100, "a2": 100, "b1": 100, "c1": 100}},
+		{"fewer pods on the node", "", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, nil,
+			map[string]int64{"a2": 100, "c1": 100, "b1": 99, "a1": 98}},
+		{"more room first, all else being equal", "spread=zone", func(*rig) {}, nil,
+			map[string]int64{"a1": 100, "a2": 100, "b1": 99, "c1": 99}},
+		{"the lowest branch first", "spread=zone", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 2) }, nil,
+			map[string]int64{"b1": 100, "a2": 99, "a1": 98, "c1": 97}},
+		{"only what fits", "spread=zone", func(r *rig) { r.runs("a1", "2", 1) }, []string{"a1", "a2"},
+			map[string]int64{"a2": 100, "a1": 99}},
+		{"pods where nothing fits any more count", "spread=zone", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, []string{"a2", "b1"},
+			map[string]int64{"b1": 100, "a2": 99}},
+		{"the fullest branch first", "pack=zone", func(r *rig) { r.runs("b1", "2", 1) }, []string{"a1", "b1"},
+			map[string]int64{"b1": 100, "a1": 99}},
+		{"a left out node is last", "spread=zone;missing=Exclude", func(*rig) {}, []string{"b1", "c1"},
+			map[string]int64{"b1": 100, "c1": 0}},
+		{"weights", "spread=zone;weight.a=3;weight.b=1", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 5) }, nil,
+			map[string]int64{"a2": 100, "a1": 99, "b1": 98, "c1": 97}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t.Context(), t, args())
+			r.join("a1", "zone=a")
+			r.join("a2", "zone=a")
+			r.join("b1", "zone=b")
+			r.join("c1")
+			tc.runs(r)
+			got := r.rank(webPod("p", tc.levels).Obj(), framework.NewCycleState(), tc.fit...)
+			if d := gocmp.Diff(tc.want, got); d != "" {
+				t.Error("want -, got +:\n" + d)
+			}
+		})
+	}
+}
+
+func TestScoresEndAtZero(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	want := make(map[string]int64)
+	for i := range 103 {
+		name := fmt.Sprintf("n%03d", i)
+		r.join(name)
+		r.runs(name, "2", i)
+		want[name] = max(0, int64(100-i))
+	}
+	if d := gocmp.Diff(want, r.rank(webPod("p", "").Obj(), framework.NewCycleState())); d != "" {
+		t.Error("want -, got +:\n" + d)
+	}
+}
+
+func TestRevisions(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		count    config.CountRevisions
+		old, new map[string]int // pods by node
+		want     string
+	}{
+		{"the newest alone decides", config.CountNewest, map[string]int{"a1": 3}, map[string]int{"b1": 1}, "a1"},
+		{"all alike", config.CountAll, map[string]int{"a1": 3}, map[string]int{"b1": 1}, "b1"},
+		{"older ones break a tie", config.CountNewest, map[string]int{"a1": 1}, map[string]int{"a1": 1, "b1": 1}, "b1"},
+		{"all alike, told from the newest", config.CountAll, map[string]int{"b1": 2}, map[string]int{"a1": 1}, "a1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := args()
+			a.CountRevisions = tc.count
+			r := newRig(t.Context(), t, a)
+			r.join("a1", "zone=a")
+			r.join("b1", "zone=b")
+			for node, n := range tc.old {
+				r.runs(node, "1", n)
+			}
+			for node, n := range tc.new {
+				r.runs(node, "2", n)
+			}
+			if got := r.place(webPod("p", "spread=zone").Obj()); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestNodesThatDoNotTakePods: a cordoned node's pods run, those of a node that is
+// not ready do not.
+func TestNodesThatDoNotTakePods(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		mark func(*corev1.Node)
+		want string
+	}{
+		{"cordoned", func(n *corev1.Node) { n.Spec.Unschedulable = true }, "b1"},
+		{"not ready", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}, "a2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t.Context(), t, args())
+			node := labelled("a1", "zone=a").Obj()
+			tc.mark(node)
+			r.cache.AddNode(r.logger, node)
+			r.join("a2", "zone=a")
+			r.join("b1", "zone=b")
+			r.runs("a1", "2", 2)
+			r.runs("b1", "2", 1)
+			if got := r.place(webPod("p", "spread=zone").Obj(), "a2", "b1"); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPreScoreSkipsWhatIsNotSpread(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1")
+	state := framework.NewCycleState()
+	pod := webPod("p", "spread=zone").OwnerReference("ds", daemonSet).Obj()
+	if s := r.pl.PreScore(r.ctx, state, pod, r.feasible()); !s.IsSkip() {
+		t.Errorf("PreScore of a DaemonSet's pod is %v", s)
+	}
+	r.assume(pod, state, "a1")
+	r.pl.Unreserve(r.ctx, state, pod, "a1")
+	if n := r.pl.forest.trees.Len(); n != 0 {
+		t.Errorf("there are %d trees", n)
+	}
+}
+
+// The levels that Preferences left for the cycle are taken as they are, and in a
+// profile without it the pod is read.
+func TestLevelsOfTheCycleComeFirst(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1", "zone=a", "rack=1")
+	r.join("b1", "zone=b", "rack=2")
+	r.join("b2", "zone=b", "rack=2")
+	r.runs("a1", "2", 1)
+	pod := webPod("p", "spread=zone").Obj()
+	if got := r.rank(pod, framework.NewCycleState()); got["b1"] != 100 || got["a1"] == 100 {
+		t.Errorf("without Preferences the scores are %v", got)
+	}
+	state := framework.NewCycleState()
+	packed, err := clusterview.Levels(webPod("q", "pack=rack").Obj(), nil)
+	r.must(err)
+	clusterview.WriteLevels(state, packed)
+	if got := r.rank(pod, state); got["a1"] != 100 || got["b1"] == 100 {
+		t.Errorf("with the levels of Preferences the scores are %v", got)
+	}
+}
+
+func TestMalformedAnnotationIsAnError(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1")
+	pod := webPod("p", "sprd=zone").Obj()
+	for name, s := range map[string]*fwk.Status{
+		"PreScore": r.pl.PreScore(r.ctx, framework.NewCycleState(), pod, r.feasible()),
+		"Reserve":  r.pl.Reserve(r.ctx, framework.NewCycleState(), pod, "a1"),
+	} {
+		if s.Code() != fwk.Error || !strings.Contains(s.Message(), `"sprd"`) {
+			t.Errorf("%s: %v", name, s)
+		}
+	}
+}
+
+func TestScoreWithoutPreScore(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1")
+	_, s := r.pl.Score(r.ctx, framework.NewCycleState(), webPod("p", "").Obj(), r.feasible()[0])
+	if s.Code() != fwk.Error || !strings.Contains(s.Message(), string(scoresKey)) {
+		t.Errorf("got %v", s)
+	}
+	if r.pl.ScoreExtensions() != nil {
+		t.Error("the scores are stretched")
+	}
+}
+
+// A node that came since the filters saw the cluster is last.
+func TestScoreOfAnUnknownNode(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1")
+	state := framework.NewCycleState()
+	pod := webPod("p", "").Obj()
+	r.rank(pod, state)
+	late := framework.NewNodeInfo()
+	late.SetNode(labelled("late").Obj())
+	if score, s := r.pl.Score(r.ctx, state, pod, late); score != 0 || !s.IsSuccess() {
+		t.Errorf("got %d, %v", score, s)
+	}
+}
+
+// brokenLister is a snapshot that cannot be listed.
+type brokenLister struct {
+	fwk.SharedLister
+	fwk.NodeInfoLister
+}
+
+func (l brokenLister) NodeInfos() fwk.NodeInfoLister        { return l }
+func (brokenLister) List() ([]fwk.NodeInfo, error)          { return nil, errors.New("no snapshot") }
+func (brokenHandle) SnapshotSharedLister() fwk.SharedLister { return brokenLister{} }
+
+type brokenHandle struct{ fwk.Handle }
+
+func TestPreScoreWithoutASnapshot(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.pl.handle = brokenHandle{}
+	s := r.pl.PreScore(r.ctx, framework.NewCycleState(), webPod("p", "").Obj(), nil)
+	if s.Code() != fwk.Error || !strings.Contains(s.Message(), "listing nodes: no snapshot") {
+		t.Errorf("got %v", s)
+	}
+}
