@@ -1,0 +1,151 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+func objects(t *testing.T, name string) []runtime.Object {
+	t.Helper()
+	var list []runtime.Object
+	for _, doc := range documents(t, name) {
+		obj, err := object(doc)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		list = append(list, obj)
+	}
+	return list
+}
+
+// TestDeploymentFindsItsConfiguration follows the path from the flag to the file:
+// volume, ConfigMap, generator.
+func TestDeploymentFindsItsConfiguration(t *testing.T) {
+	d, ok := objects(t, "base/deployment.yaml")[0].(*appsv1.Deployment)
+	if !ok {
+		t.Fatal("base/deployment.yaml holds no Deployment")
+	}
+	pod := d.Spec.Template.Spec
+	k, err := kustomization("base", documents(t, "base/kustomization.yaml")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := k.ConfigMapGenerator[0]
+	mounted := path.Join(pod.Containers[0].VolumeMounts[0].MountPath, g.Files[0])
+	if !slices.Contains(pod.Containers[0].Command, "--config="+mounted) {
+		t.Errorf("the command is %q, and the file is %s", pod.Containers[0].Command, mounted)
+	}
+	if v := pod.Volumes[0]; v.ConfigMap == nil || v.ConfigMap.Name != g.Name || d.Namespace != g.Namespace {
+		t.Errorf("the volume is %+v, and the generated ConfigMap is %s/%s", v, g.Namespace, g.Name)
+	}
+	account, ok := objects(t, "base/serviceaccount.yaml")[0].(*corev1.ServiceAccount)
+	if !ok || account.Name != pod.ServiceAccountName || account.Namespace != d.Namespace {
+		t.Errorf("the Deployment runs as %s/%s, and the ServiceAccount is %+v", d.Namespace, pod.ServiceAccountName, account)
+	}
+	if pod.SchedulerName != corev1.DefaultSchedulerName {
+		t.Errorf("the scheduler is placed by %s, which may be itself", pod.SchedulerName)
+	}
+}
+
+// TestRights wants every right beyond the built-in roles to be one on our own Lease.
+func TestRights(t *testing.T) {
+	cfg, err := schedulerConfig(manifests.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := map[string]bool{}
+	for _, obj := range objects(t, "base/rbac.yaml") {
+		var subjects []rbacv1.Subject
+		switch o := obj.(type) {
+		case *rbacv1.ClusterRoleBinding:
+			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
+		case *rbacv1.RoleBinding:
+			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
+		case *rbacv1.Role:
+			for _, rule := range o.Rules {
+				if !slices.Equal(rule.Resources, []string{"leases"}) || !slices.Equal(rule.Verbs, []string{"get", "update"}) ||
+					!slices.Equal(rule.ResourceNames, []string{cfg.LeaderElection.ResourceName}) || o.Namespace != cfg.LeaderElection.ResourceNamespace {
+					t.Errorf("a role in %s gives more than the Lease: %v", o.Namespace, rule)
+				}
+			}
+			continue
+		}
+		for _, s := range subjects {
+			if s.Kind != "ServiceAccount" || s.Name != "espalier-scheduler" || s.Namespace != "kube-system" {
+				t.Errorf("rights are given to %+v", s)
+			}
+		}
+	}
+	want := []string{
+		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
+		"Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
+	}
+	for _, name := range want {
+		if !bound[name] {
+			t.Errorf("%s is not bound", name)
+		}
+	}
+	if len(bound) != len(want) {
+		t.Errorf("bound are %v, want %v", bound, want)
+	}
+}
+
+// TestExamplesAskForEspalier wants every example to name the scheduler, and to ask
+// for something that it can read.
+func TestExamplesAskForEspalier(t *testing.T) {
+	names, err := fs.Glob(files, "examples/*.yaml")
+	if err != nil || len(names) < 7 {
+		t.Fatalf("found %v: %v", names, err)
+	}
+	for _, name := range names {
+		for _, obj := range objects(t, name) {
+			meta, spec := podOf(obj)
+			if spec == nil {
+				continue
+			}
+			if spec.SchedulerName != "espalier-scheduler" {
+				t.Errorf("%s: its pods are for %q", name, spec.SchedulerName)
+			}
+			placement, ok := meta["espalier.dev/placement"]
+			if !ok && len(spec.TopologySpreadConstraints) == 0 {
+				t.Errorf("%s: asks for nothing", name)
+			}
+			if _, err := level.Parse(placement); ok && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if strings.Contains(spec.Containers[0].Image, "latest") || spec.Containers[0].Resources.Requests.Cpu().IsZero() {
+				t.Errorf("%s: wants a fixed image and a cpu request", name)
+			}
+		}
+	}
+}
+
+// podOf is the annotations and the spec of the pods that an object makes.
+func podOf(obj runtime.Object) (map[string]string, *corev1.PodSpec) {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return o.Spec.Template.Annotations, &o.Spec.Template.Spec
+	case *appsv1.StatefulSet:
+		return o.Spec.Template.Annotations, &o.Spec.Template.Spec
+	case *batchv1.Job:
+		return o.Spec.Template.Annotations, &o.Spec.Template.Spec
+	case *corev1.Pod:
+		return o.Annotations, &o.Spec
+	}
+	return nil, nil
+}

@@ -1,0 +1,22 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifests is what an operator applies, as files and as bytes.
+//
+// The files are the single copy: the scheduler runs the profile that the
+// Deployment mounts, and the demo and the tests apply the rights that an operator
+// applies. A second copy in Go would sooner or later say something else.
+package manifests
+
+import "embed"
+
+// SchedulerConfig is the shipped profile, a KubeSchedulerConfiguration in YAML.
+// bin/espalier-scheduler runs it when it is started without --config.
+//
+//go:embed base/scheduler-config.yaml
+var SchedulerConfig []byte
+
+// Files holds base/ and examples/ as they lie in this folder.
+//
+//go:embed base/*.yaml examples/*.yaml
+var Files embed.FS

@@ -1,0 +1,186 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2/ktesting"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
+)
+
+// schedulerConfig decodes a configuration as the scheduler does and validates it, our arguments too.
+func schedulerConfig(doc []byte) (*schedulerapi.KubeSchedulerConfiguration, error) {
+	obj, gvk, err := configscheme.Codecs.UniversalDecoder().Decode(doc, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	cfg, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("it is a %T and no KubeSchedulerConfiguration", obj)
+	}
+	cfg.APIVersion = gvk.GroupVersion().String()
+	if err := schedulervalidation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
+		return nil, err
+	}
+	for _, profile := range cfg.Profiles {
+		for _, pc := range profile.PluginConfig {
+			if err := ourArgs(pc.Args); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return cfg, nil
+}
+
+func ourArgs(args any) error {
+	switch args := args.(type) {
+	case *config.PreferencesArgs:
+		return validation.PreferencesArgs(nil, args).ToAggregate()
+	case *config.SpreadTreeArgs:
+		return validation.SpreadTreeArgs(nil, args).ToAggregate()
+	}
+	return nil
+}
+
+// enabled builds the shipped profile with the plugins of the scheduler's binary and
+// returns what is enabled where.
+func enabled(t *testing.T) *schedulerapi.Plugins {
+	t.Helper()
+	cfg, err := schedulerConfig(manifests.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := frameworkplugins.NewInTreeRegistry()
+	if err := registry.Merge(plugins.Registry()); err != nil {
+		t.Fatal(err)
+	}
+	logger, ctx := ktesting.NewTestContext(t)
+	metrics.Register()
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	snapshot := cache.NewEmptySnapshot()
+	f, err := frameworkruntime.NewFramework(ctx, registry, &cfg.Profiles[0],
+		frameworkruntime.WithClientSet(client),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(snapshot),
+		frameworkruntime.WithMutableSnapshotLister(snapshot),
+		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
+		frameworkruntime.WithLogger(logger),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f.ListPlugins()
+}
+
+func has(set schedulerapi.PluginSet, name string) bool {
+	return slices.ContainsFunc(set.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == name })
+}
+
+func TestShippedProfileEnables(t *testing.T) {
+	p := enabled(t)
+	points := map[string]schedulerapi.PluginSet{"PreEnqueue": p.PreEnqueue, "PreFilter": p.PreFilter, "Filter": p.Filter, "PreScore": p.PreScore, "Score": p.Score, "Reserve": p.Reserve}
+	tests := []struct {
+		plugin string
+		on     []string
+		off    []string
+	}{
+		{spreadtree.Name, []string{"PreScore", "Score", "Reserve"}, nil},
+		{preferences.Name, []string{"PreFilter"}, nil},
+		{names.PodTopologySpread, []string{"PreFilter", "Filter"}, []string{"PreScore", "Score"}},
+		{names.NodeUnschedulable, []string{"Filter"}, nil},
+		{names.TaintToleration, []string{"Filter", "Score"}, nil},
+		{names.NodeResourcesFit, []string{"PreFilter", "Filter", "Score"}, nil},
+		{names.NodeAffinity, []string{"PreFilter", "Filter", "Score"}, nil},
+		{names.InterPodAffinity, []string{"PreFilter", "Filter", "Score"}, nil},
+		{names.VolumeBinding, []string{"PreFilter", "Filter", "Reserve"}, nil},
+	}
+	for _, tc := range tests {
+		for _, point := range tc.on {
+			if !has(points[point], tc.plugin) {
+				t.Errorf("%s is not enabled at %s", tc.plugin, point)
+			}
+		}
+		for _, point := range tc.off {
+			if has(points[point], tc.plugin) {
+				t.Errorf("%s is enabled at %s", tc.plugin, point)
+			}
+		}
+	}
+}
+
+// TestOneClassOutweighsAllOtherScorers holds what the profile's comment says: a
+// node in a worse class of the tree never wins, whatever the others think of it.
+func TestOneClassOutweighsAllOtherScorers(t *testing.T) {
+	const best = 100
+	var tree, others int32
+	for _, s := range enabled(t).Score.Enabled {
+		if s.Name == spreadtree.Name {
+			tree = s.Weight
+			continue
+		}
+		others += s.Weight * best
+	}
+	if tree != 10000 || others == 0 || others >= tree {
+		t.Errorf("a class weighs %d, and all other scorers together up to %d", tree, others)
+	}
+}
+
+func TestShippedConfiguration(t *testing.T) {
+	cfg, err := schedulerConfig(manifests.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cfg.Profiles) != 1 || cfg.Profiles[0].SchedulerName != "espalier-scheduler" {
+		t.Fatalf("want one profile with the name espalier-scheduler, got %+v", cfg.Profiles)
+	}
+	if p := cfg.PercentageOfNodesToScore; p == nil || *p != 100 {
+		t.Errorf("percentageOfNodesToScore is %v, want 100", p)
+	}
+	if c := cfg.ClientConnection; c.QPS != 500 || c.Burst != 1000 {
+		t.Errorf("the client's limits are %v and %v, want 500 and 1000", c.QPS, c.Burst)
+	}
+	if l := cfg.LeaderElection; !l.LeaderElect || l.ResourceName != "espalier-scheduler" || l.ResourceNamespace != "kube-system" || l.ResourceLock != "leases" {
+		t.Errorf("leader election is %+v", l)
+	}
+	// What is written out for readers must be what the arguments default to.
+	for _, pc := range cfg.Profiles[0].PluginConfig {
+		switch args := pc.Args.(type) {
+		case *config.PreferencesArgs:
+			if len(args.DefaultLevels) != 0 {
+				t.Errorf("default levels are %v", args.DefaultLevels)
+			}
+		case *config.SpreadTreeArgs:
+			if args.CountRevisions != config.CountNewest || args.Batch.Window.Duration != 0 || args.Batch.MaxDelay.Duration != time.Second {
+				t.Errorf("the tree's arguments are %+v", args)
+			}
+		case *schedulerapi.PodTopologySpreadArgs:
+			if args.DefaultingType != schedulerapi.ListDefaulting || len(args.DefaultConstraints) != 0 {
+				t.Errorf("in-tree default spreading is on: %+v", args)
+			}
+		}
+	}
+}
