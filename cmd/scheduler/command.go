@@ -1,0 +1,119 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/plugins"
+)
+
+const description = `espalier-scheduler places the pods that name it as their scheduler evenly over a
+tree of topology levels. It is kube-scheduler with the plugins of Espalier, and
+runs beside the cluster's default scheduler.
+
+With --config it runs any KubeSchedulerConfiguration. Without, it runs the shipped
+profile, which schedules pods with schedulerName: espalier-scheduler. The flags
+--kubeconfig, --kube-api-qps, --kube-api-burst, --kube-api-content-type,
+--profiling and --contention-profiling are laid over either.
+
+Without --kubeconfig it uses the credentials of the pod that it runs in.`
+
+// newCommand returns kube-scheduler's command with our plugins, profile and version.
+func newCommand(version string) *cobra.Command {
+	var options []app.Option
+	for name, factory := range plugins.Registry() {
+		options = append(options, app.WithPlugin(name, factory))
+	}
+	cmd := app.NewSchedulerCommand(options...)
+	cmd.Use = "espalier-scheduler"
+	cmd.Long = description
+	// Help is a page long. Who mistypes a flag wants to read which.
+	cmd.SilenceUsage = true
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.Name())
+	})
+	describe(cmd.Flags())
+	upstream := cmd.PersistentPreRunE
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if asksForVersion(cmd) {
+			return nil
+		}
+		if err := upstream(cmd, args); err != nil {
+			return err
+		}
+		return prepare(cmd)
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asksForVersion(cmd) {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "espalier-scheduler %s (Kubernetes %s)\n", version, kubernetesVersion())
+			return err
+		}
+		return untilTold(func() error { return run(cmd, args) })
+	}
+	return cmd
+}
+
+// prepare finds out what would keep the scheduler from running, as long as that can
+// be said in one line.
+func prepare(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	c, err := configure(cmd.Flags(), manifests.SchedulerConfig)
+	if err != nil {
+		return err
+	}
+	if err := prepareServing(ctx, cmd.Flags(), c); err != nil {
+		return err
+	}
+	return reach(ctx, cmd.ErrOrStderr(), c)
+}
+
+// untilTold runs kube-scheduler, which ends in an error when it is told to end.
+// That is no failure.
+func untilTold(run func() error) error {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(told)
+	err := run()
+	select {
+	case <-told:
+		return nil
+	default:
+		return err
+	}
+}
+
+// asksForVersion reports whether --version is given, before kube-scheduler answers
+// it with the version of Kubernetes alone. (Given a version, --version=v1.37.0 asks
+// nothing but sets what is reported.)
+func asksForVersion(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup("version")
+	return f != nil && (f.Value.String() == string(verflag.VersionTrue) || f.Value.String() == string(verflag.VersionRaw))
+}
+
+// kubernetesVersion is the version of the module that the scheduler was built from.
+func kubernetesVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if module.Path == "k8s.io/kubernetes" {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
+)
+
+// parsed is the command's flags as a command line sets them.
+func parsed(t *testing.T, args ...string) *pflag.FlagSet {
+	t.Helper()
+	flags := newCommand("test").Flags()
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return flags
+}
+
+// configured runs configure and reads what it hands over, as kube-scheduler does.
+func configured(t *testing.T, args ...string) (*schedulerapi.KubeSchedulerConfiguration, connection) {
+	t.Helper()
+	flags := parsed(t, args...)
+	c, err := configure(flags, manifests.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := flags.GetString("config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := options.LoadConfigFromFile(klog.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, c
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+const mine = head + `
+clientConnection: {qps: 11, burst: 12, kubeconfig: /from/the/file}
+leaderElection: {resourceName: mine}
+percentageOfNodesToScore: 50
+enableProfiling: false
+profiles:
+- schedulerName: mine
+  plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 7}]}}
+  pluginConfig:
+  - name: SpreadTree
+    args: {countRevisions: All}
+`
+
+func TestConfigureRunsTheShippedProfile(t *testing.T) {
+	cfg, c := configured(t)
+	if len(cfg.Profiles) != 1 || cfg.Profiles[0].SchedulerName != "espalier-scheduler" || cfg.LeaderElection.ResourceName != "espalier-scheduler" {
+		t.Errorf("it runs %+v", cfg)
+	}
+	if cfg.ClientConnection.QPS != 500 || c != (connection{}) {
+		t.Errorf("it connects by %+v and %+v", cfg.ClientConnection, c)
+	}
+}
+
+// The flags win, over what is shipped and over a file; nothing else is changed.
+func TestConfigureLaysFlagsOver(t *testing.T) {
+	flags := []string{"--kubeconfig=/given", "--kube-api-qps=7.5", "--kube-api-burst=9", "--kube-api-content-type=application/json", "--profiling=false", "--contention-profiling=false"}
+	want := func(t *testing.T, cfg *schedulerapi.KubeSchedulerConfiguration, c connection) {
+		t.Helper()
+		cc := cfg.ClientConnection
+		if cc.Kubeconfig != "/given" || cc.QPS != 7.5 || cc.Burst != 9 || cc.ContentType != "application/json" || cfg.EnableProfiling || cfg.EnableContentionProfiling {
+			t.Errorf("the flags are lost: %+v", cfg)
+		}
+		if c.kubeconfig != "/given" {
+			t.Errorf("it connects by %+v", c)
+		}
+	}
+	t.Run("shipped", func(t *testing.T) {
+		cfg, c := configured(t, flags...)
+		want(t, cfg, c)
+		if cfg.Profiles[0].SchedulerName != "espalier-scheduler" || *cfg.PercentageOfNodesToScore != 100 || !cfg.LeaderElection.LeaderElect {
+			t.Errorf("more than the flags was changed: %+v", cfg)
+		}
+	})
+	t.Run("file", func(t *testing.T) {
+		cfg, c := configured(t, append(flags, "--config="+written(t, mine))...)
+		want(t, cfg, c)
+		if cfg.Profiles[0].SchedulerName != "mine" || cfg.LeaderElection.ResourceName != "mine" || *cfg.PercentageOfNodesToScore != 50 {
+			t.Errorf("more than the flags was changed: %+v", cfg)
+		}
+		for _, p := range cfg.Profiles[0].Plugins.MultiPoint.Enabled {
+			if p.Name == spreadtree.Name && p.Weight != 7 {
+				t.Errorf("the weight was changed to %d", p.Weight)
+			}
+		}
+	})
+}
+
+// A file that no flag is laid over is handed on as it lies there: whoever looks at
+// the process sees which.
+func TestConfigureLeavesAFileAlone(t *testing.T) {
+	path := written(t, mine)
+	flags := parsed(t, "--config="+path, "--master=https://localhost:1")
+	c, err := configure(flags, manifests.SchedulerConfig)
+	if err != nil || c != (connection{master: "https://localhost:1", kubeconfig: "/from/the/file"}) {
+		t.Errorf("it connects by %+v, %v", c, err)
+	}
+	if got, _ := flags.GetString("config"); got != path {
+		t.Errorf("the configuration is read from %s", got)
+	}
+}
+
+// What is wrong is said of the file and the field, in one line.
+func TestConfigureRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []string // the error holds them all
+	}{
+		"no YAML":                        {"a: b: c", nil},
+		"nothing":                        {"", []string{"Kind"}},
+		"another kind":                   {"apiVersion: v1\nkind: ConfigMap\n", []string{"ConfigMap"}},
+		"an unknown field":               {head + "percentageOfNodes: 5\n", []string{`unknown field "percentageOfNodes"`}},
+		"a bad value":                    {head + "percentageOfNodesToScore: 101\n", []string{"percentageOfNodesToScore", "101"}},
+		"an unknown field of ours":       {strings.Replace(mine, "countRevisions: All", "countRevision: All", 1), []string{`unknown field`, "countRevision"}},
+		"a bad value of ours":            {strings.Replace(mine, "countRevisions: All", "countRevisions: Some", 1), []string{"profiles[0].pluginConfig[0].args.countRevisions", `"Some"`, `"All"`}},
+		"a bad default level":            {mine + "  - name: Preferences\n    args: {defaultLevels: [{property: zone}, {property: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].property", `"node.id"`}},
+		"a window longer than its delay": {strings.Replace(mine, "countRevisions: All", "batch: {window: 2s, maxDelay: 1s}", 1), []string{"profiles[0].pluginConfig[0].args.batch.maxDelay", "2s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := written(t, tc.text)
+			_, err := configure(parsed(t, "--config="+path, "--kubeconfig=/given"), manifests.SchedulerConfig)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			for _, part := range append(tc.want, "--config", path) {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error does not say %q: %v", part, err)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error is more than one line: %v", err)
+			}
+		})
+	}
+}
+
+func TestConfigureWithoutItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing.yaml")
+	if _, err := configure(parsed(t, "--config="+path), manifests.SchedulerConfig); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pipe takes 64 KiB at once; whoever reads it gets all of a longer configuration.
+func TestConfigureHandsOverALongConfiguration(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(mine + "  - name: Preferences\n    args:\n      defaultLevels:\n")
+	for i := range 16 {
+		fmt.Fprintf(&text, "      - {property: level-%d, weights: {", i)
+		for j := range 256 {
+			fmt.Fprintf(&text, "%s-%d: 7, ", strings.Repeat("x", 50), j)
+		}
+		text.WriteString("}}\n")
+	}
+	if text.Len() < 3<<16 {
+		t.Fatalf("the configuration has %d bytes", text.Len())
+	}
+	cfg, _ := configured(t, "--config="+written(t, text.String()), "--kube-api-qps=3")
+	args, ok := cfg.Profiles[0].PluginConfig[1].Args.(*config.PreferencesArgs)
+	if cfg.ClientConnection.QPS != 3 || !ok || len(args.DefaultLevels) != 16 || len(args.DefaultLevels[15].Weights) != 256 {
+		t.Errorf("it was cut to %+v", cfg)
+	}
+}
+
+func TestSetRefusesWhatIsNoStruct(t *testing.T) {
+	err := set(map[string]any{"clientConnection": "near"}, []string{"clientConnection", "qps"}, 3)
+	if err == nil || !strings.Contains(err.Error(), "clientConnection") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,200 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// status answers as an API server does.
+func status(code int, reason string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"said so","code":%d}`, reason, code)
+	}
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, `{"major":"1","minor":"37","gitVersion":"v1.37.1"}`)
+}
+
+// soon bounds a test in which no answer is to come: two tries, instead of many.
+func soon(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), reachEvery+reachEvery/2)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestReach(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   []string // the error holds them all; none: there is no error
+		waits  bool
+	}{
+		{"it answers", ok, nil, false},
+		{"it refuses the request, and so has been reached", status(http.StatusForbidden, "Forbidden"), nil, false},
+		{"it does not accept the credentials", status(http.StatusUnauthorized, "Unauthorized"), []string{"does not accept the credentials"}, false},
+		{"it is not ready", status(http.StatusServiceUnavailable, "ServiceUnavailable"), []string{"cannot be reached", "unable to handle the request"}, true},
+		{"it is no API server", http.NotFound, []string{"cannot be reached"}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := httptest.NewServer(tc.answer)
+			defer server.Close()
+			var out bytes.Buffer
+			err := reach(soon(t), &out, connection{master: server.URL})
+			if (err == nil) != (len(tc.want) == 0) {
+				t.Fatalf("got %v", err)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), server.URL) {
+					t.Errorf("the error does not say %q and %q: %v", part, server.URL, err)
+				}
+			}
+			waited := strings.HasPrefix(out.String(), "Waiting up to "+reachFor.String()+" for the API server at "+server.URL)
+			if waited != tc.waits || strings.Count(out.String(), "\n") > 1 {
+				t.Errorf("it printed %q", out.String())
+			}
+		})
+	}
+}
+
+func TestReachNobody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(ok))
+	server.Close()
+	var out bytes.Buffer
+	err := reach(soon(t), &out, connection{master: server.URL})
+	if err == nil || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// opening opens the server when the first line is printed.
+type opening struct{ open *atomic.Bool }
+
+func (o opening) Write(p []byte) (int, error) {
+	o.open.Store(true)
+	return len(p), nil
+}
+
+func TestReachWaits(t *testing.T) {
+	var open atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !open.Load() {
+			status(http.StatusServiceUnavailable, "ServiceUnavailable")(w, r)
+			return
+		}
+		ok(w, r)
+	}))
+	defer server.Close()
+	if err := reach(t.Context(), opening{&open}, connection{master: server.URL}); err != nil {
+		t.Error(err)
+	}
+	if !open.Load() {
+		t.Error("it did not say that it waits")
+	}
+}
+
+// kubeconfig writes one that points at a server.
+func kubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestConnection(t *testing.T) {
+	path := kubeconfig(t, "https://127.0.0.1:1")
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("clusters: 5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
+	for _, tc := range []struct {
+		name string
+		c    connection
+		host string
+		want string // what the error says
+	}{
+		{"kubeconfig", connection{kubeconfig: path}, "https://127.0.0.1:1", ""},
+		{"the master wins", connection{kubeconfig: path, master: "https://127.0.0.1:2"}, "https://127.0.0.1:2", ""},
+		{"a file that is not there", connection{kubeconfig: "/does/not/exist"}, "", `kubeconfig "/does/not/exist"`},
+		{"a file that cannot be read", connection{kubeconfig: broken}, "", broken},
+		{"nothing", connection{}, "", "no API server"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			config, err := tc.c.config()
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || config.Host != tc.host {
+				t.Errorf("got %v, %v", config, err)
+			}
+		})
+	}
+}
+
+func TestPrepareServing(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connection{kubeconfig: "/given"}
+	err = prepareServing(t.Context(), parsed(t, "--bind-address=127.0.0.1", "--secure-port="+port), c)
+	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()) || !strings.Contains(err.Error(), "--secure-port") {
+		t.Errorf("on a port that is taken: %v", err)
+	}
+	if err := prepareServing(t.Context(), parsed(t, "--bind-address=127.0.0.1", "--secure-port="+port, "--permit-port-sharing"), c); err != nil {
+		t.Errorf("on a port that is shared: %v", err)
+	}
+
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flags := parsed(t, "--bind-address=127.0.0.1", "--secure-port="+port, "--authorization-kubeconfig=/mine")
+	if err := prepareServing(t.Context(), flags, c); err != nil {
+		t.Errorf("on a port that is free: %v", err)
+	}
+	for name, want := range map[string]string{"authentication-kubeconfig": "/given", "authorization-kubeconfig": "/mine"} {
+		if got, _ := flags.GetString(name); got != want {
+			t.Errorf("--%s is %q, want %q", name, got, want)
+		}
+	}
+
+	off := parsed(t, "--secure-port=0")
+	if err := prepareServing(t.Context(), off, c); err != nil || off.Changed("authentication-kubeconfig") {
+		t.Errorf("where nothing is served: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// prepareServing sets what serving /healthz and /metrics needs by default, and sees
+// whether the port can be had while it can still be said in one line.
+func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) error {
+	// The flag's default is no file, which kube-scheduler reports as an error.
+	if !flags.Changed("allow-metric-labels-manifest") {
+		if err := flags.Set("allow-metric-labels-manifest", os.DevNull); err != nil {
+			return err
+		}
+	}
+	port, err := flags.GetInt("secure-port")
+	if err != nil || port == 0 {
+		return err
+	}
+	// Who may read the metrics is the API server's to say. Outside a pod nobody could
+	// be asked but the one that is scheduled for.
+	for _, name := range []string{"authentication-kubeconfig", "authorization-kubeconfig"} {
+		if c.kubeconfig != "" && !flags.Changed(name) {
+			if err := flags.Set(name, c.kubeconfig); err != nil {
+				return err
+			}
+		}
+	}
+	return tryPort(ctx, flags, port)
+}
+
+// tryPort sees whether the port is free. Whoever asks for a shared port gets one.
+func tryPort(ctx context.Context, flags *pflag.FlagSet, port int) error {
+	if flags.Changed("permit-port-sharing") || flags.Changed("permit-address-sharing") {
+		return nil
+	}
+	host, err := flags.GetIP("bind-address")
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(host.String(), strconv.Itoa(port))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serving at %s: %w; choose another by --secure-port or --bind-address, or --secure-port=0 to serve nothing", address, err)
+	}
+	return listener.Close()
+}
