@@ -1,0 +1,262 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/inventory"
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/kwok"
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/pki"
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/statedir"
+)
+
+// Options say which cluster to run.
+type Options struct {
+	// Dir is the state folder; "" is a temporary one that is removed at the end.
+	Dir string
+	// KubeconfigOut, if set, is one more place for the kubeconfig; removed at the end.
+	KubeconfigOut string
+	// Nodes are made at the start. On a kept folder those that exist stay as they are.
+	Nodes []*corev1.Node
+	// NodeGrace is how long a silent node stays Ready; 0 chooses by the number of nodes.
+	NodeGrace time.Duration
+	// StartLimit bounds the time until ready.
+	StartLimit time.Duration
+	// Verbose sends the logs of the parts to the terminal too.
+	Verbose bool
+
+	// Say reports progress to a person; Ready is called once, with the path of the kubeconfig.
+	Say   func(format string, args ...any)
+	Ready func(kubeconfig string)
+}
+
+// cluster is one run. Parts are filled in as they start and stopped in stop.
+type cluster struct {
+	Options
+	dir  *statedir.Dir
+	keys pki.PKI
+
+	config     *rest.Config // admin's, without limits
+	client     kubernetes.Interface
+	etcd       *embed.Etcd
+	kwok       *kwok.Process
+	endAPI     part
+	apiReady   bool
+	endManager part
+
+	failed chan error // what ended by itself; buffered, so that no part waits to report
+}
+
+// Run runs a cluster until ctx ends, which is the good end, or until a part of it
+// fails. Everything is stopped and, if temporary, removed when it returns.
+func Run(ctx context.Context, o Options) error {
+	binary, err := kwok.Find()
+	if err != nil {
+		return err
+	}
+	c := &cluster{Options: o, failed: make(chan error, 8)}
+	if c.dir, err = statedir.Open(o.Dir); err != nil {
+		return err
+	}
+	defer c.dir.Close()
+	defer c.stop()
+	if err := c.start(ctx, binary); err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to end while it started
+		}
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-c.failed:
+		return err
+	}
+}
+
+// start brings all parts up in order and calls Ready.
+func (c *cluster) start(ctx context.Context, kwokBinary string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.StartLimit,
+		fmt.Errorf("not ready within %s; the logs are in %s", c.StartLimit, c.dir.File("logs")))
+	defer cancel()
+	// A part that fails while others are waited for must end the wait.
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	watching := make(chan struct{})
+	defer close(watching)
+	go func() {
+		select {
+		case err := <-c.failed:
+			fail(err)
+		case <-watching:
+		}
+	}()
+	err := c.startParts(ctx, kwokBinary)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return cause
+	}
+	return err
+}
+
+func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
+	if c.dir.Continued {
+		c.Say("continuing with the cluster in %s", c.dir.Path())
+	}
+	if err := redirectLogs(c.dir.File("logs", "kubernetes.log"), c.Verbose); err != nil {
+		return err
+	}
+	if err := c.startServers(ctx); err != nil {
+		return err
+	}
+	manager := c.dir.File("controllers.kubeconfig")
+	if err := c.keys.WriteKubeconfig(manager, "controllers", c.config.Host); err != nil {
+		return err
+	}
+	grace, lease := silence(len(c.Nodes), c.NodeGrace)
+	c.endManager = c.run(func(ctx context.Context) error {
+		return runControllers(ctx, c.keys, manager, grace)
+	})
+	if err := c.startNodes(ctx, kwokBinary, lease); err != nil {
+		return err
+	}
+	if err := waitNamespace(ctx, c.client); err != nil {
+		return err
+	}
+	count, err := waitNodes(ctx, c.client, c.Say)
+	if err != nil {
+		return err
+	}
+	c.Say("%d nodes are Ready, a silent node is noticed after %s", count, grace)
+	return c.announce()
+}
+
+// startServers starts etcd and the API server and waits for them.
+func (c *cluster) startServers(ctx context.Context) error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("opening a port on 127.0.0.1 for the API server: %w", err)
+	}
+	if c.keys, err = pki.Ensure(c.dir.File("pki"), serviceIP); err != nil {
+		return err
+	}
+	server := "https://" + listener.Addr().String()
+	admin := c.dir.File("admin.kubeconfig")
+	if err := c.keys.WriteKubeconfig(admin, "admin", server); err != nil {
+		return err
+	}
+	if c.config, err = clientcmd.BuildConfigFromFlags("", admin); err != nil {
+		return err
+	}
+	c.config.QPS = -1
+	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
+		return err
+	}
+	var endpoint string
+	if c.etcd, endpoint, err = startEtcd(c.dir.File("etcd"), c.dir.File("logs", "etcd.log")); err != nil {
+		return err
+	}
+	go func() {
+		if err, open := <-c.etcd.Err(); open {
+			c.failed <- fmt.Errorf("running etcd: %w", err)
+		}
+	}()
+	c.Say("etcd is up")
+	c.endAPI = c.run(func(ctx context.Context) error {
+		return runAPIServer(ctx, c.keys, endpoint, listener)
+	})
+	if err := waitAPIServer(ctx, c.client); err != nil {
+		return err
+	}
+	c.apiReady = true
+	c.Say("kube-apiserver is up on %s", server)
+	return nil
+}
+
+// startNodes makes the nodes and has kwok play them.
+func (c *cluster) startNodes(ctx context.Context, binary string, leaseSeconds int) error {
+	stages, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	if err := kwok.InstallNodes(ctx, stages); err != nil {
+		return err
+	}
+	if c.dir.Continued {
+		// The leases are held by the kwok of the run before, which is gone: until
+		// they end, ours would leave the nodes alone. Stopped nodes stay stopped.
+		err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
+			DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "!" + kwok.StoppedLabel})
+		if err != nil {
+			return fmt.Errorf("clearing the leases of the nodes: %w", err)
+		}
+	}
+	kubeconfig := c.dir.File("kwok", "kubeconfig")
+	if err := c.keys.WriteKubeconfig(kubeconfig, "kwok", c.config.Host); err != nil {
+		return err
+	}
+	c.kwok, err = kwok.Start(kwok.Options{
+		Binary: binary, Kubeconfig: kubeconfig, LeaseSeconds: leaseSeconds, Dir: c.dir.File("kwok"),
+		LogFile: c.dir.File("logs", "kwok.log"), Verbose: c.Verbose,
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-c.kwok.Done()
+		c.failed <- fmt.Errorf("%w; see %s", c.kwok.Err(), c.dir.File("logs", "kwok.log"))
+	}()
+	c.Say("kwok is up, making %d nodes", len(c.Nodes))
+	reported := time.Now()
+	err = inventory.Create(ctx, c.client, c.Nodes, func(made int) {
+		if time.Since(reported) > reportPeriod {
+			reported = time.Now()
+			c.Say("nodes made: %d of %d", made, len(c.Nodes))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := waitTakenUp(ctx, c.client); err != nil {
+		return err
+	}
+	return kwok.InstallPods(ctx, stages)
+}
+
+// announce writes the kubeconfig, now that it is good for something, and says so.
+func (c *cluster) announce() error {
+	if err := c.dir.MarkMade(); err != nil {
+		return fmt.Errorf("marking the state folder: %w", err)
+	}
+	path := c.dir.File("kubeconfig")
+	paths := []string{path}
+	if c.KubeconfigOut != "" {
+		out, err := filepath.Abs(c.KubeconfigOut)
+		if err != nil {
+			return fmt.Errorf("--kubeconfig-out: %w", err)
+		}
+		c.KubeconfigOut, path = out, out
+		paths = append(paths, out)
+	}
+	for _, p := range paths {
+		if err := c.keys.WriteKubeconfig(p, "admin", c.config.Host); err != nil {
+			return err
+		}
+	}
+	c.Ready(path)
+	return nil
+}

@@ -1,0 +1,73 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/kwok"
+)
+
+// run gives the arguments to a fresh command line; none of these may start anything.
+func run(args ...string) (string, error) {
+	var out bytes.Buffer
+	root := newRoot(&out, &out)
+	root.SetArgs(args)
+	err := root.Execute()
+	return out.String(), err
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	missing := filepath.Join(t.TempDir(), "missing")
+	list := filepath.Join(t.TempDir(), "pods.yaml")
+	if err := os.WriteFile(list, []byte("kind: Pod"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"up", "--nodes", "-3"}, "--nodes=-3"},
+		{[]string{"up", "--nodes", "many"}, "--nodes"},
+		{[]string{"up", "--node-memory", "much"}, `--node-memory="much"`},
+		{[]string{"up", "--node-grace", "1s"}, "--node-grace=1s"},
+		{[]string{"up", "--nodes-file", missing}, missing},
+		{[]string{"up", "--nodes-file", list}, list + `: document 1: kind: "Pod"`},
+		{[]string{"up", "--nodes-file", list, "--zones", "2"}, "--zones and --nodes-file"},
+		{[]string{"up", "more"}, `"more"`},
+		{[]string{"bogus"}, `"bogus"`},
+		{[]string{"fail"}, "the name of one node"},
+		{[]string{"fail", "node-001"}, "--kubeconfig"},
+		{[]string{"heal", "node-001", "--kubeconfig", missing}, missing},
+	} {
+		_, err := run(c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("devcluster %s: error %v, want one with %s", strings.Join(c.args, " "), err, c.want)
+		}
+	}
+}
+
+func TestHelpNamesEveryFailure(t *testing.T) {
+	out, err := run("fail", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kwok.FailureKinds() {
+		if !strings.Contains(out, kind.Name) || !strings.Contains(out, kind.Help) {
+			t.Errorf("help does not explain %q", kind.Name)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out, err := run("version")
+	if err != nil || !strings.Contains(out, "kubernetes ") {
+		t.Errorf("%q, %v", out, err)
+	}
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/cluster"
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/inventory"
+)
+
+// exitForced is the status after a second Ctrl-C: 128 + SIGINT, as a shell would say.
+const exitForced = 130
+
+type upFlags struct {
+	grid             inventory.Grid
+	nodesFile        string
+	dir              string
+	kubeconfigOut    string
+	nodeGrace        time.Duration
+	startLimit       time.Duration
+	untilStdinCloses bool
+	verbose          bool
+}
+
+func newUp() *cobra.Command {
+	f := &upFlags{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run a control plane in the foreground until Ctrl-C",
+		Long: `up runs a control plane in the foreground until it is interrupted. Progress goes to
+stderr. When all nodes are Ready it prints one line on stdout:
+
+  kubeconfig: /path/of/the/kubeconfig
+
+Everything is on 127.0.0.1 with ports of the kernel's choice, and all state is in
+one folder. A node that anybody creates through the API comes alive too.`,
+		Example: `  devcluster up --nodes 24 --zones 3 --racks 2
+  kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.grid.Nodes, "nodes", 24, "number of nodes, dealt round robin to zones and racks")
+	flags.IntVar(&f.grid.Zones, "zones", 3, "number of zones (label topology.kubernetes.io/zone: zone-a, zone-b, …)")
+	flags.IntVar(&f.grid.Racks, "racks", 2, "number of racks in each zone (label "+inventory.RackLabel+": zone-a-rack-1, …)")
+	flags.StringVar(&f.grid.CPU, "node-cpu", "32", "CPU of every node")
+	flags.StringVar(&f.grid.Memory, "node-memory", "256Gi", "memory of every node")
+	flags.StringVar(&f.grid.Pods, "node-pods", "110", "pods that fit on every node")
+	flags.StringVar(&f.nodesFile, "nodes-file", "", "file of Node objects (YAML or JSON, lists too) instead of --nodes, --zones and --racks")
+	flags.StringVar(&f.dir, "dir", "", "state folder, kept at the end and continued with next time (default: a temporary one, removed at the end)")
+	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file (removed at the end) instead of into the state folder only")
+	flags.DurationVar(&f.nodeGrace, "node-grace", 0, "how long a silent node stays Ready (default: 20s, more from 100 nodes on)")
+	flags.DurationVar(&f.startLimit, "start-limit", 5*time.Minute, "give up if the cluster is not ready after this time")
+	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "end when standard input is closed, as it is when the process that holds it dies")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the logs of all parts, and more of them")
+	return cmd
+}
+
+func (f *upFlags) run(cmd *cobra.Command) error {
+	nodes, err := f.nodes(cmd)
+	if err != nil {
+		return err
+	}
+	if f.nodeGrace < 0 || (f.nodeGrace > 0 && f.nodeGrace < 4*time.Second) {
+		return fmt.Errorf("--node-grace=%s: must be at least 4s, four renewals of a lease", f.nodeGrace)
+	}
+	ctx, cancel := f.untilStopped(cmd)
+	defer cancel()
+	begin := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "[%5.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+	}
+	return cluster.Run(ctx, cluster.Options{
+		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
+		StartLimit: f.startLimit, Verbose: f.verbose, Say: say,
+		Ready: func(kubeconfig string) {
+			say("ready, Ctrl-C to end")
+			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
+		},
+	})
+}
+
+func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
+	if f.nodesFile == "" {
+		return f.grid.Generate()
+	}
+	for _, name := range []string{"nodes", "zones", "racks", "node-cpu", "node-memory", "node-pods"} {
+		if cmd.Flags().Changed(name) {
+			return nil, fmt.Errorf("--%s and --nodes-file exclude each other: the file says what the nodes are", name)
+		}
+	}
+	return inventory.ReadFile(f.nodesFile)
+}
+
+// untilStopped returns a context that ends with the first SIGINT or SIGTERM, or when
+// standard input closes if that was asked for. A second signal ends the process at once.
+func (f *upFlags) untilStopped(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		fmt.Fprintln(cmd.ErrOrStderr(), "devcluster: ended by force")
+		os.Exit(exitForced)
+	}()
+	if f.untilStdinCloses {
+		go func() {
+			_, err := io.Copy(io.Discard, cmd.InOrStdin())
+			if err != nil && !errors.Is(err, os.ErrClosed) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "devcluster: reading standard input:", err)
+			}
+			cancel()
+		}()
+	}
+	return ctx, cancel
+}

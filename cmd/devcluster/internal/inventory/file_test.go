@@ -1,0 +1,128 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const listFromACluster = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata:
+    name: alpha
+    uid: 0a1b
+    resourceVersion: "77"
+    creationTimestamp: "2026-01-01T00:00:00Z"
+    labels: {topology.kubernetes.io/zone: z1, example.com/rack: r1}
+    annotations: {node.alpha.kubernetes.io/ttl: "0", example.com/keep: "yes"}
+  spec:
+    podCIDR: 10.1.0.0/24
+    unschedulable: true
+    taints:
+    - {key: node.kubernetes.io/not-ready, effect: NoExecute}
+    - {key: example.com/gpu, value: "1", effect: NoSchedule}
+  status:
+    capacity: {cpu: "8", memory: 16Gi, pods: "20", example.com/gpu: "2"}
+    allocatable: {cpu: 7500m, memory: 15Gi, pods: "20", example.com/gpu: "2"}
+    conditions:
+    - {type: Ready, status: "False"}
+    nodeInfo: {architecture: arm64, operatingSystem: linux, machineID: abc}
+`
+
+func TestReadAdoptsANodeOfAnotherCluster(t *testing.T) {
+	nodes, err := Read(strings.NewReader(listFromACluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes) != 1 {
+		t.Fatalf("%d nodes", len(nodes))
+	}
+	node := nodes[0]
+	if node.Name != "alpha" || node.UID != "" || node.ResourceVersion != "" || !node.CreationTimestamp.IsZero() {
+		t.Errorf("identity was not dropped: %+v", node.ObjectMeta)
+	}
+	if node.Labels["example.com/rack"] != "r1" || node.Labels[corev1.LabelHostname] != "alpha" {
+		t.Errorf("labels %v", node.Labels)
+	}
+	if len(node.Annotations) != 1 || node.Annotations["example.com/keep"] != "yes" {
+		t.Errorf("annotations %v", node.Annotations)
+	}
+	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "example.com/gpu" || !node.Spec.Unschedulable || node.Spec.PodCIDR != "" {
+		t.Errorf("spec %+v", node.Spec)
+	}
+	if got := node.Status.Allocatable.Cpu().MilliValue(); got != 7500 || len(node.Status.Conditions) != 0 {
+		t.Errorf("status %+v", node.Status)
+	}
+	gpus := node.Status.Capacity["example.com/gpu"]
+	if info := node.Status.NodeInfo; gpus.Value() != 2 || info.Architecture != "arm64" || info.MachineID != "" {
+		t.Errorf("status %+v", node.Status)
+	}
+}
+
+func TestReadTakesStreams(t *testing.T) {
+	for name, text := range map[string]string{
+		"yaml documents": "# two\n---\nkind: Node\nmetadata: {name: a}\n---\n---\nkind: Node\nmetadata: {name: b}\n",
+		"node list":      "kind: NodeList\nitems:\n- metadata: {name: a}\n- metadata: {name: b}\n",
+		"json stream":    "\n {\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}{\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"}}\n",
+		"json list":      `{"kind":"List","items":[{"kind":"Node","metadata":{"name":"a"}},{"kind":"Node","metadata":{"name":"b"}}]}`,
+	} {
+		nodes, err := Read(strings.NewReader(text))
+		if err != nil || len(nodes) != 2 || nodes[0].Name != "a" || nodes[1].Name != "b" {
+			t.Errorf("%s: %d nodes, error %v", name, len(nodes), err)
+		}
+	}
+}
+
+func TestReadNamesDocumentAndField(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "holds no nodes",
+		"kind: Pod":                         `document 1: kind: "Pod"`,
+		"kind: Node\nmetadata: {}":          "document 1: metadata.name",
+		"kind: Node\nmetadata: [":           "document 1: not YAML",
+		"kind: Node\nmetadata: {name: A_B}": `document 1: metadata.name: "A_B"`,
+		"kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}":                       `document 2: metadata.name: node "a" is already in document 1`,
+		"kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: b, labels: {x: [1]}}":     "document 2: metadata.labels",
+		"kind: List\nitems:\n- {kind: Node, metadata: {name: a}}\n- {kind: Pod, metadata: {name: b}}": `document 1: items[1].kind: "Pod" is not Node`,
+		"kind: Node\nmetadata: {name: a}\nspec: {taints: [{key: k, effect: Never}]}":                  `document 1: spec.taints[0].effect: "Never"`,
+		"kind: Node\nmetadata: {name: a, labels: {x: \"a b\"}}":                                       `document 1: metadata.labels[x]: value "a b"`,
+		"kind: Node\nmetadata: {name: a}\nstatus: {capacity: {memory: 5, cpu: lots}}":                 `document 1: status.capacity[cpu]: "lots"`,
+		"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}} {\"kind\":":                                "document 2: ",
+	} {
+		_, err := Read(strings.NewReader(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line that begins with %s", text, err, want)
+		}
+	}
+}
+
+func TestReadFileNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nodes.yaml")
+	if err := os.WriteFile(path, []byte("kind: Pod"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), path+": document 1: kind") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{listFromACluster, "kind: Node\nmetadata: {name: a}", `{"kind":"NodeList","items":[{}]}`, "---\n---\n", "{", "\t"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		nodes, err := Read(strings.NewReader(text))
+		if (err == nil) != (len(nodes) > 0) {
+			t.Errorf("%d nodes and error %v", len(nodes), err)
+		}
+	})
+}

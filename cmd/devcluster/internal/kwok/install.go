@@ -1,0 +1,102 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kwok
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed crd.yaml
+var crdYAML []byte
+
+var crdGVR = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// pollInterval is short: everything waited for happens within a second.
+const pollInterval = 50 * time.Millisecond
+
+// InstallNodes puts the Stage resource and what a node does into the cluster, and
+// takes away all stages of an earlier run, its failures with them. The context
+// bounds the wait.
+//
+// Pods must come later, by InstallPods, when kwok holds the lease of some node: a kwok
+// that starts with pods, and at which kind it starts is chance, never asks whether a
+// pod's node is its own, and then it goes on playing the pods of stopped nodes.
+func InstallNodes(ctx context.Context, client dynamic.Interface) error {
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(crdYAML, &crd.Object); err != nil {
+		return fmt.Errorf("reading the embedded definition of stages: %w", err)
+	}
+	_, err := client.Resource(crdGVR).Create(ctx, crd, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating the definition of stages: %w", err)
+	}
+	// A definition is served a moment after it is created.
+	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		err := client.Resource(stageGVR).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		return err == nil, notFoundIsNil(err)
+	})
+	if err != nil {
+		return fmt.Errorf("clearing the stages: %w", err)
+	}
+	return putAll(ctx, client, Nodes())
+}
+
+// InstallPods puts what a pod does into the cluster: well, or ill at its own wish.
+func InstallPods(ctx context.Context, client dynamic.Interface) error {
+	stages := Pods()
+	for _, kind := range FailureKinds() {
+		stages = append(stages, kind.onAnnotatedPods()...)
+	}
+	return putAll(ctx, client, stages)
+}
+
+func putAll(ctx context.Context, client dynamic.Interface, stages []Stage) error {
+	for _, stage := range stages {
+		if err := put(ctx, client, stage); err != nil {
+			return fmt.Errorf("creating stage %q: %w", stage.Name, err)
+		}
+	}
+	return nil
+}
+
+func notFoundIsNil(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// put creates the stage, or replaces one of the same name.
+func put(ctx context.Context, client dynamic.Interface, stage Stage) error {
+	object := stage.Object()
+	_, err := client.Resource(stageGVR).Create(ctx, object, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	old, err := client.Resource(stageGVR).Get(ctx, stage.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	object.SetResourceVersion(old.GetResourceVersion())
+	_, err = client.Resource(stageGVR).Update(ctx, object, metav1.UpdateOptions{})
+	return err
+}
+
+// remove deletes the stage; one that is not there is no error.
+func remove(ctx context.Context, client dynamic.Interface, name string) error {
+	return notFoundIsNil(client.Resource(stageGVR).Delete(ctx, name, metav1.DeleteOptions{}))
+}

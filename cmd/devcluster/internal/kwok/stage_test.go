@@ -1,0 +1,166 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kwok
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	texttemplate "text/template"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// language stands in for the functions kwok gives its templates.
+var language = texttemplate.FuncMap{
+	"Now":         func() string { return "2026-01-02T03:04:05Z" },
+	"Quote":       func(v any) string { return `"` + toString(v) + `"` },
+	"Version":     func() string { return "test" },
+	"NodeIP":      func() string { return "192.0.2.1" },
+	"NodeIPsWith": func(string) []string { return []string{"10.0.0.1"} },
+	"PodIPsWith":  func(string, bool, string, string, string) []string { return []string{"10.128.0.1"} },
+	"YAML": func(v any, indent int) (string, error) {
+		text, err := yaml.Marshal(v)
+		pad := "\n" + strings.Repeat("  ", indent)
+		return strings.ReplaceAll("\n"+string(text), "\n", pad), err
+	},
+	"list": func(v ...string) []string { return v },
+	"dict": func() map[string]any { return map[string]any{} },
+	"add":  func(a, b any) int { return int(toFloat(a) + toFloat(b)) },
+	"ternary": func(yes, no string, which bool) string {
+		if which {
+			return yes
+		}
+		return no
+	},
+}
+
+func toString(v any) string { s, _ := v.(string); return s }
+
+func toFloat(v any) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	i, _ := v.(int)
+	return float64(i)
+}
+
+// render plays a stage's status template on object and reads the result as status.
+func render[Status any](t *testing.T, text string, object any) Status {
+	t.Helper()
+	parsed, err := texttemplate.New("stage").Funcs(language).Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data map[string]any
+	if err := yaml.Unmarshal(raw, &data); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := parsed.Execute(&out, data); err != nil {
+		t.Fatal(err)
+	}
+	var status Status
+	if err := yaml.UnmarshalStrict([]byte(out.String()), &status); err != nil {
+		t.Fatalf("%v in\n%s", err, out.String())
+	}
+	return status
+}
+
+func aPod() *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace, pod.UID = "p", "default", "u"
+	pod.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC))
+	pod.Spec.NodeName = "node-001"
+	pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "i"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "a", Image: "i"}, {Name: "b", Image: "i"}}
+	return pod
+}
+
+func stageNamed(t *testing.T, name string) Stage {
+	t.Helper()
+	for _, stage := range append(Nodes(), Pods()...) {
+		if stage.Name == name {
+			return stage
+		}
+	}
+	t.Fatalf("no stage %q", name)
+	return Stage{}
+}
+
+func TestPodStartRunsEveryContainer(t *testing.T) {
+	status := render[corev1.PodStatus](t, stageNamed(t, "pod-start").Status, aPod())
+	if status.Phase != corev1.PodRunning || status.PodIP != "10.128.0.1" || status.HostIP != "10.0.0.1" {
+		t.Errorf("status %+v", status)
+	}
+	if len(status.ContainerStatuses) != 2 || len(status.InitContainerStatuses) != 1 {
+		t.Fatalf("status %+v", status)
+	}
+	for _, container := range status.ContainerStatuses {
+		if container.State.Running == nil || !container.Ready {
+			t.Errorf("container %+v", container)
+		}
+	}
+	if !slices.ContainsFunc(status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}) {
+		t.Errorf("not Ready: %+v", status.Conditions)
+	}
+}
+
+func TestPodStartKeepsRestartsAndAddress(t *testing.T) {
+	pod := aPod()
+	pod.Status.PodIP = "10.128.7.7"
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}, {RestartCount: 3}}
+	status := render[corev1.PodStatus](t, stageNamed(t, "pod-start").Status, pod)
+	if status.PodIP != "" || status.ContainerStatuses[1].RestartCount != 3 {
+		t.Errorf("status %+v", status)
+	}
+}
+
+func TestPodComplete(t *testing.T) {
+	status := render[corev1.PodStatus](t, stageNamed(t, "pod-complete").Status, aPod())
+	if status.Phase != corev1.PodSucceeded || status.ContainerStatuses[1].State.Terminated == nil {
+		t.Errorf("status %+v", status)
+	}
+}
+
+func TestNodeStart(t *testing.T) {
+	node := &corev1.Node{}
+	node.Name = "bare"
+	status := render[corev1.NodeStatus](t, stageNamed(t, "node-start").Status, node)
+	if len(status.Addresses) != 2 || status.Allocatable.Cpu().Value() != 32 || status.NodeInfo.OperatingSystem != "linux" {
+		t.Errorf("bare node: %+v", status)
+	}
+
+	node.Labels = map[string]string{corev1.LabelArchStable: "arm64"}
+	node.Status.Allocatable = corev1.ResourceList{"cpu": *status.Allocatable.Pods()}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.9.9.9"}, {Type: corev1.NodeHostName, Address: "x"}}
+	status = render[corev1.NodeStatus](t, stageNamed(t, "node-start").Status, node)
+	if len(status.Addresses) != 0 || status.Capacity.Cpu().Value() != 110 || status.NodeInfo.Architecture != "arm64" {
+		t.Errorf("node with room, addresses and labels of its own: %+v", status)
+	}
+}
+
+func TestStageNamesAreValidAndDifferent(t *testing.T) {
+	stages := append(Nodes(), Pods()...)
+	for _, kind := range FailureKinds() {
+		stages = append(stages, kind.onAnnotatedPods()...)
+	}
+	seen := map[string]bool{}
+	for _, stage := range stages {
+		if problems := validation.IsDNS1123Subdomain(stage.Name); len(problems) > 0 || seen[stage.Name] {
+			t.Errorf("stage name %q: twice %v, problems %v", stage.Name, seen[stage.Name], problems)
+		}
+		seen[stage.Name] = true
+	}
+}

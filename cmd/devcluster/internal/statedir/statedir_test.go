@@ -1,0 +1,106 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package statedir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTemporaryFolderIsRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(d.File("logs")); err != nil {
+		t.Error(err)
+	}
+	d.Close()
+	if _, err := os.Stat(d.Path()); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", d.Path(), err)
+	}
+}
+
+func TestKeptFolderIsContinued(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	for run, continued := range []bool{false, false, true} {
+		d, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Continued != continued {
+			t.Errorf("run %d: Continued = %v", run, d.Continued)
+		}
+		if run == 1 { // the first run died before it was ready
+			if err := d.MarkMade(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Close()
+	}
+}
+
+func TestFolderInUseIsRefused(t *testing.T) {
+	path := t.TempDir()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is in use by another devcluster") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestStrangeFolderIsRefused(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "thesis.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
+	parent := t.TempDir()
+	old := time.Now().Add(-2 * sweepAge)
+	made := func(name string, when time.Time) string {
+		folder := filepath.Join(parent, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock := filepath.Join(folder, lockName)
+		if err := os.WriteFile(lock, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(lock, when, when); err != nil {
+			t.Fatal(err)
+		}
+		return folder
+	}
+	dead, young, strange := made("devcluster-dead", old), made("devcluster-young", time.Now()), made("other", old)
+	alive := made("devcluster-alive", old)
+	lock, err := takeLock(filepath.Join(alive, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := os.Chtimes(filepath.Join(alive, lockName), old, old); err != nil {
+		t.Fatal(err)
+	}
+	sweep(parent)
+	if _, err := os.Stat(dead); !os.IsNotExist(err) {
+		t.Errorf("the dead one is still there: %v", err)
+	}
+	for _, folder := range []string{young, strange, alive} {
+		if _, err := os.Stat(folder); err != nil {
+			t.Error(err)
+		}
+	}
+}
