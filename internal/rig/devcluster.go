@@ -1,0 +1,111 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rig
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Devcluster is a running devcluster.
+type Devcluster struct {
+	*Process
+	// Kubeconfig is the path of the administrator's kubeconfig.
+	Kubeconfig string
+
+	stdin *os.File // closing it ends devcluster; the kernel closes it if we die
+}
+
+// DevclusterOptions is what to start.
+type DevclusterOptions struct {
+	// Binary is the path of devcluster.
+	Binary string
+	// Dir takes its log.
+	Dir string
+	// Args follow `up`, for example --nodes 24.
+	Args []string
+	// Progress gets its progress lines, nil for nobody.
+	Progress io.Writer
+	// Patience is how long it may take to be ready. Default 2 minutes.
+	Patience time.Duration
+}
+
+// StartDevcluster starts a devcluster and returns when it is ready.
+func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, error) {
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Minute
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting devcluster: %w", err)
+	}
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting devcluster: %w", err)
+	}
+	p, err := Start(Command{
+		Name: "devcluster", Path: o.Binary, Args: append([]string{"up", "--until-stdin-closes"}, o.Args...), Dir: o.Dir,
+		Stdin: inRead, Stdout: outWrite, Stderr: o.Progress,
+	})
+	_, _ = inRead.Close(), outWrite.Close()
+	if err != nil {
+		_, _ = inWrite.Close(), outRead.Close()
+		return nil, err
+	}
+	d := &Devcluster{Process: p, stdin: inWrite}
+	path := make(chan string, 1)
+	go func() {
+		defer func() { _ = outRead.Close() }()
+		for lines := bufio.NewScanner(outRead); lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), "kubeconfig: "); ok {
+				path <- strings.TrimSpace(rest)
+			}
+		}
+	}()
+	select {
+	case d.Kubeconfig = <-path:
+		return d, nil
+	case <-p.Done():
+		_ = inWrite.Close()
+		return nil, p.Err()
+	case <-ctx.Done():
+		_ = d.Stop(20 * time.Second)
+		return nil, fmt.Errorf("starting devcluster: %w", context.Cause(ctx))
+	case <-time.After(o.Patience):
+		tail := p.Tail(12)
+		_ = d.Stop(20 * time.Second)
+		return nil, fmt.Errorf("devcluster was not ready after %s; the end of %s:\n%s", o.Patience, p.Log, tail)
+	}
+}
+
+// Stop ends devcluster and waits until it is gone.
+func (d *Devcluster) Stop(patience time.Duration) error {
+	err := d.Process.Stop(patience)
+	_ = d.stdin.Close()
+	return err
+}
+
+// Client makes a client from a kubeconfig, without the client's own rate limit:
+// the rig and its stories must not be what is slow.
+func Client(kubeconfig string) (*rest.Config, kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client from kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, client, nil
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rig
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// SchedulerName is the profile, the service account and the Lease of the manifests.
+	SchedulerName = "espalier-scheduler"
+	// SchedulerNamespace is where the manifests put it.
+	SchedulerNamespace = "kube-system"
+
+	tokenSeconds = 2 * 60 * 60
+)
+
+// WriteSchedulerKubeconfig writes a kubeconfig that holds the service account's
+// token, good for two hours, and nothing of the administrator's but the address.
+// Were the scheduler run as an administrator, a right missing from the manifests
+// would be missed in production only.
+func WriteSchedulerKubeconfig(ctx context.Context, config *rest.Config, client kubernetes.Interface, path string) error {
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
+	token, err := client.CoreV1().ServiceAccounts(SchedulerNamespace).CreateToken(ctx, SchedulerName, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("asking for a token of service account %s/%s: %w", SchedulerNamespace, SchedulerName, err)
+	}
+	// The authority may be given as bytes or as a file.
+	withAuthority := rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(withAuthority); err != nil {
+		return fmt.Errorf("reading the cluster's certificate authority: %w", err)
+	}
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["cluster"] = &clientcmdapi.Cluster{
+		Server: config.Host, CertificateAuthorityData: withAuthority.CAData, InsecureSkipTLSVerify: config.Insecure, TLSServerName: config.ServerName,
+	}
+	kubeconfig.AuthInfos[SchedulerName] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	kubeconfig.Contexts["default"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: SchedulerName}
+	kubeconfig.CurrentContext = "default"
+	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
+		return fmt.Errorf("writing the scheduler's kubeconfig: %w", err)
+	}
+	return nil
+}

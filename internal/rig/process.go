@@ -1,0 +1,124 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rig
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Process is a child that somebody waits for from the moment it starts: Done is
+// closed as soon as it has ended, by whatever cause.
+type Process struct {
+	// Name is what messages call it.
+	Name string
+	// Log is the path of the file that takes its standard error, and its
+	// standard output where nobody else reads it.
+	Log string
+
+	cmd  *exec.Cmd
+	log  *os.File
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// Command is what to run.
+type Command struct {
+	Name string
+	Path string
+	Args []string
+	// Dir takes the log, NAME.log, which is appended to.
+	Dir string
+	// Stdin and Stdout are the process's, nil for none and the log.
+	Stdin  io.Reader
+	Stdout io.Writer
+	// Stderr gets a copy of what goes to the log, nil for no copy.
+	Stderr io.Writer
+}
+
+// Start starts the process in a process group of its own: a Ctrl-C at the
+// terminal reaches only us, and we end the children in order.
+func Start(c Command) (*Process, error) {
+	path := filepath.Join(c.Dir, c.Name+".log")
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
+	}
+	p := &Process{Name: c.Name, Log: path, cmd: exec.Command(c.Path, c.Args...), log: log, done: make(chan struct{})}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, log
+	if c.Stdout == nil {
+		p.cmd.Stdout = log
+	}
+	if c.Stderr != nil {
+		p.cmd.Stderr = io.MultiWriter(log, c.Stderr)
+	}
+	// A grandchild that inherited the pipe must not keep Wait from returning.
+	p.cmd.WaitDelay = 2 * time.Second
+	p.cmd.SysProcAttr = childAttributes()
+	if err := p.cmd.Start(); err != nil {
+		_ = log.Close()
+		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
+	}
+	go func() {
+		defer close(p.done)
+		p.err = p.cmd.Wait()
+		_ = log.Close()
+	}()
+	return p, nil
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err tells how the process ended, with the end of its log. It blocks until it has.
+func (p *Process) Err() error {
+	<-p.done
+	how := "it ended with exit status 0"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	return fmt.Errorf("%s ended by itself: %s; the end of %s:\n%s", p.Name, how, p.Log, p.Tail(12))
+}
+
+// ExitCode is the status the process ended with, -1 if a signal ended it. It blocks until it has.
+func (p *Process) ExitCode() int {
+	<-p.done
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Kill ends the process at once, as the kernel would, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop asks the process to end, as Ctrl-C does, and waits. A process that is not
+// gone in time is killed, and that is an error: it should have listened.
+func (p *Process) Stop(patience time.Duration) error {
+	_ = p.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(patience):
+		p.Kill()
+		return fmt.Errorf("%s did not end within %s of an interrupt and was killed; its log is %s", p.Name, patience, p.Log)
+	}
+}
+
+// Tail is the last lines of the log.
+func (p *Process) Tail(lines int) string {
+	content, err := os.ReadFile(p.Log)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(string(bytes.TrimRight(content, "\n")), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rig
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+)
+
+func shell(t *testing.T, script string) *Process {
+	t.Helper()
+	p, err := Start(Command{Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// untilLogged waits until the child has said the word: only then does it listen.
+func untilLogged(t *testing.T, p *Process, word string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.Tail(1), word); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is not in the log", word)
+		}
+	}
+}
+
+func TestProcessEndsByItself(t *testing.T) {
+	p := shell(t, "echo first; echo broken >&2; exit 3")
+	if err := p.Err().Error(); !strings.Contains(err, "child") || !strings.Contains(err, "exit status 3") || !strings.Contains(err, "broken") {
+		t.Errorf("the error does not tell who ended how: %s", err)
+	}
+	if code := p.ExitCode(); code != 3 {
+		t.Errorf("exit status %d, want 3", code)
+	}
+}
+
+func TestProcessStops(t *testing.T) {
+	polite := shell(t, "trap 'exit 0' INT; echo ready; while :; do sleep 0.05; done")
+	untilLogged(t, polite, "ready")
+	if err := polite.Stop(20 * time.Second); err != nil || polite.ExitCode() != 0 {
+		t.Errorf("stopping: %v, exit status %d", err, polite.ExitCode())
+	}
+	deaf := shell(t, "trap '' INT; echo ready; while :; do sleep 0.05; done")
+	untilLogged(t, deaf, "ready")
+	if err := deaf.Stop(200 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "was killed") {
+		t.Errorf("a process that does not listen is stopped with %v", err)
+	}
+}
+
+func TestBinary(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(BinEnv, dir)
+	if _, err := Binary("devcluster", "elsewhere"); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "devcluster")) || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("a binary that is not there: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "devcluster"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Binary("devcluster", ""); err == nil || !strings.Contains(err.Error(), "not a program") {
+		t.Errorf("a file that is no program: %v", err)
+	}
+}
+
+func TestDecode(t *testing.T) {
+	files := fstest.MapFS{
+		"two.yaml": {Data: []byte("# a comment\n---\napiVersion: v1\nkind: Pod\n---\n# nothing\n---\napiVersion: v1\nkind: Service\n")},
+		"bad.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\n---\n\tkind: [\n")},
+	}
+	objects, err := Decode(files, "two.yaml")
+	if err != nil || len(objects) != 2 || objects[1].GetKind() != "Service" {
+		t.Errorf("got %v, %v", objects, err)
+	}
+	if _, err := Decode(files, "bad.yaml"); err == nil || !strings.Contains(err.Error(), "bad.yaml, document 2") {
+		t.Errorf("a broken file: %v", err)
+	}
+}
+
+func node(name, zone string, cpu string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone, "for": "us"}},
+		Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{"cpu": resource.MustParse(cpu), "pods": resource.MustParse("10")}},
+	}
+}
+
+func onNode(name, app, node, cpu string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": app}},
+		Spec: corev1.PodSpec{NodeName: node, NodeSelector: map[string]string{"for": "us"}, Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}}},
+		}},
+	}
+}
+
+// TestObserve counts what counts, and knows how much more every node would have taken.
+func TestObserve(t *testing.T) {
+	cordoned, tainted, foreign := node("cordoned", "b", "4"), node("tainted", "b", "4"), node("foreign", "b", "4")
+	cordoned.Spec.Unschedulable = true
+	tainted.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	foreign.Labels["for"] = "them"
+	ended, leaving := onNode("ended", "web", "big", "1"), onNode("leaving", "web", "big", "1")
+	ended.Status.Phase = corev1.PodSucceeded
+	now := metav1.Now()
+	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"x/y"}
+	client := fake.NewClientset(node("big", "a", "8"), node("slots", "a", "64"), cordoned, tainted, foreign,
+		onNode("w1", "web", "big", "1"), onNode("w2", "web", "cordoned", "1"), onNode("w3", "web", "", "1"), ended, leaving,
+		onNode("other", "db", "big", "2"))
+	o, err := Observe(t.Context(), client, Workload{Namespace: "ns", Selector: "app=web", Levels: []evenness.Level{{Name: "zone"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Pods) != 3 || o.Pending != 1 || o.Leaving != 1 {
+		t.Errorf("%d pods, %d pending, %d leaving; want 3, 1, 1", len(o.Pods), o.Pending, o.Leaving)
+	}
+	// big: 8 cpus less 2 of another workload and 1 of the pod that leaves.
+	want := map[string]evenness.Node{
+		"big": {Count: 1, Room: 5}, "slots": {Room: 10}, "cordoned": {Count: 1, Room: 1}, "tainted": {},
+	}
+	if len(o.Nodes) != len(want) {
+		t.Errorf("%d nodes, want %d: %v", len(o.Nodes), len(want), o.Nodes)
+	}
+	for _, n := range o.Nodes {
+		if w := want[n.Name]; n.Count != w.Count || n.Room != w.Room || n.Values[0] == "" {
+			t.Errorf("%+v, want count %d and room %d", n, w.Count, w.Room)
+		}
+	}
+	o.Fix(map[string]int{"big": 5})
+	for _, n := range o.Nodes {
+		if n.Name == "big" && n.Fixed != 1 {
+			t.Errorf("%d of one pod are fixed", n.Fixed)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// nodes makes n nodes with the labels and room for the given number of the
+// story's pods each, waits until they take pods, and returns their names.
+func (s *story) nodes(n, room int, labels map[string]string) []string {
+	s.Helper()
+	var names []string
+	for range n {
+		names = append(names, s.node(room, labels))
+	}
+	s.live(names...)
+	return names
+}
+
+// node makes one node and does not wait for it.
+func (s *story) node(room int, labels map[string]string) string {
+	s.Helper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", s.name, s.serial())},
+		Status:     corev1.NodeStatus{Capacity: roomFor(room), Allocatable: roomFor(room)},
+	}
+	node.Labels = map[string]string{corev1.LabelHostname: node.Name, storyLabel: s.name}
+	maps.Copy(node.Labels, labels)
+	_, err := s.client.CoreV1().Nodes().Create(s.ctx, node, metav1.CreateOptions{})
+	s.must(err, "creating node "+node.Name)
+	return node.Name
+}
+
+// serial numbers the story's nodes.
+func (s *story) serial() int {
+	s.made++
+	return s.made
+}
+
+// roomFor is a node's capacity for so many pods of podCPU.
+func roomFor(pods int) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(pods)*podMilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+}
+
+// live waits until the nodes are ready and nothing keeps pods away from them.
+// Pods created before would be spread over whichever nodes came first.
+func (s *story) live(names ...string) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d nodes", len(names)), func() error {
+		list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
+		if err != nil {
+			return err
+		}
+		ready := map[string]bool{}
+		for i := range list.Items {
+			ready[list.Items[i].Name] = takesPods(&list.Items[i])
+		}
+		for _, name := range names {
+			if !ready[name] {
+				return fmt.Errorf("node %s is not ready or is tainted", name)
+			}
+		}
+		return nil
+	})
+}
+
+func takesPods(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
+		}
+	}
+	return false
+}
+
+// lose deletes nodes, and then the pods that were on them, as a zone that goes does.
+func (s *story) lose(nodes ...string) {
+	s.Helper()
+	lost := map[string]bool{}
+	for _, name := range nodes {
+		lost[name] = true
+		s.must(s.client.CoreV1().Nodes().Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting node "+name)
+	}
+	pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
+	s.must(err, "listing pods")
+	for _, p := range pods.Items {
+		if lost[p.Spec.NodeName] {
+			err := s.client.CoreV1().Pods(s.ns).Delete(s.ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+			if err != nil && !gone(err) {
+				s.Fatalf("deleting pod %s: %v", p.Name, err)
+			}
+		}
+	}
+}
+
+// cordon closes nodes to new pods, or opens them again.
+func (s *story) cordon(closed bool, nodes ...string) {
+	s.Helper()
+	for _, name := range nodes {
+		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
+		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		s.must(err, "cordoning node "+name)
+	}
+	// The taint of a cordoned node follows the field; new pods are to meet both or none.
+	s.until("the taints of cordoned nodes", func() error {
+		for _, name := range nodes {
+			node, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if tainted := len(node.Spec.Taints) > 0; tainted != closed {
+				return errors.New("node " + name + " has not changed its taints yet")
+			}
+		}
+		return nil
+	})
+}
+
+func zone(name string) map[string]string { return map[string]string{zoneLabel: name} }
+
+func place(zone, row, rack string) map[string]string {
+	labels := map[string]string{zoneLabel: zone}
+	if row != "" {
+		labels[rowLabel] = row
+	}
+	if rack != "" {
+		labels[rackLabel] = rack
+	}
+	return labels
+}

@@ -1,0 +1,16 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e holds stories: things that happen to a cluster, and where pods must be afterwards.
+//
+// A story brings its own nodes and its own namespace and looks at nothing else,
+// so stories run side by side, on any cluster whose nodes may be created through
+// the API and are brought to life by KWOK. Without -kubeconfig that is a
+// devcluster, and the scheduler under test is bin/espalier-scheduler as a process
+// of its own, with the rights of manifests/ and no others.
+//
+//	go test ./test/e2e                                      # everything on a devcluster
+//	go test ./test/e2e -run Weights -v                      # one story
+//	go test ./test/e2e -kubeconfig FILE                     # on another cluster
+//	go test ./test/e2e -kubeconfig FILE -scheduler=deployed # with the scheduler that runs there
+package e2e

@@ -1,0 +1,215 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+const (
+	storyLabel = "e2e.espalier.dev/story"
+	zoneLabel  = corev1.LabelTopologyZone
+	rowLabel   = "example.com/row"
+	rackLabel  = "example.com/rack"
+
+	// patience is how long anything that happens to one story may take on a busy machine.
+	patience = 90 * time.Second
+)
+
+var (
+	byZone = evenness.Level{Name: zoneLabel}
+	byRow  = evenness.Level{Name: rowLabel}
+	byRack = evenness.Level{Name: rackLabel}
+)
+
+// story is one test with nodes and a namespace of its own. Everything it makes
+// carries its name, and is deleted when the test ends.
+type story struct {
+	testing.TB
+	ctx    context.Context
+	client kubernetes.Interface
+	// name is unique in the cluster; ns is the namespace, of the same name.
+	name, ns string
+	// scheduler is the schedulerName of the story's pods.
+	scheduler string
+	levels    []evenness.Level
+	// made counts the nodes made so far.
+	made int
+}
+
+// begin starts a story that runs beside others. Levels are what its workloads are judged by.
+func begin(t *testing.T, levels ...evenness.Level) *story {
+	t.Parallel()
+	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "-"))
+	name = fmt.Sprintf("%s-%05x", name, rand.N(1<<20))
+	s := &story{TB: t, ctx: t.Context(), client: world.client, name: name, ns: "e2e-" + name, scheduler: rig.SchedulerName, levels: levels}
+	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, metav1.CreateOptions{})
+	s.must(err, "creating the story's namespace")
+	t.Cleanup(s.end)
+	return s
+}
+
+// end deletes what the story made. The namespace goes on its own; nobody waits for it.
+func (s *story) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if s.Failed() {
+		s.Logf("pods at the end:\n%s", s.pods(ctx))
+	}
+	if err := s.client.CoreV1().Namespaces().Delete(ctx, s.ns, metav1.DeleteOptions{}); err != nil {
+		s.Errorf("deleting namespace %s: %v", s.ns, err)
+	}
+	if err := s.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name}); err != nil {
+		s.Errorf("deleting the nodes of %s: %v", s.name, err)
+	}
+}
+
+// pods lists the story's pods for a person who reads a failure.
+func (s *story) pods(ctx context.Context) string {
+	list, err := s.client.CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, p := range list.Items {
+		fmt.Fprintf(&b, "%s %s on %q", p.Name, p.Status.Phase, p.Spec.NodeName)
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+				fmt.Fprintf(&b, ": %s", c.Message)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (s *story) must(err error, doing string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", doing, err)
+	}
+}
+
+// until polls: nil ends it, and when patience is at its end the last error is the failure.
+func (s *story) until(what string, check func() error) {
+	s.Helper()
+	var last error
+	for deadline := time.Now().Add(patience); ; {
+		if last = check(); last == nil {
+			return
+		}
+		if world.scheduler != nil && s.scheduler == rig.SchedulerName {
+			select {
+			case <-world.scheduler.Done():
+				s.Fatalf("waiting for %s: %v", what, world.scheduler.Err())
+			default:
+			}
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("waited %s for %s: %v", patience, what, last)
+		}
+		select {
+		case <-s.ctx.Done():
+			s.Fatalf("waiting for %s: %v", what, s.ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// settled waits until n pods of the app have nodes and run, and no others are left, and returns where they are.
+func (s *story) settled(app string, n int) *rig.Observation {
+	s.Helper()
+	return s.observe("app="+app, n, func(p *corev1.Pod) error {
+		if p.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
+		}
+		return nil
+	})
+}
+
+// observe waits until n pods have nodes and pass the check, and no others are left.
+func (s *story) observe(selector string, n int, check func(*corev1.Pod) error) *rig.Observation {
+	s.Helper()
+	var o *rig.Observation
+	s.until(fmt.Sprintf("%d pods with %s", n, selector), func() (err error) {
+		o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: selector, Levels: s.levels})
+		if err != nil {
+			return err
+		}
+		if len(o.Pods) != n || o.Pending > 0 || o.Leaving > 0 {
+			return fmt.Errorf("%d pods, of them %d pending, and %d leaving", len(o.Pods), o.Pending, o.Leaving)
+		}
+		for i := range o.Pods {
+			if err := check(&o.Pods[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return o
+}
+
+// even fails the story if any pod could have been placed better.
+func (s *story) even(o *rig.Observation) {
+	s.Helper()
+	if findings := o.Check(); len(findings) > 0 {
+		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
+	}
+}
+
+// counts fails the story if the pods by value of the level are not the wanted ones, in whatever order.
+func (s *story) counts(o *rig.Observation, level int, want ...int) {
+	s.Helper()
+	got := evenness.Counts(level, o.Nodes)
+	var sorted []int
+	for _, n := range got {
+		sorted = append(sorted, n)
+	}
+	if !sameNumbers(sorted, want) {
+		s.Errorf("pods by %s are %v, want %v\n%s", s.levels[level].Name, got, want, o.Draw())
+	}
+}
+
+// exactly fails the story if the pods by value of the level are not these.
+func (s *story) exactly(o *rig.Observation, level int, want map[string]int) {
+	s.Helper()
+	got := evenness.Counts(level, o.Nodes)
+	for value, n := range want {
+		if got[value] != n {
+			s.Errorf("%s %q has %d pods, want %d\n%s", s.levels[level].Name, value, got[value], n, o.Draw())
+		}
+	}
+}
+
+func sameNumbers(got, want []int) bool {
+	tally := map[int]int{}
+	for _, n := range got {
+		tally[n]++
+	}
+	for _, n := range want {
+		tally[n]--
+	}
+	for _, n := range tally {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// gone says whether the error is that the object is not there any more.
+func gone(err error) bool { return apierrors.IsNotFound(err) }

@@ -1,0 +1,110 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	placementAnnotation = "espalier.dev/placement"
+	workloadLabel       = "espalier.dev/workload"
+
+	// podMilliCPU is what one pod of a story asks for, so that a node's room is a number of pods.
+	podMilliCPU = 100
+)
+
+// template is a pod of the app on the story's nodes, with the placement as its annotation unless "".
+func (s *story) template(app, placement string, change ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{}},
+		Spec: corev1.PodSpec{
+			SchedulerName: s.scheduler,
+			NodeSelector:  map[string]string{storyLabel: s.name},
+			Containers: []corev1.Container{{
+				Name: "app", Image: "busybox:1.37",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU: *resource.NewMilliQuantity(podMilliCPU, resource.DecimalSI),
+				}},
+			}},
+			TerminationGracePeriodSeconds: ptr.To[int64](0),
+		},
+	}
+	if placement != "" {
+		template.Annotations[placementAnnotation] = placement
+	}
+	for _, f := range change {
+		f(&template.Spec)
+	}
+	return template
+}
+
+func selects(app string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+}
+
+// deploy creates a Deployment.
+func (s *story) deploy(app string, replicas int32, placement string, change ...func(*corev1.PodSpec)) {
+	s.Helper()
+	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(replicas), Selector: selects(app), Template: s.template(app, placement, change...)},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating Deployment "+app)
+}
+
+// patch changes a Deployment.
+func (s *story) patch(app, patch string) {
+	s.Helper()
+	_, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, app, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	s.must(err, "changing Deployment "+app)
+}
+
+func (s *story) scale(app string, replicas int) {
+	s.Helper()
+	s.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
+
+// roll starts a rolling update and waits until the Deployment says that it is through.
+func (s *story) roll(app, revision string) {
+	s.Helper()
+	s.patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
+	s.until("the rolling update to "+revision, func() error {
+		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		want := *d.Spec.Replicas
+		switch st := d.Status; {
+		case st.ObservedGeneration < d.Generation:
+			return errors.New("the controller has not seen it")
+		case st.UpdatedReplicas != want || st.Replicas != want || st.AvailableReplicas != want:
+			return fmt.Errorf("of %d pods wanted there are %d, %d of them updated, %d available", want, st.Replicas, st.UpdatedReplicas, st.AvailableReplicas)
+		}
+		return nil
+	})
+}
+
+// pod creates a bare pod.
+func (s *story) pod(name string, template corev1.PodTemplateSpec) {
+	s.Helper()
+	template.ObjectMeta.Name = name
+	_, err := s.client.CoreV1().Pods(s.ns).Create(s.ctx, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, metav1.CreateOptions{})
+	s.must(err, "creating pod "+name)
+}
+
+// asks sets what the pod asks for in units of podMilliCPU.
+func asks(pods int64) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(pods*podMilliCPU, resource.DecimalSI)
+	}
+}

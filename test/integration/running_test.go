@@ -1,0 +1,110 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
+)
+
+// The command line that the README gives.
+func TestRunsTheShippedProfile(t *testing.T) {
+	p := start(t, "--kubeconfig="+cluster.admin, "--leader-elect=false", "--secure-port=0")
+	ns := namespace(t)
+	pods(t, ns, rig.SchedulerName, 13)
+	even(t, settled(t, ns, rig.SchedulerName, 13))
+	stop(t, p)
+}
+
+// A restart forgets nothing: what runs is counted from the API.
+func TestRestart(t *testing.T) {
+	ns := namespace(t)
+	for total := 4; total <= 16; total += 4 {
+		p := start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--secure-port=0")
+		pods(t, ns, rig.SchedulerName, 4)
+		even(t, settled(t, ns, rig.SchedulerName, total))
+		stop(t, p)
+	}
+}
+
+const foreignConfig = configHead + `
+clientConnection: {qps: 50, burst: 100}
+leaderElection: {leaderElect: false}
+profiles:
+- schedulerName: plain
+- schedulerName: ours
+  plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}}
+`
+
+// With --config it is whatever the file says: here two profiles, one of them the
+// stock scheduler's, and none with the shipped name.
+func TestRunsAForeignConfiguration(t *testing.T) {
+	start(t, "--config="+write(t, "config.yaml", foreignConfig), "--kubeconfig="+cluster.admin, "--secure-port=0")
+	ns := namespace(t)
+	pods(t, ns, rig.SchedulerName, 1)
+	pods(t, ns, "plain", 3)
+	pods(t, ns, "ours", 7)
+	settled(t, ns, "plain", 3)
+	settled(t, ns, "ours", 7)
+	o, err := rig.Observe(t.Context(), cluster.client, rig.Workload{Namespace: ns, Selector: "scheduler=" + rig.SchedulerName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Pending != 1 {
+		t.Error("a pod of the shipped name was placed by a scheduler that does not have this name")
+	}
+}
+
+// --write-config-to writes what runs, and what it wrote can be run.
+func TestWritesItsConfiguration(t *testing.T) {
+	written := filepath.Join(t.TempDir(), "written.yaml")
+	status, lines := invoke(t, "--kubeconfig="+cluster.admin, "--write-config-to="+written)
+	if status != 0 {
+		t.Fatalf("exit status %d: %q", status, lines)
+	}
+	content, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := profileNames(t, manifests.SchedulerConfig), profileNames(t, content)
+	if len(got) != 1 || got[0] != want[0] {
+		t.Errorf("it wrote the profiles %v, want %v", got, want)
+	}
+	for _, text := range []string{"name: SpreadTree", "weight: 10000", "countRevisions: Newest", "qps: 500"} {
+		if !bytes.Contains(content, []byte(text)) {
+			t.Errorf("%q is not in what it wrote:\n%s", text, content)
+		}
+	}
+	start(t, "--config="+written, "--leader-elect=false", "--secure-port=0")
+	ns := namespace(t)
+	pods(t, ns, rig.SchedulerName, 4)
+	even(t, settled(t, ns, rig.SchedulerName, 4))
+}
+
+func profileNames(t *testing.T, config []byte) []string {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSON(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Profiles []struct{ SchedulerName string }
+	}
+	if err := json.Unmarshal(asJSON, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range parsed.Profiles {
+		names = append(names, p.SchedulerName)
+	}
+	return names
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// start starts the scheduler with these arguments and nothing else, and ends it with the test.
+func start(t *testing.T, args ...string) *rig.Process {
+	t.Helper()
+	p, err := rig.Start(rig.Command{Name: "espalier-scheduler", Path: cluster.binary, Args: args, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("the end of the scheduler's log:\n%s", p.Tail(20))
+		}
+	})
+	return p
+}
+
+// stop interrupts the scheduler and wants it to end with exit status 0.
+func stop(t *testing.T, p *rig.Process) {
+	t.Helper()
+	if err := p.Stop(20 * time.Second); err != nil {
+		t.Error(err)
+	} else if code := p.ExitCode(); code != 0 {
+		t.Errorf("interrupted, the scheduler ended with exit status %d; the end of its log:\n%s", code, p.Tail(8))
+	}
+}
+
+// write puts a file into the test's own folder.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// namespace makes a namespace of the test's own.
+func namespace(t *testing.T) string {
+	t.Helper()
+	ns, err := cluster.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "integration-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := cluster.client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return ns.Name
+}
+
+// pods makes n pods of one workload that are to be spread over zones.
+func pods(t *testing.T, ns, scheduler string, n int) {
+	t.Helper()
+	for range n {
+		_, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "pod-", Labels: map[string]string{"scheduler": scheduler, "espalier.dev/workload": "w"},
+				Annotations: map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone},
+			},
+			Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// settled waits until n pods of the scheduler have nodes.
+func settled(t *testing.T, ns, scheduler string, n int) *rig.Observation {
+	t.Helper()
+	var o *rig.Observation
+	until(t, fmt.Sprintf("%d pods of %s to have nodes", n, scheduler), func() (err error) {
+		o, err = rig.Observe(t.Context(), cluster.client, rig.Workload{
+			Namespace: ns, Selector: "scheduler=" + scheduler, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}},
+		})
+		if err == nil && (len(o.Pods) != n || o.Pending > 0) {
+			err = fmt.Errorf("there are %d, %d of them pending", len(o.Pods), o.Pending)
+		}
+		return err
+	})
+	return o
+}
+
+// even wants the pods to be as even as they can be.
+func even(t *testing.T, o *rig.Observation) {
+	t.Helper()
+	if findings := o.Check(); len(findings) > 0 {
+		t.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
+	}
+}
+
+// until polls; nil ends it.
+func until(t *testing.T, what string, check func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s: %v", patience, what, err)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+var quickElection = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s"}
+
+// With the rights of the manifests it takes the Lease of its own name and no
+// other, and of two only the holder schedules, until it dies.
+func TestTakesItsOwnLease(t *testing.T) {
+	args := append([]string{"--kubeconfig=" + cluster.account, "--secure-port=0"}, quickElection...)
+	first := start(t, args...)
+	holder := leaseHolder(t, "")
+	second := start(t, args...)
+	ns := namespace(t)
+	pods(t, ns, rig.SchedulerName, 3)
+	settled(t, ns, rig.SchedulerName, 3)
+	if got := leaseHolder(t, ""); got != holder {
+		t.Errorf("the Lease went from %q to %q, though its holder lives", holder, got)
+	}
+	leases, err := cluster.client.CoordinationV1().Leases("kube-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leases.Items {
+		if l.Name == "kube-scheduler" {
+			t.Error("it took kube-scheduler's Lease")
+		}
+	}
+	first.Kill()
+	leaseHolder(t, holder)
+	pods(t, ns, rig.SchedulerName, 3)
+	even(t, settled(t, ns, rig.SchedulerName, 6))
+	select {
+	case <-second.Done():
+		t.Error(second.Err())
+	default:
+	}
+}
+
+// leaseHolder waits until the Lease has a holder other than the given one.
+func leaseHolder(t *testing.T, other string) string {
+	t.Helper()
+	var holder string
+	until(t, "a new holder of the Lease", func() error {
+		lease, err := cluster.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || *lease.Spec.HolderIdentity == other {
+			return errors.New("it has not changed hands")
+		}
+		holder = *lease.Spec.HolderIdentity
+		return nil
+	})
+	return holder
+}
+
+// get asks the scheduler's port. Its certificate is made at every start, so nobody can check it.
+func get(t *testing.T, url, token string) (status int, body string, err error) {
+	t.Helper()
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
+	}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}
+
+// metricsToken is one of a service account that may read /metrics and nothing else.
+func metricsToken(t *testing.T, ns string) string {
+	t.Helper()
+	ctx, name := t.Context(), "metrics-"+ns
+	account, err := cluster.client.CoreV1().ServiceAccounts(ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	if _, err := cluster.client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account.Name}},
+	}
+	if _, err := cluster.client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := cluster.client.CoreV1().ServiceAccounts(ns).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+// freePort is a port that was free a moment ago: kube-scheduler's flags take no 0 for "any".
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// With the rights of the manifests it serves its health to everybody, and its
+// metrics to whom the cluster lets read them.
+func TestServesHealthAndMetrics(t *testing.T) {
+	port := freePort(t)
+	// In a pod the last two find the pod's own credentials.
+	start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	base := "https://127.0.0.1:" + port
+	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
+		until(t, path, func() error {
+			status, body, err := get(t, base+path, "")
+			if err == nil && (status != http.StatusOK || strings.TrimSpace(body) != "ok") {
+				err = fmt.Errorf("status %d: %s", status, body)
+			}
+			return err
+		})
+	}
+	if status, _, err := get(t, base+"/metrics", ""); err != nil || status != http.StatusForbidden {
+		t.Errorf("/metrics for nobody: status %d, %v; want %d", status, err, http.StatusForbidden)
+	}
+	ns := namespace(t)
+	pods(t, ns, rig.SchedulerName, 2)
+	settled(t, ns, rig.SchedulerName, 2)
+	token := metricsToken(t, ns)
+	want := `scheduler_schedule_attempts_total{profile="espalier-scheduler",result="scheduled"}`
+	until(t, "a count of scheduled pods in /metrics", func() error {
+		status, body, err := get(t, base+"/metrics", token)
+		if err == nil && (status != http.StatusOK || !strings.Contains(body, want)) {
+			err = fmt.Errorf("status %d, and %s is not among the metrics", status, want)
+		}
+		return err
+	})
+}
