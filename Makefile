@@ -1,0 +1,30 @@
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Two commands are the front door: make demo, and make test. The rest is for
+# people who change the project; make help lists it.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# One setting for every build and test, in every script: only then do they all
+# share one build cache, and nobody compiles Kubernetes twice.
+export CGO_ENABLED := 0
+
+include hack/make/build.mk
+include hack/make/check.mk
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## show spreads on a local control plane; ends by itself
+	@bin/demo $(DEMO_FLAGS)
+
+.PHONY: clean
+clean: ## remove bin/ and _output/, and no cache
+	rm -rf bin _output

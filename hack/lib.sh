@@ -1,0 +1,72 @@
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+
+# Shared by the scripts beside it; sourced, not run. Leaves the caller in the root
+# of the repository with $root, $tools and one set of Go settings.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+export CGO_ENABLED=0
+
+# A copy of the tree that is being verified uses the tools of the original.
+tools=${ESPALIER_TOOLS:-$root/_output/tools}
+
+# need_tool NAME: builds a pinned tool unless it is there and current.
+need_tool() {
+  if [[ -z ${ESPALIER_TOOLS:-} ]]; then
+    make -s --no-print-directory "_output/tools/$1"
+  fi
+}
+
+# tree_files: names the files of the tree, tracked or new, NUL after each. What
+# .gitignore leaves out, and files that are deleted, are no part of it.
+tree_files() {
+  git ls-files -z --cached --others --exclude-standard --deduplicate |
+    while IFS= read -r -d '' file; do
+      [[ ! -f $file ]] || printf '%s\0' "$file"
+    done
+}
+
+# modules: names the folder of every Go module of the tree.
+modules() {
+  tree_files | tr '\0' '\n' | grep -E '(^|/)go\.mod$' | xargs -n 1 dirname | LC_ALL=C sort
+}
+
+# verify_by_update UPDATE: runs an update script in a copy of the tree. Fails, and
+# names the files, if they come out different. The tree itself is not touched: a
+# check that repairs what it finds would hide it.
+verify_by_update() {
+  local update=$1 copy file changed
+  copy=$root/_output/verify/$(basename "$update" .sh)
+  rm -rf "$copy"
+  mkdir -p "$copy"
+  tree_files | tar -c --null -T - | tar -x -C "$copy"
+  git -C "$copy" init -q
+  if ! ESPALIER_TOOLS=$tools "$copy/$update" >"$copy.log" 2>&1; then
+    cat "$copy.log" >&2
+    echo "$update fails" >&2
+    return 1
+  fi
+  changed=$(compare_trees "$root" "$copy")
+  if [[ -n $changed ]]; then
+    while IFS= read -r file; do
+      echo "$file is out of date" >&2
+      diff -u "$root/$file" "$copy/$file" 2>&1 | head -n 20 >&2 || true
+    done <<<"$changed"
+    echo "run $update and commit what it changes" >&2
+    return 1
+  fi
+  rm -rf "$copy" "$copy.log"
+}
+
+# compare_trees A B: names the files that are not the same in two trees.
+compare_trees() {
+  local file
+  {
+    (cd "$1" && tree_files)
+    (cd "$2" && tree_files)
+  } | LC_ALL=C sort -zu | while IFS= read -r -d '' file; do
+    cmp -s "$1/$file" "$2/$file" || printf '%s\n' "$file"
+  done
+}

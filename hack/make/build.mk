@@ -1,0 +1,37 @@
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Binaries and tools. go build itself decides what is out of date, so binaries
+# are phony; tools depend on the go.mod that pins them.
+
+.PHONY: build
+build: bin/espalier-scheduler bin/devcluster bin/demo bin/kwok ## build everything into bin/
+
+.PHONY: bin/espalier-scheduler bin/devcluster bin/demo
+bin/espalier-scheduler:
+	@hack/go-build.sh $@ ./cmd/scheduler
+bin/devcluster:
+	@hack/go-build.sh $@ ./cmd/devcluster
+bin/demo:
+	@hack/go-build.sh $@ ./cmd/demo
+
+# The tools are pinned in modules of their own, one for each set that must not
+# bend the versions of another: KWOK is bound to an older Kubernetes, and
+# golangci-lint to releases of the very libraries that the generators share.
+TOOLS := _output/tools
+GENERATORS := $(addprefix $(TOOLS)/,conversion-gen deepcopy-gen defaulter-gen)
+
+bin/kwok: hack/tools/kwok/go.mod hack/tools/kwok/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/kwok/cmd/kwok hack/tools/kwok
+
+$(TOOLS)/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
+	@hack/go-build.sh $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint hack/tools/golangci-lint
+
+$(TOOLS)/controller-gen: hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/controller-tools/cmd/controller-gen hack/tools/kubernetes
+
+$(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
+	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
+
+.PHONY: tools
+tools: $(TOOLS)/golangci-lint $(GENERATORS) ## build the tools that verify, fmt and generate use

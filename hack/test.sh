@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs all tests, the quick ones first. Binaries must have been built: make test
+# does that.
+
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+export CGO_ENABLED=0
+export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
+
+started=$SECONDS
+step() { printf '\n== %s (%d s so far)\n' "$1" $((SECONDS - started)); }
+
+step "unit, property and fuzz seed tests"
+packages=$(go list ./... | grep -v '/test/')
+# shellcheck disable=SC2086 # one word a package
+go test -timeout 10m $packages
+
+# These start processes, which the test cache knows nothing about: -count=1. One
+# package at a time with -v is the only way to see each story as it ends.
+for suite in test/integration test/e2e; do
+  step "$suite"
+  packages=$(go list "./$suite/...")
+  if [[ -z $packages ]]; then
+    echo "hack/test.sh: no Go package below $suite" >&2
+    exit 1
+  fi
+  for package in $packages; do
+    go test -v -count=1 -timeout 20m "$package"
+  done
+done
+
+step "all tests passed"

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Moves this repository to another version of Kubernetes: the requirement, the
+# replacement of every staging module, and the code generators. Without a version
+# it lays the present one anew.
+#
+# usage: hack/update-kubernetes.sh [vX.Y.Z]
+
+set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source hack/kubernetes.sh
+
+old=$(kubernetes_version)
+new=${1:-$old}
+staging=$(staging_version "$new")
+echo "Kubernetes $old -> $new, staging modules -> $staging"
+names=$(staging_modules "$new")
+
+# All replacements of k8s.io modules are laid anew: a module that this version no
+# longer has would keep its old one. By hand, because go mod edit would take the
+# block apart and lose its comment.
+mkdir -p _output
+awk -v names="$names" -v version="$staging" '
+  { print }
+  /^replace \($/ {
+    n = split(names, name, "\n")
+    for (i = 1; i <= n; i++) printf "\t%s => %s %s\n", name[i], name[i], version
+    while ((getline line) > 0) {
+      if (line !~ /^\tk8s\.io\/[^ ]+ => /) print line
+      if (line == ")") break
+    }
+  }
+' go.mod >_output/go.mod.new
+cat _output/go.mod.new >go.mod
+rm _output/go.mod.new
+
+# Whatever version is required, the replacement is what is built: say the same in both.
+edits=(-require="k8s.io/kubernetes@$new")
+required=$(go mod edit -print | awk '$1 ~ /^k8s\.io\// && $2 ~ /^v/ { print $1 }')
+for module in $names; do
+  if grep -qx "$module" <<<"$required"; then
+    edits+=(-require="$module@$staging")
+  fi
+done
+go mod edit "${edits[@]}"
+
+generators=()
+for tool in conversion-gen deepcopy-gen defaulter-gen; do
+  generators+=("k8s.io/code-generator/cmd/$tool@$staging")
+done
+(cd hack/tools/kubernetes && go get -tool "${generators[@]}")
+
+if [[ $new != "$old" ]]; then
+  hack/update-modules.sh
+  echo "go.mod is on $new: now make generate, make verify test, and a look at the release notes"
+fi

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the linters of .golangci.yaml.
+
+set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_tool golangci-lint
+echo "linting (about 2 minutes the first time, seconds after that)"
+"$tools/golangci-lint" run

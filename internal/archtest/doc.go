@@ -1,0 +1,15 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archtest holds the arrows between the rooms of this repository as a
+// test: who may import whom, which calls the pure core must not make, where the
+// annotation keys are spelled, and how long a file may grow. Each rule gives its
+// reason, and each has an example that breaks it, so that a rule which can no
+// longer fail is found out.
+//
+//	standard library <- pkg/placement <- pkg/clusterview <- pkg/plugins/X
+//	                 <- pkg/plugins <- cmd, test
+//
+// The check reads import clauses and syntax only. It needs no other tool, sees
+// files of every platform and build tag, and takes well under a second.
+package archtest

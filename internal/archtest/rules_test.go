@@ -1,0 +1,181 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+// importRule bounds what the files of some rooms import. Rooms and our own
+// packages are named relative to the module; see matches for patterns.
+type importRule struct {
+	name string
+	// room is bound, without the rooms in except and the files in exceptFiles.
+	room        string
+	except      []string
+	exceptFiles []string
+	// tests says that test files are bound as well.
+	tests bool
+	// allow, unless nil, is all that may be imported; deny is what may not, even so.
+	allow, deny []string
+	why         string
+	// broken is a file and an import of it that break the rule.
+	broken [2]string
+	// later says that the room is not there yet, so that nothing is bound so far.
+	later bool
+}
+
+// impure are the packages whose answers depend on more than their arguments.
+var impure = []string{
+	"context", "crypto/rand", "log/...", "math/rand/...", "net/...", "os/...",
+	"runtime/...", "sync/...", "syscall/...", "testing/...", "unsafe",
+}
+
+var importRules = []importRule{
+	{
+		name: "placement-is-pure", room: "pkg/placement/...",
+		allow:  []string{"std", "pkg/placement/..."},
+		why:    "the algorithms must give the same answer for the same input, and be read without knowing Kubernetes",
+		broken: [2]string{"pkg/placement/tree/x.go", "k8s.io/api/core/v1"},
+	},
+	{
+		name: "placement-without-locks-and-clocks", room: "pkg/placement/...", deny: impure,
+		why:    "time, order and randomness are parameters; locks belong to who holds the tree",
+		broken: [2]string{"pkg/placement/tree/x.go", "sync"},
+	},
+	{
+		name: "placement-tests-are-light", room: "pkg/placement/...", tests: true,
+		allow:  []string{"std", "pkg/placement/...", "github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "pgregory.net/rapid"},
+		why:    "the pure core is tested by itself, in seconds",
+		broken: [2]string{"pkg/placement/tree/x_test.go", "pkg/clusterview"},
+	},
+	{
+		name: "oracle-is-for-tests", room: "...", except: []string{"pkg/placement/oracle"},
+		deny:   []string{"pkg/placement/oracle/..."},
+		why:    "the oracle is slow on purpose; it judges, it never places",
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
+	},
+	{
+		name: "clusterview-translates-only", room: "pkg/clusterview/...",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "test/...",
+			"k8s.io/client-go/kubernetes/...", "k8s.io/client-go/rest", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "the translator reads objects it is given; it never asks the API server and knows no plugin",
+		broken: [2]string{"pkg/clusterview/x.go", "k8s.io/client-go/kubernetes"},
+	},
+	{
+		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
+		deny: []string{
+			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "plugins and controllers never meet, and neither knows the binary it is linked into",
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "sigs.k8s.io/controller-runtime/pkg/client"},
+	},
+	{
+		name: "plugins-do-not-know-the-list", room: "pkg/plugins/...", except: []string{"pkg/plugins"}, tests: true,
+		deny:   []string{"pkg/plugins"},
+		why:    "the list of plugins is above every plugin",
+		broken: [2]string{"pkg/plugins/preferences/x.go", "pkg/plugins"},
+	},
+	{
+		name: "controllers-stay-apart", room: "pkg/controllers/...", tests: true, later: true,
+		deny:   []string{"pkg/plugins/...", "k8s.io/kubernetes/..."},
+		why:    "plugins and controllers never meet",
+		broken: [2]string{"pkg/controllers/policy/x.go", "pkg/plugins/preferences"},
+	},
+	{
+		name: "args-know-only-levels", room: "apis/config/...", tests: true,
+		deny:   []string{"cmd/...", "internal/...", "pkg/clusterview/...", "pkg/controllers/...", "pkg/plugins/...", "test/..."},
+		why:    "arguments are below the plugins that take them; validation needs the pure levels and nothing else",
+		broken: [2]string{"apis/config/validation/x.go", "pkg/plugins/spreadtree"},
+	},
+	{
+		name: "global-scheme-in-one-place", room: "apis/config/...",
+		except:      []string{"apis/config/scheme"},
+		exceptFiles: []string{"apis/config/register.go", "apis/config/v1/register.go"},
+		deny:        []string{"k8s.io/kubernetes/..."},
+		why:         "types and validation must be usable without kube-scheduler; its global scheme is touched in one place",
+		broken:      [2]string{"apis/config/validation/x.go", "k8s.io/kubernetes/pkg/scheduler/apis/config"},
+	},
+	{
+		name: "crd-types-are-light", room: "apis/placement/...", tests: true, later: true,
+		allow:  []string{"std", "apis/placement/...", "k8s.io/api/...", "k8s.io/apimachinery/..."},
+		why:    "whoever writes a client for our API must not have to link a scheduler",
+		broken: [2]string{"apis/placement/v1alpha1/x.go", "sigs.k8s.io/controller-runtime/pkg/scheme"},
+	},
+	{
+		name: "commands-of-kubernetes-under-cmd", room: "...", except: []string{"cmd/..."}, tests: true,
+		deny:   []string{"k8s.io/kubernetes/cmd/..."},
+		why:    "only our binaries are wired from Kubernetes' binaries, which are no library",
+		broken: [2]string{"test/integration/x_test.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
+	},
+	{
+		name: "commands-are-imported-by-nobody", room: "...", except: []string{"cmd/..."}, tests: true,
+		deny:   []string{"cmd/..."},
+		why:    "what others need is no part of a command",
+		broken: [2]string{"internal/rig/x.go", "cmd/devcluster/internal/cluster"},
+	},
+	{
+		name: "tests-are-imported-by-tests", room: "...", except: []string{"test/..."}, tests: true,
+		deny:   []string{"test/..."},
+		why:    "nothing that is shipped depends on how it is tested",
+		broken: [2]string{"pkg/plugins/x.go", "test/e2e"},
+	},
+	{
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest"},
+		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
+		why:    "the test framework adds its flags to every binary it is linked into",
+		broken: [2]string{"cmd/demo/x.go", "testing"},
+	},
+	{
+		name: "scaffolding-stays-outside", room: "pkg/...", tests: true,
+		deny:   []string{"internal/...", "manifests/..."},
+		why:    "internal/ and manifests/ serve the commands and the tests that start whole clusters; the product does not need them",
+		broken: [2]string{"pkg/clusterview/x.go", "internal/evenness"},
+	},
+}
+
+// siblingRule keeps the folders directly below a parent from importing each other.
+type siblingRule struct {
+	name, parent, why string
+	broken            [2]string
+}
+
+var siblingRules = []siblingRule{
+	{
+		name: "no-plugin-imports-another", parent: "pkg/plugins",
+		why:    "what two plugins share is a noun below them; otherwise neither can be switched off",
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/plugins/preferences"},
+	},
+	{
+		name: "no-command-imports-another", parent: "cmd",
+		why:    "commands are started, not linked; the scheduler's binary must not carry an API server",
+		broken: [2]string{"cmd/demo/x.go", "cmd/devcluster/internal/cluster"},
+	},
+}
+
+// pureRule names what the pure core must not use of packages it may import.
+var pureRule = struct {
+	name, room, why string
+	deny            []string
+}{
+	name: "placement-asks-no-clock", room: "pkg/placement/...",
+	why: "time is a parameter, and the core prints nothing",
+	deny: []string{
+		"time.Now", "time.Since", "time.Until", "time.After", "time.AfterFunc", "time.Tick", "time.Sleep",
+		"time.NewTimer", "time.NewTicker", "fmt.Print", "fmt.Printf", "fmt.Println", "print", "println",
+	},
+}
+
+// sizeRule bounds files that people write, in lines.
+var sizeRule = struct {
+	name, why    string
+	source, test int
+}{
+	name: "a-file-is-about-one-thing", why: "split it by noun; cases of tests go to testdata",
+	source: 400, test: 500,
+}
+
+// keyRule names the one room, and in it one file, that spells our keys.
+var keyRule = struct{ name, room, prefix, why string }{
+	name: "one-file-owns-the-keys", room: "pkg/clusterview", prefix: "espalier.dev/",
+	why: "a key spelled twice is sooner or later spelled in two ways; use the constant",
+}
