@@ -18,7 +18,9 @@ import (
 // generation has moved, and serves all workloads.
 //
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
-// been chosen for it.
+// been chosen for it. In a cycle for a whole group of pods the scheduler assumes
+// them in the snapshot alone, and gives a node its old generation back when the
+// group fails; the number of pods tells what the generation does not.
 //
 // A Census is not safe for concurrent use.
 type Census struct {
@@ -31,6 +33,8 @@ type Census struct {
 	round uint64
 	// version moves with every change; departed is the version of the last departure.
 	version, departed uint64
+	// epoch is the identifier's at the last Refresh.
+	epoch uint64
 }
 
 // count is what stands on one node.
@@ -40,15 +44,19 @@ type count struct {
 	version    uint64
 	round      uint64 // of the last snapshot that had the node
 	node       *corev1.Node
+	held       int // pods on the node, counted or not
 	pods       int64
 	workloads  map[Workload][]revisionCount
 	// provisional: some pod's identity was, so it is worth asking again.
 	provisional bool
 }
 
+// uncounted is the generation of no node.
+const uncounted = -1
+
 type revisionCount struct {
-	revision string
-	pods     int64
+	owner, revision string
+	pods            int64
 }
 
 // NewCensus returns an empty census.
@@ -62,6 +70,9 @@ func (c *Census) Version() uint64 { return c.version }
 // Refresh brings the census up to date with a snapshot of all nodes.
 func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
 	c.round++
+	epoch := c.identifier.Epoch()
+	allAnew := epoch != c.epoch
+	c.epoch = epoch
 	before, now := c.order, c.order[:0]
 	for _, info := range snapshot {
 		node := info.Node()
@@ -75,7 +86,7 @@ func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
 			n = c.count(node.Name)
 		}
 		n.round = c.round
-		if n.generation != info.GetGeneration() || n.provisional {
+		if allAnew || n.provisional || n.generation != info.GetGeneration() || n.held != len(info.GetPods()) {
 			c.version++
 			n.version = c.version
 			n.recount(info, c.identifier)
@@ -95,7 +106,7 @@ func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
 func (c *Census) count(name string) *count {
 	n, known := c.nodes[name]
 	if !known {
-		n = &count{name: name, generation: -1}
+		n = &count{name: name, generation: uncounted}
 		c.nodes[name] = n
 	}
 	return n
@@ -108,12 +119,12 @@ func (c *Census) forgetAbsent() {
 	maps.DeleteFunc(c.nodes, func(_ string, n *count) bool { return n.round != c.round })
 }
 
-// Doubt makes Each report a node once more although it has not changed: for who has
-// altered what Each told, and cannot know whether a snapshot will say the same.
+// Doubt has a node counted anew at the next Refresh although nothing says that it
+// has changed: for who has altered what Each told, and cannot know whether a
+// snapshot will say the same.
 func (c *Census) Doubt(name string) {
 	if n, ok := c.nodes[name]; ok {
-		c.version++
-		n.version = c.version
+		n.generation = uncounted
 	}
 }
 
@@ -147,6 +158,7 @@ func (n *count) recount(info fwk.NodeInfo, identifier *Identifier) {
 		generation: info.GetGeneration(),
 		version:    n.version,
 		round:      n.round,
+		held:       len(info.GetPods()),
 		node:       info.Node(),
 		workloads:  make(map[Workload][]revisionCount, len(n.workloads)),
 	}
@@ -163,20 +175,20 @@ func (n *count) recount(info fwk.NodeInfo, identifier *Identifier) {
 func (n *count) add(id Identity) {
 	revisions := n.workloads[id.Workload]
 	for i := range revisions {
-		if revisions[i].revision == id.Revision {
-			revisions[i].pods++
+		if r := &revisions[i]; r.owner == id.Owner && r.revision == id.Revision {
+			r.pods++
 			return
 		}
 	}
-	n.workloads[id.Workload] = append(revisions, revisionCount{id.Revision, 1})
+	n.workloads[id.Workload] = append(revisions, revisionCount{id.Owner, id.Revision, 1})
 }
 
 func (n *count) tally(of Identity) placement.Tally {
 	t := placement.Tally{All: n.pods}
 	for _, r := range n.workloads[of.Workload] {
 		t.Workload += r.pods
-		if r.revision == of.Revision {
-			t.Revision = r.pods
+		if r.owner != of.Owner || r.revision == of.Revision {
+			t.Revision += r.pods
 		}
 	}
 	return t

@@ -15,9 +15,9 @@ import (
 )
 
 func TestValues(t *testing.T) {
-	levels := parse(t, "spread=zone,pack=rack,spread=node.name,spread=empty")
+	levels := parse(t, "spread=zone,pack=rack,spread=empty,spread=node.name")
 	node := st.MakeNode().Name("n1").Label("zone", "a").Label("empty", "").Obj()
-	want := []placement.Value{{Text: "a"}, {Missing: true}, {Text: "n1"}, {Text: ""}}
+	want := []placement.Value{{Text: "a"}, {Missing: true}, {Text: ""}, {Text: "n1"}}
 	if d := gocmp.Diff(want, clusterview.Values(node, levels)); d != "" {
 		t.Error("want -, got +:\n" + d)
 	}

@@ -5,12 +5,15 @@ package clusterview
 
 import (
 	"cmp"
+	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling"
 	podgroupv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 )
@@ -42,6 +45,10 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 // Identity is who a pod is to the algorithms.
 type Identity struct {
 	Workload Workload
+	// Owner is the owner of a pod of a named workload, as Kind/Name, where the owner
+	// has revisions to tell apart. Only its own pods can be of an older revision:
+	// what another owner brings to the workload is there to stay. "" otherwise.
+	Owner string
 	// Revision is what SwarmKit calls spec version: it tells the pods of a rolling
 	// update's new template from those of the old one. "" where a workload has none.
 	Revision string
@@ -58,12 +65,34 @@ type Identity struct {
 // through the API server.
 type Identifier struct {
 	replicaSets appslisters.ReplicaSetLister
+	// epoch moves when a ReplicaSet gets another owner.
+	epoch atomic.Uint64
 }
 
 // NewIdentifier returns an Identifier over a lister of ReplicaSets.
 func NewIdentifier(replicaSets appslisters.ReplicaSetLister) *Identifier {
 	return &Identifier{replicaSets: replicaSets}
 }
+
+// Watch makes the identifier notice ReplicaSets that change their owner: one that is
+// orphaned and adopted takes its pods from one workload to another, and nothing
+// happens to the pods themselves.
+func (i *Identifier) Watch(replicaSets cache.SharedIndexInformer) error {
+	_, err := replicaSets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			b, ok := before.(*appsv1.ReplicaSet)
+			a, alsoOK := after.(*appsv1.ReplicaSet)
+			if ok && alsoOK && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(b), metav1.GetControllerOfNoCopy(a)) {
+				i.epoch.Add(1)
+			}
+		},
+	})
+	return err
+}
+
+// Epoch identifies the ownership of ReplicaSets: identities told in another epoch
+// may be wrong by now.
+func (i *Identifier) Epoch() uint64 { return i.epoch.Load() }
 
 // Identify tells a pod's identity. In order of precedence, the workload is named by
 // WorkloadLabel, the PodGroup label of scheduler-plugins, spec.schedulingGroup, the
@@ -75,7 +104,8 @@ func NewIdentifier(replicaSets appslisters.ReplicaSetLister) *Identifier {
 // template. Without one it is the controller itself: a ReplicaSet, Job or
 // ReplicationController has a single template in its life, and custom controllers
 // are taken to have. A workload that is named, not owned, is spread as one whoever
-// owns its pods: there, pods without a hash are all of one revision.
+// owns its pods: there, pods without a hash are all of one revision, and a hash is
+// the owner's, see Owner.
 func (i *Identifier) Identify(pod *corev1.Pod) Identity {
 	id := Identity{Workload: named(pod), Revision: templateHash(pod)}
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -83,14 +113,19 @@ func (i *Identifier) Identify(pod *corev1.Pod) Identity {
 		return id
 	}
 	id.Preassigned = preassigns(owner)
-	if id.Workload.Kind != KindPod {
+	isNamed := id.Workload.Kind != KindPod
+	if isNamed && id.Revision == "" {
 		return id
 	}
 	if id.Revision == "" {
 		id.Revision = string(owner.UID)
 	}
 	owner, id.Provisional = i.top(pod.Namespace, owner)
-	id.Workload.Kind, id.Workload.Name = groupKind(owner), owner.Name
+	if isNamed {
+		id.Owner = groupKind(owner) + "/" + owner.Name
+	} else {
+		id.Workload.Kind, id.Workload.Name = groupKind(owner), owner.Name
+	}
 	return id
 }
 

@@ -115,7 +115,7 @@ func TestIdentify(t *testing.T) {
 		{"static pod", pod(st.MakePod().Name("etcd-n1"), "v1 Node n1 n1-uid"),
 			clusterview.Identity{Workload: named("Node", "n1"), Revision: "n1-uid", Preassigned: true}},
 		{"label over owner", pod(st.MakePod().Name("p").Label("pod-template-hash", "1").Label(clusterview.WorkloadLabel, "shop"), web),
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop"), Revision: "1"}},
+			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop"), Owner: "Deployment.apps/web", Revision: "1"}},
 		{"pods of several owners without a hash are one revision", pod(st.MakePod().Name("p").Label(clusterview.WorkloadLabel, "shop"), "batch/v1 Job once job-uid"),
 			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop")}},
 		{"label over both pod groups", pod(st.MakePod().Name("p").Label(podgroupv1alpha1.PodGroupLabel, "g").PodGroupName("h").Label(clusterview.WorkloadLabel, "shop")),

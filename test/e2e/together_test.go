@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -51,4 +52,32 @@ func TestDaemonSet(t *testing.T) {
 	// A node that comes later gets its pod, too.
 	s.nodes(1, 20, zone("zone-b"))
 	s.settled("agent", 7)
+}
+
+// Two Deployments that share a workload label are spread as one: what one of them
+// cannot have evenly, the other makes up for.
+func TestSeveralDeploymentsAsOneWorkload(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(2, 50, zone("zone-a"))
+	s.nodes(2, 50, zone("zone-b"))
+	s.nodes(2, 50, zone("zone-c"))
+	for _, d := range []struct {
+		name     string
+		replicas int32
+		pinned   bool
+	}{{"pinned", 8, true}, {"free", 16, false}} {
+		template := s.template(d.name, "spread="+zoneLabel)
+		template.Labels[workloadLabel] = "shop"
+		if d.pinned {
+			template.Spec.NodeSelector[zoneLabel] = "zone-a"
+		}
+		_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: d.name},
+			Spec:       appsv1.DeploymentSpec{Replicas: new(d.replicas), Selector: selects(d.name), Template: template},
+		}, metav1.CreateOptions{})
+		s.must(err, "creating Deployment "+d.name)
+		s.settled(d.name, int(d.replicas))
+	}
+	o := s.observe(workloadLabel+"=shop", 24, func(*corev1.Pod) error { return nil })
+	s.counts(o, 0, 8, 8, 8)
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// maxTrees bounds the trees that are kept. A tree of 10,000 nodes takes some
-// 3 MB; one that was dropped is built again from the census when its next pod comes.
-const maxTrees = 32
+// maxTreeNodes bounds the trees that are kept, by the nodes in all of them: some
+// 300 bytes each, and as many as 100 batches on 5,000 nodes. Fewer trees than there
+// are batches taking turns would each be built anew for every pod.
+const maxTreeNodes = 500_000
 
 // batch is the pods that share a tree: of one workload and revision, with the same levels.
 type batch struct {
@@ -25,12 +26,13 @@ type batch struct {
 // batchKey is a batch as a key.
 type batchKey struct {
 	workload clusterview.Workload
+	owner    string
 	revision string
 	levels   string
 }
 
 func (b batch) key() batchKey {
-	return batchKey{workload: b.id.Workload, revision: b.id.Revision, levels: level.Format(b.levels)}
+	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: level.Format(b.levels)}
 }
 
 // forest is the trees of the batches that pods were placed of most recently, and
@@ -40,6 +42,7 @@ type forest struct {
 	trees  *lru.Cache // of batchKey to *planted
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
+	maxNodes int
 }
 
 // planted is a tree and the version of the census it shows.
@@ -49,7 +52,7 @@ type planted struct {
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
-	return &forest{census: clusterview.NewCensus(identifier), trees: lru.New(maxTrees), countAll: countAll}
+	return &forest{census: clusterview.NewCensus(identifier), trees: lru.New(0), countAll: countAll, maxNodes: maxTreeNodes}
 }
 
 // tree returns the tree of a batch as the census has it now.
@@ -65,7 +68,16 @@ func (f *forest) tree(b batch) *tree.Tree {
 		p.tree.Keep(f.census.Has)
 	}
 	p.version = f.census.Version()
+	f.thin(p.tree.Len())
 	return p.tree
+}
+
+// thin fells the trees that were not needed for longest, until those that are left
+// have no more nodes than they may. All are taken to be of one size.
+func (f *forest) thin(nodes int) {
+	for f.trees.Len() > 1 && f.trees.Len()*nodes > f.maxNodes {
+		f.trees.RemoveOldest()
+	}
 }
 
 func (f *forest) plant(b batch) *planted {
@@ -83,14 +95,4 @@ func (f *forest) add(b batch, node string, d placement.Tally) {
 	if p, ok := f.trees.Get(b.key()); ok {
 		p.(*planted).tree.Add(node, d)
 	}
-}
-
-// takeBack undoes add, and has the node counted afresh at the next decision. The
-// snapshot may have said the same in the meantime: a pod that is deleted while it
-// is being bound is gone from it before its reservation is taken back. The node's
-// generation then does not move again, and the pod would be missing twice for as
-// long as nothing else happens on the node.
-func (f *forest) takeBack(b batch, node string, d placement.Tally) {
-	f.add(b, node, placement.Tally{}.Sub(d))
-	f.census.Doubt(node)
 }

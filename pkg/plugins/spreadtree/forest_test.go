@@ -67,7 +67,9 @@ func TestOneTreeForABatch(t *testing.T) {
 }
 
 func TestTreesAreBounded(t *testing.T) {
+	const maxTrees = 3
 	r := zones(t)
+	r.pl.forest.maxNodes = maxTrees * len(r.feasible())
 	for i := range maxTrees + 5 {
 		r.place(webPod(fmt.Sprint("p", i), "spread=zone").Label("pod-template-hash", fmt.Sprint(i)).Obj())
 	}

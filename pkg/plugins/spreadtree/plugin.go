@@ -54,7 +54,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err := validation.SpreadTreeArgs(nil, args).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
-	identifier := clusterview.NewIdentifier(handle.SharedInformerFactory().Apps().V1().ReplicaSets().Lister())
+	replicaSets := handle.SharedInformerFactory().Apps().V1().ReplicaSets()
+	identifier := clusterview.NewIdentifier(replicaSets.Lister())
+	if err := identifier.Watch(replicaSets.Informer()); err != nil {
+		return nil, fmt.Errorf("plugin %s: watching ReplicaSets: %w", Name, err)
+	}
 	pl := &SpreadTree{
 		handle:     handle,
 		identifier: identifier,
