@@ -46,22 +46,12 @@ func schedulerConfig(doc []byte) (*schedulerapi.KubeSchedulerConfiguration, erro
 	}
 	for _, profile := range cfg.Profiles {
 		for _, pc := range profile.PluginConfig {
-			if err := ourArgs(pc.Args); err != nil {
+			if err := validation.PluginArgs(nil, pc.Args).ToAggregate(); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return cfg, nil
-}
-
-func ourArgs(args any) error {
-	switch args := args.(type) {
-	case *config.PreferencesArgs:
-		return validation.PreferencesArgs(nil, args).ToAggregate()
-	case *config.SpreadTreeArgs:
-		return validation.SpreadTreeArgs(nil, args).ToAggregate()
-	}
-	return nil
 }
 
 // enabled builds the shipped profile with the plugins of the scheduler's binary and

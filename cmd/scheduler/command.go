@@ -53,6 +53,9 @@ func newCommand(version string) *cobra.Command {
 		if err := upstream(cmd, args); err != nil {
 			return err
 		}
+		if cmd.HasParent() { // completion, which needs no API server
+			return nil
+		}
 		return prepare(cmd)
 	}
 	run := cmd.RunE
@@ -73,9 +76,12 @@ func prepare(cmd *cobra.Command) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c, err := configure(cmd.Flags(), manifests.SchedulerConfig)
+	c, warnings, err := configure(cmd.Flags(), manifests.SchedulerConfig)
 	if err != nil {
 		return err
+	}
+	for _, warning := range warnings {
+		cmd.PrintErrln("Warning:", warning)
 	}
 	if err := prepareServing(ctx, cmd.Flags(), c); err != nil {
 		return err

@@ -4,25 +4,28 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
-
-	"github.com/espalier-scheduler/espalier/apis/config"
-	"github.com/espalier-scheduler/espalier/apis/config/validation"
 )
+
+// leaseName is the Lease of a configuration that names none.
+const leaseName = "espalier-scheduler"
 
 // overlays are the flags that are laid over the configuration, and the fields they
 // are laid over. kube-scheduler ignores them beside --config; a flag that is given
@@ -84,95 +87,108 @@ type connection struct {
 }
 
 // configure makes --config name the configuration to run: the file given there, or
-// shipped if none is, with the flags laid over. The command reads it once.
-func configure(flags *pflag.FlagSet, shipped []byte) (connection, error) {
+// shipped if none is, with the flags laid over. The file is read once, so that a pipe
+// will do, and what was checked is what runs. Warnings are about a configuration that
+// runs, but not as evenly as it could.
+func configure(flags *pflag.FlagSet, shipped []byte) (c connection, warnings []string, err error) {
 	path, err := flags.GetString("config")
 	if err != nil {
-		return connection{}, err
+		return c, nil, err
 	}
 	data := shipped
 	if path != "" {
-		if data, err = readConfig(path); err != nil {
-			return connection{}, err
+		if data, err = os.ReadFile(path); err != nil {
+			return c, nil, fmt.Errorf("--config: %w", err)
+		}
+		if warnings, err = check(data); err != nil {
+			return c, nil, fmt.Errorf("--config %q: %w", path, err)
 		}
 	}
 	var document map[string]any
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		return connection{}, fmt.Errorf("reading configuration %q: %w", path, err)
+		return c, nil, fmt.Errorf("--config %q: %w", path, err)
 	}
-	changed, err := overlay(flags, document)
-	if err != nil {
-		return connection{}, err
+	if err := overlay(flags, document); err != nil {
+		return c, nil, err
 	}
-	if path == "" || changed {
-		if data, err = yaml.Marshal(document); err != nil {
-			return connection{}, fmt.Errorf("writing configuration: %w", err)
-		}
-		if path, err = pipe(data); err != nil {
-			return connection{}, err
-		}
-		if err := flags.Set("config", path); err != nil {
-			return connection{}, err
-		}
+	if data, err = yaml.Marshal(document); err != nil {
+		return c, nil, fmt.Errorf("writing the configuration: %w", err)
 	}
-	return connectionOf(flags, data)
+	if path, err = pipe(data); err != nil {
+		return c, nil, err
+	}
+	if err := flags.Set("config", path); err != nil {
+		return c, nil, err
+	}
+	c, err = connectionOf(flags, data)
+	return c, warnings, err
 }
 
-// readConfig reads a configuration file and checks it as a whole, so that what is
-// wrong with it is said of the file and not of what the flags made of it.
-func readConfig(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+// check checks a configuration as it was given, so that what is wrong with it is said
+// of that and not of what the flags made of it.
+func check(data []byte) (warnings []string, err error) {
+	if err := checkSingle(data); err != nil {
+		return nil, err
+	}
+	path, err := pipe(data)
 	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		return nil, err
 	}
 	config, err := options.LoadConfigFromFile(klog.Background(), path)
 	if err != nil {
-		return nil, fmt.Errorf("--config %q: %w", path, err)
+		return nil, err
 	}
 	if err := schedulervalidation.ValidateKubeSchedulerConfiguration(config); err != nil {
-		return nil, fmt.Errorf("--config %q: %w", path, err)
+		return nil, err
 	}
-	if err := validateArgs(config); err != nil {
-		return nil, fmt.Errorf("--config %q: %w", path, err)
+	if err := validateProfiles(config.Profiles); err != nil {
+		return nil, err
 	}
-	return data, nil
+	return doubts(config), nil
 }
 
-// validateArgs checks the arguments of our plugins, which kube-scheduler leaves to
-// the plugins: they would only complain after the API server has been reached, and
-// could not say in which profile.
-func validateArgs(c *schedulerconfig.KubeSchedulerConfiguration) error {
-	var errs field.ErrorList
-	for i, profile := range c.Profiles {
-		for j, plugin := range profile.PluginConfig {
-			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
-			switch args := plugin.Args.(type) {
-			case *config.PreferencesArgs:
-				errs = append(errs, validation.PreferencesArgs(path, args)...)
-			case *config.SpreadTreeArgs:
-				errs = append(errs, validation.SpreadTreeArgs(path, args)...)
-			}
+// checkSingle refuses a second document, which kube-scheduler would pass over.
+func checkSingle(data []byte) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	documents := 0
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(document)) > 0 {
+			documents++
+		}
+		if documents > 1 {
+			return errors.New("there is a second document after ---: give one KubeSchedulerConfiguration")
 		}
 	}
-	return errs.ToAggregate()
 }
 
-// overlay lays the flags that are given over a configuration.
-func overlay(flags *pflag.FlagSet, config map[string]any) (changed bool, err error) {
+// overlay lays the flags that are given over a configuration, and ours over one that
+// names no Lease: kube-scheduler's own is the default scheduler's, behind which a
+// second scheduler would wait for ever.
+func overlay(flags *pflag.FlagSet, config map[string]any) error {
 	for _, o := range overlays {
 		if !flags.Changed(o.flag) {
 			continue
 		}
 		value, err := o.read(flags, o.flag)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := set(config, o.path, value); err != nil {
-			return false, fmt.Errorf("--%s: %w", o.flag, err)
+			return fmt.Errorf("--%s: %w", o.flag, err)
 		}
-		changed = true
 	}
-	return changed, nil
+	election, _ := config["leaderElection"].(map[string]any)
+	if name, _ := election["resourceName"].(string); name != "" {
+		return nil
+	}
+	return set(config, []string{"leaderElection", "resourceName"}, leaseName)
 }
 
 // set sets a field of a configuration, growing the structs on its path.
@@ -223,6 +239,22 @@ func connectionOf(flags *pflag.FlagSet, data []byte) (connection, error) {
 }
 
 func readString(flags *pflag.FlagSet, name string) (any, error) { return flags.GetString(name) }
-func readFloat(flags *pflag.FlagSet, name string) (any, error)  { return flags.GetFloat32(name) }
-func readInt(flags *pflag.FlagSet, name string) (any, error)    { return flags.GetInt32(name) }
-func readBool(flags *pflag.FlagSet, name string) (any, error)   { return flags.GetBool(name) }
+
+// readFloat and readInt refuse 0, which would not be 0 but kube-scheduler's own default.
+func readFloat(flags *pflag.FlagSet, name string) (any, error) {
+	value, err := flags.GetFloat32(name)
+	if err == nil && (value == 0 || math.IsNaN(float64(value)) || math.IsInf(float64(value), 0)) {
+		err = fmt.Errorf("--%s: %v is no rate: give requests a second, or a negative number for no limit", name, value)
+	}
+	return value, err
+}
+
+func readInt(flags *pflag.FlagSet, name string) (any, error) {
+	value, err := flags.GetInt32(name)
+	if err == nil && value <= 0 {
+		err = fmt.Errorf("--%s: %d is no number of requests: give 1 or more", name, value)
+	}
+	return value, err
+}
+
+func readBool(flags *pflag.FlagSet, name string) (any, error) { return flags.GetBool(name) }

@@ -34,7 +34,7 @@ func parsed(t *testing.T, args ...string) *pflag.FlagSet {
 func configured(t *testing.T, args ...string) (*schedulerapi.KubeSchedulerConfiguration, connection) {
 	t.Helper()
 	flags := parsed(t, args...)
-	c, err := configure(flags, manifests.SchedulerConfig)
+	c, _, err := configure(flags, manifests.SchedulerConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,17 +117,58 @@ func TestConfigureLaysFlagsOver(t *testing.T) {
 	})
 }
 
-// A file that no flag is laid over is handed on as it lies there: whoever looks at
-// the process sees which.
-func TestConfigureLeavesAFileAlone(t *testing.T) {
-	path := written(t, mine)
-	flags := parsed(t, "--config="+path, "--master=https://localhost:1")
-	c, err := configure(flags, manifests.SchedulerConfig)
-	if err != nil || c != (connection{master: "https://localhost:1", kubeconfig: "/from/the/file"}) {
-		t.Errorf("it connects by %+v, %v", c, err)
+// A configuration may come through a pipe, which can be read once.
+func TestConfigureReadsAPipe(t *testing.T) {
+	path, err := pipe([]byte(mine))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, _ := flags.GetString("config"); got != path {
-		t.Errorf("the configuration is read from %s", got)
+	cfg, c := configured(t, "--config="+path, "--master=https://localhost:1")
+	if c != (connection{master: "https://localhost:1", kubeconfig: "/from/the/file"}) || cfg.Profiles[0].SchedulerName != "mine" {
+		t.Errorf("it connects by %+v and runs %+v", c, cfg)
+	}
+}
+
+// The default scheduler's Lease is never taken by not naming one.
+func TestConfigureNamesALease(t *testing.T) {
+	for text, want := range map[string]string{
+		head:                          "espalier-scheduler",
+		head + "leaderElection: null": "espalier-scheduler",
+		head + "leaderElection: {leaseDuration: 20s}":           "espalier-scheduler",
+		head + "leaderElection: {resourceName: kube-scheduler}": "kube-scheduler",
+	} {
+		if cfg, _ := configured(t, "--config="+written(t, text)); cfg.LeaderElection.ResourceName != want {
+			t.Errorf("with\n%s\nit takes the Lease %s, want %s", text, cfg.LeaderElection.ResourceName, want)
+		}
+	}
+}
+
+// Warned is about what runs, but not as evenly as it could.
+func TestConfigureWarns(t *testing.T) {
+	profile := func(plugins string) string {
+		return head + "profiles: [{schedulerName: x, plugins: {" + plugins + "}}]\n"
+	}
+	for name, tc := range map[string]struct {
+		text string
+		want []string // a warning holds each
+	}{
+		"shipped":         {string(manifests.SchedulerConfig), nil},
+		"without ours":    {head, nil},
+		"default weight":  {"percentageOfNodesToScore: 100\n" + profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree}]}"), []string{"SpreadTree has weight 1, and the other scorers"}},
+		"no Preferences":  {"percentageOfNodesToScore: 100\n" + profile("multiPoint: {enabled: [{name: SpreadTree, weight: 10000}]}"), []string{"Preferences is not enabled"}},
+		"a sample":        {profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), []string{"percentageOfNodesToScore is 0"}},
+		"a profile's own": {"percentageOfNodesToScore: 100\n" + strings.Replace(profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), "schedulerName: x", "schedulerName: x, percentageOfNodesToScore: 40", 1), []string{"percentageOfNodesToScore is 40"}},
+	} {
+		_, got, err := configure(parsed(t, "--config="+written(t, tc.text)), manifests.SchedulerConfig)
+		if err != nil || len(got) != len(tc.want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
+			continue
+		}
+		for i := range tc.want {
+			if !strings.Contains(got[i], tc.want[i]) {
+				t.Errorf("%s: %q does not say %q", name, got[i], tc.want[i])
+			}
+		}
 	}
 }
 
@@ -138,6 +179,9 @@ func TestConfigureRefuses(t *testing.T) {
 		want []string // the error holds them all
 	}{
 		"no YAML":                        {"a: b: c", nil},
+		"SpreadTree at score alone":      {head + "profiles: [{plugins: {score: {enabled: [{name: SpreadTree, weight: 10000}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
+		"Preferences at filter alone":    {head + "profiles: [{plugins: {filter: {enabled: [{name: Preferences}]}}}]", []string{"profiles[0].plugins.preFilter.enabled: Required value"}},
+		"SpreadTree but for preScore":    {head + "profiles: [{plugins: {multiPoint: {enabled: [{name: SpreadTree}]}, preScore: {disabled: [{name: '*'}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
 		"nothing":                        {"", []string{"Kind"}},
 		"another kind":                   {"apiVersion: v1\nkind: ConfigMap\n", []string{"ConfigMap"}},
 		"an unknown field":               {head + "percentageOfNodes: 5\n", []string{`unknown field "percentageOfNodes"`}},
@@ -149,7 +193,7 @@ func TestConfigureRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, tc.text)
-			_, err := configure(parsed(t, "--config="+path, "--kubeconfig=/given"), manifests.SchedulerConfig)
+			_, _, err := configure(parsed(t, "--config="+path, "--kubeconfig=/given"), manifests.SchedulerConfig)
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -167,7 +211,7 @@ func TestConfigureRefuses(t *testing.T) {
 
 func TestConfigureWithoutItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing.yaml")
-	if _, err := configure(parsed(t, "--config="+path), manifests.SchedulerConfig); err == nil || !strings.Contains(err.Error(), path) {
+	if _, _, err := configure(parsed(t, "--config="+path), manifests.SchedulerConfig); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
 }

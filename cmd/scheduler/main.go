@@ -8,6 +8,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of the API client
@@ -19,7 +20,8 @@ var version = "unknown"
 
 func main() {
 	if err := cli.RunNoErrOutput(newCommand(version)); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		// One line, whatever the libraries below put into theirs.
+		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))
 		os.Exit(1)
 	}
 }

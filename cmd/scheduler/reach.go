@@ -5,13 +5,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -45,29 +47,67 @@ func reach(ctx context.Context, out io.Writer, c connection) error {
 	})
 }
 
-// await asks until there is an answer, of whatever kind. An API server that refuses
-// the request has been reached; only one that does not know who asks never will be of use.
+// await asks until there is an answer, of whatever kind: an API server that refuses
+// the request has been reached. It gives up at once on what waiting cannot mend, and
+// on a question that is never answered: not everything below heeds a timeout.
 func await(ctx context.Context, out io.Writer, host string, ask func() error) error {
-	var last error
-	said := false
-	err := wait.PollUntilContextTimeout(ctx, reachEvery, reachFor, true, func(context.Context) (bool, error) {
-		last = ask()
+	ctx, cancel := context.WithTimeout(ctx, reachFor)
+	defer cancel()
+	for said := false; ; {
+		last := answerTo(ctx, ask)
 		switch {
 		case last == nil || apierrors.IsForbidden(last):
-			return true, nil
+			return nil
 		case apierrors.IsUnauthorized(last):
-			return false, fmt.Errorf("the API server at %s does not accept the credentials: %w", host, last)
+			return fmt.Errorf("the API server at %s does not accept the credentials: %w", host, last)
+		case hopeless(last):
+			return fmt.Errorf("the API server at %s cannot be reached: %w", host, last)
 		}
 		if !said {
 			said = true
 			fmt.Fprintf(out, "Waiting up to %v for the API server at %s: %v\n", reachFor, host, last)
 		}
-		return false, nil
-	})
-	if wait.Interrupted(err) && last != nil {
-		return fmt.Errorf("the API server at %s cannot be reached: %w", host, last)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API server at %s cannot be reached: %w", host, last)
+		case <-time.After(reachEvery):
+		}
 	}
-	return err
+}
+
+// answerTo asks once, and waits no longer than a try may take.
+func answerTo(ctx context.Context, ask func() error) error {
+	answer := make(chan error, 1)
+	go func() { answer <- ask() }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errors.New("no answer")
+	case <-time.After(reachTry):
+		return fmt.Errorf("no answer in %v", reachTry)
+	}
+}
+
+// hopeless reports what stays as it is however long one waits: certificates that do
+// not match, another protocol, no API server at that address, no credentials.
+func hopeless(err error) bool {
+	var (
+		unknown  x509.UnknownAuthorityError
+		hostname x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		record   tls.RecordHeaderError
+	)
+	if errors.As(err, &unknown) || errors.As(err, &hostname) || errors.As(err, &invalid) || errors.As(err, &record) {
+		return true
+	}
+	// These carry no type.
+	for _, words := range []string{"unable to parse the server version", "getting credentials", "unsupported protocol scheme", "server gave HTTP response to HTTPS client"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 // config is how the API server is reached.

@@ -198,3 +198,38 @@ func TestPrepareServing(t *testing.T) {
 		t.Errorf("where nothing is served: %v", err)
 	}
 }
+
+// What waiting cannot mend is said at once.
+func TestReachGivesUpAtOnce(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(ok))
+	defer secure.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
+	defer page.Close()
+	for name, tc := range map[string]struct{ master, want string }{
+		"a certificate nobody knows": {secure.URL, "certificate"},
+		"not an API server":          {page.URL, "unable to parse the server version"},
+		"not a protocol":             {"ftp://127.0.0.1:1", "unsupported protocol scheme"},
+		"http to an https port":      {strings.Replace(secure.URL, "https", "http", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := reach(soon(t), &out, connection{master: tc.master})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v", err)
+			}
+			if tc.want != "" && out.Len() > 0 {
+				t.Errorf("it waited: %s", out.String())
+			}
+		})
+	}
+}
+
+// A plugin for credentials may hang, and heeds no timeout of ours.
+func TestAwaitIsNotHeldUp(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	err := await(soon(t), &bytes.Buffer{}, "https://localhost:1", func() error { <-hold; return nil })
+	if err == nil || !strings.Contains(err.Error(), "https://localhost:1 cannot be reached: no answer") {
+		t.Errorf("the error is %v", err)
+	}
+}

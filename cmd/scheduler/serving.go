@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -16,9 +15,14 @@ import (
 // prepareServing sets what serving /healthz and /metrics needs by default, and sees
 // whether the port can be had while it can still be said in one line.
 func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) error {
-	// The flag's default is no file, which kube-scheduler reports as an error.
+	// kube-scheduler reports the flag's default, no file, as an error at every start,
+	// and an empty one as well. This one restricts a label that no metric has.
 	if !flags.Changed("allow-metric-labels-manifest") {
-		if err := flags.Set("allow-metric-labels-manifest", os.DevNull); err != nil {
+		path, err := pipe([]byte("espalier_none,none: none\n"))
+		if err != nil {
+			return err
+		}
+		if err := flags.Set("allow-metric-labels-manifest", path); err != nil {
 			return err
 		}
 	}
@@ -40,8 +44,10 @@ func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) err
 
 // tryPort sees whether the port is free. Whoever asks for a shared port gets one.
 func tryPort(ctx context.Context, flags *pflag.FlagSet, port int) error {
-	if flags.Changed("permit-port-sharing") || flags.Changed("permit-address-sharing") {
-		return nil
+	for _, name := range []string{"permit-port-sharing", "permit-address-sharing"} {
+		if shared, err := flags.GetBool(name); shared || err != nil {
+			return err
+		}
 	}
 	host, err := flags.GetIP("bind-address")
 	if err != nil {

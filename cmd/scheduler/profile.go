@@ -1,0 +1,107 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
+)
+
+// validateProfiles checks what kube-scheduler leaves to the plugins: their arguments,
+// and that what one extension point needs of another is there. The plugins would only
+// complain once the API server has been reached, or with every pod.
+func validateProfiles(profiles []schedulerconfig.KubeSchedulerProfile) error {
+	var errs field.ErrorList
+	for i, profile := range profiles {
+		path := field.NewPath("profiles").Index(i)
+		for j, plugin := range profile.PluginConfig {
+			errs = append(errs, validation.PluginArgs(path.Child("pluginConfig").Index(j).Child("args"), plugin.Args)...)
+		}
+		p := profile.Plugins
+		for _, plugin := range slices.Concat(p.MultiPoint.Enabled, p.Score.Enabled) {
+			if plugin.Name == spreadtree.Name && plugin.Weight < 0 {
+				errs = append(errs, field.Invalid(path.Child("plugins"), plugin.Weight, "the weight of "+spreadtree.Name+" must not be negative: it would put the best node last"))
+			}
+		}
+		if enabled(p, p.Score, spreadtree.Name) && !enabled(p, p.PreScore, spreadtree.Name) {
+			errs = append(errs, field.Required(path.Child("plugins", "preScore", "enabled"), spreadtree.Name+" scores what it ranks there; enable it under multiPoint"))
+		}
+		if enabled(p, p.Filter, preferences.Name) && !enabled(p, p.PreFilter, preferences.Name) {
+			errs = append(errs, field.Required(path.Child("plugins", "preFilter", "enabled"), preferences.Name+" filters by what it resolves there; enable it under multiPoint"))
+		}
+	}
+	return errs.ToAggregate()
+}
+
+// doubts are what keeps a configuration that runs from spreading as evenly as it
+// could, a sentence each.
+func doubts(c *schedulerconfig.KubeSchedulerConfiguration) []string {
+	var all []string
+	for i, profile := range c.Profiles {
+		p := profile.Plugins
+		if !enabled(p, p.Score, spreadtree.Name) {
+			continue
+		}
+		about := func(format string, args ...any) {
+			all = append(all, fmt.Sprintf("profiles[%d] (%s): ", i, profile.SchedulerName)+fmt.Sprintf(format, args...))
+		}
+		if ours, others := weights(p); int64(ours) <= int64(others)*fwk.MaxScore {
+			about("%s has weight %d, and the other scorers %d in all: they outvote it; give it a weight above %d",
+				spreadtree.Name, ours, others, int64(others)*fwk.MaxScore)
+		}
+		if !enabled(p, p.PreFilter, preferences.Name) {
+			about("%s is not enabled: there are no default levels, missing=Exclude excludes nothing, and a pod whose placement cannot be read is tried again and again", preferences.Name)
+		}
+		if percentage := percentageOfNodes(c, &profile); percentage != 100 {
+			about("percentageOfNodesToScore is %d, not 100: in a large cluster pods are spread over a sample of the nodes", percentage)
+		}
+	}
+	return all
+}
+
+// enabled reports whether a plugin is enabled at an extension point of a profile.
+func enabled(p *schedulerconfig.Plugins, point schedulerconfig.PluginSet, name string) bool {
+	names := func(plugins []schedulerconfig.Plugin, name string) bool {
+		return slices.ContainsFunc(plugins, func(p schedulerconfig.Plugin) bool { return p.Name == name })
+	}
+	if names(point.Enabled, name) {
+		return true
+	}
+	return names(p.MultiPoint.Enabled, name) && !names(point.Disabled, name) && !names(point.Disabled, "*")
+}
+
+// weights returns the weight of SpreadTree's score, and that of all others together.
+func weights(p *schedulerconfig.Plugins) (ours, others int32) {
+	seen := make(map[string]bool)
+	for _, plugin := range slices.Concat(p.Score.Enabled, p.MultiPoint.Enabled) {
+		if seen[plugin.Name] || !enabled(p, p.Score, plugin.Name) {
+			continue
+		}
+		seen[plugin.Name] = true
+		if plugin.Name == spreadtree.Name {
+			ours = max(plugin.Weight, 1)
+		} else {
+			others += plugin.Weight
+		}
+	}
+	return ours, others
+}
+
+// percentageOfNodes is a profile's own, or that of all; 0 lets kube-scheduler choose.
+func percentageOfNodes(c *schedulerconfig.KubeSchedulerConfiguration, profile *schedulerconfig.KubeSchedulerProfile) int32 {
+	for _, p := range []*int32{profile.PercentageOfNodesToScore, c.PercentageOfNodesToScore} {
+		if p != nil {
+			return *p
+		}
+	}
+	return 0
+}
