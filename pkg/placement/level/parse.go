@@ -43,7 +43,7 @@ func Parse(s string) ([]Level, error) {
 		text = strings.TrimSpace(text)
 		l, err := parseLevel(text)
 		if err == nil {
-			err = checkNotNamed(levels, l.Property)
+			err = checkDecides(levels, l.Property)
 		}
 		if err != nil {
 			return nil, err.in(len(levels)+1, text)

@@ -35,7 +35,7 @@ func Validate(levels []Level) error {
 	for i, l := range levels {
 		err := l.check()
 		if err == nil {
-			err = checkNotNamed(levels[:i], l.Property)
+			err = checkDecides(levels[:i], l.Property)
 		}
 		if err != nil {
 			return err.in(i+1, l.String())
@@ -44,13 +44,16 @@ func Validate(levels []Level) error {
 	return nil
 }
 
-// checkNotNamed refuses a second level over a property. Inside one branch of the
-// first all nodes have the same value, so the second could never decide anything:
-// it is a mistake, most often two spellings of one label.
-func checkNotNamed(levels []Level, p Property) *SyntaxError {
-	for i, l := range levels {
+// checkDecides refuses a level that could never decide anything, below those given. It
+// is a mistake: a second level over a property, most often by another spelling, finds
+// the same value on all nodes of a branch; and below node.name a branch is one node.
+func checkDecides(above []Level, p Property) *SyntaxError {
+	for i, l := range above {
 		if l.Property == p {
 			return refuse("second level over", p.String(), "level "+strconv.Itoa(i+1)+" is over the same property; name each property once")
+		}
+		if l.Property == (Property{}) {
+			return refuse("level below "+NodeName+":", p.String(), "level "+strconv.Itoa(i+1)+" leaves one node a branch; name "+NodeName+" last, or not at all")
 		}
 	}
 	return nil

@@ -26,11 +26,11 @@ type branch struct {
 	// the filters have not been asked about since the node changed.
 	open, healthy, unasked int
 
-	nodes nodeHeap // leaf
+	nodes ranks[*node] // leaf
 	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
 	// find the one node of thousands that has changed must not take a walk over all.
 	toAsk    []*node
-	children branchHeap         // not leaf
+	children ranks[*branch]     // not leaf
 	byValue  map[string]*branch // children by value; looked up, never ranged over
 }
 
@@ -76,7 +76,7 @@ func (b *branch) child(values []placement.Value) *branch {
 
 // prune takes an empty branch off b.
 func (b *branch) prune(c *branch) {
-	b.children.drop(c)
+	b.children.drop(c.pos)
 	delete(b.byValue, c.value)
 }
 
@@ -107,7 +107,7 @@ func (b *branch) account(n *node, by int) {
 // settle puts b and all branches above it back in their places.
 func (b *branch) settle() {
 	for ; b.parent != nil; b = b.parent {
-		b.parent.children.fix(b)
+		b.parent.children.fix(b.pos)
 	}
 }
 
@@ -186,3 +186,6 @@ func firstIf(a, b bool) int {
 		return 1
 	}
 }
+
+func (b *branch) compare(o *branch) int { return compareBranches(b, o) }
+func (b *branch) stand(at int)          { b.pos = at }

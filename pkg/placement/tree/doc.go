@@ -26,9 +26,11 @@
 //
 // A tree lives across decisions. It remembers what the filters said of a node
 // until the node changes or the caller says Recheck, and asks them only when the
-// answer decides: best node first, and all open nodes of a branch only where two
-// branches tie in everything but the number of nodes they can offer. A batch of k
-// pods therefore brings at most k nodes of a leaf into play, however many hang there.
+// answer decides: in a leaf, the best node first. Where two branches tie in
+// everything but the number of nodes they can offer, that number has to be known,
+// and all nodes of one of them are asked, once; from then on only what has changed.
+// So the first pods of a batch over equal zones pay for a look at the zones' nodes,
+// and every pod after them for the few nodes that have changed since.
 //
 // Why it is not SwarmKit's fill: filling each node to the level of its successor
 // is a staircase (0,0,5 and ten pods gives 2,7,6), its shares include branches

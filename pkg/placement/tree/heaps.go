@@ -5,65 +5,41 @@ package tree
 
 import "container/heap"
 
-// nodeHeap and branchHeap keep the best member in front. A heap, not a sorted
-// slice: a placement moves one node and one branch a level, by one step each.
+// member is what a ranks holds: it knows where it stands, and what it stands before.
+type member[T any] interface {
+	compare(T) int
+	stand(at int)
+}
 
-type nodeHeap []*node
+// ranks keeps its best member in front. A heap, not a sorted slice: a placement moves
+// one node and one branch a level, by one step each.
+type ranks[T member[T]] []T
 
-func (h nodeHeap) Len() int           { return len(h) }
-func (h nodeHeap) Less(i, j int) bool { return compareNodes(h[i], h[j]) < 0 }
-func (h nodeHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
+func (r ranks[T]) Len() int           { return len(r) }
+func (r ranks[T]) Less(i, j int) bool { return r[i].compare(r[j]) < 0 }
+func (r ranks[T]) Swap(i, j int) {
+	r[i], r[j] = r[j], r[i]
+	r[i].stand(i)
+	r[j].stand(j)
 }
 
 // Push is for container/heap; use add.
-func (h *nodeHeap) Push(x any) {
-	n := x.(*node)
-	n.pos = len(*h)
-	*h = append(*h, n)
+func (r *ranks[T]) Push(x any) {
+	m := x.(T)
+	m.stand(len(*r))
+	*r = append(*r, m)
 }
 
 // Pop is for container/heap; use drop.
-func (h *nodeHeap) Pop() any {
-	last := len(*h) - 1
-	n := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return n
+func (r *ranks[T]) Pop() any {
+	last := len(*r) - 1
+	m := (*r)[last]
+	clear((*r)[last:])
+	*r = (*r)[:last]
+	return m
 }
 
-func (h *nodeHeap) add(n *node)  { heap.Push(h, n) }
-func (h *nodeHeap) drop(n *node) { heap.Remove(h, n.pos) }
-func (h *nodeHeap) fix(n *node)  { heap.Fix(h, n.pos) }
-func (h *nodeHeap) init()        { heap.Init(h) }
-
-type branchHeap []*branch
-
-func (h branchHeap) Len() int           { return len(h) }
-func (h branchHeap) Less(i, j int) bool { return compareBranches(h[i], h[j]) < 0 }
-func (h branchHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
-}
-
-// Push is for container/heap; use add.
-func (h *branchHeap) Push(x any) {
-	b := x.(*branch)
-	b.pos = len(*h)
-	*h = append(*h, b)
-}
-
-// Pop is for container/heap; use drop.
-func (h *branchHeap) Pop() any {
-	last := len(*h) - 1
-	b := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return b
-}
-
-func (h *branchHeap) add(b *branch)  { heap.Push(h, b) }
-func (h *branchHeap) drop(b *branch) { heap.Remove(h, b.pos) }
-func (h *branchHeap) fix(b *branch)  { heap.Fix(h, b.pos) }
-func (h *branchHeap) init()          { heap.Init(h) }
+func (r *ranks[T]) add(m T)     { heap.Push(r, m) }
+func (r *ranks[T]) drop(at int) { heap.Remove(r, at) }
+func (r *ranks[T]) fix(at int)  { heap.Fix(r, at) }
+func (r *ranks[T]) init()       { heap.Init(r) }

@@ -36,7 +36,7 @@ func (n *node) change(do func()) {
 	n.leaf.account(n, -1)
 	do()
 	n.leaf.account(n, +1)
-	n.leaf.nodes.fix(n)
+	n.leaf.nodes.fix(n.pos)
 	n.leaf.settle()
 }
 
@@ -78,3 +78,6 @@ func compareNodeMerits(a, b *node) int {
 		cmp.Compare(a.Tally.All, b.Tally.All),
 	)
 }
+
+func (n *node) compare(o *node) int { return compareNodes(n, o) }
+func (n *node) stand(at int)        { n.pos = at }

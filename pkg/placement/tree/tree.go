@@ -118,7 +118,7 @@ func (t *Tree) remove(n *node) {
 	b := n.leaf
 	delete(t.nodes, n.Name)
 	b.account(n, -1)
-	b.nodes.drop(n)
+	b.nodes.drop(n.pos)
 	if n.queued {
 		b.toAsk = slices.DeleteFunc(b.toAsk, func(q *node) bool { return q == n })
 	}
