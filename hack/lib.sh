@@ -41,7 +41,7 @@ verify_by_update() {
   copy=$root/_output/verify/$(basename "$update" .sh)
   rm -rf "$copy"
   mkdir -p "$copy"
-  tree_files | tar -c --null -T - | tar -x -C "$copy"
+  tree_files | tar -c -f - --null -T - | tar -x -f - -C "$copy"
   git -C "$copy" init -q
   if ! ESPALIER_TOOLS=$tools "$copy/$update" >"$copy.log" 2>&1; then
     cat "$copy.log" >&2

@@ -24,4 +24,4 @@ fmt: $(TOOLS)/golangci-lint ## format Go files and order their imports
 
 .PHONY: generate
 generate: tools ## run every hack/update-*.sh: generated code, go.mod files, headers, format
-	@for update in hack/update-*.sh; do echo "== $$update"; "$$update"; done
+	@for update in hack/update-*.sh; do echo "== $$update"; "$$update" || exit 1; done

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -63,16 +64,28 @@ func Start(c Command) (*Process, error) {
 	// A grandchild that inherited the pipe must not keep Wait from returning.
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = childAttributes()
-	if err := p.cmd.Start(); err != nil {
-		_ = log.Close()
+	started := make(chan error, 1)
+	go p.own(log, started)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
 	}
-	go func() {
-		defer close(p.done)
-		p.err = p.cmd.Wait()
-		_ = log.Close()
-	}()
 	return p, nil
+}
+
+// own starts the process and waits for it, on one thread from first to last: the
+// kernel tells the child of our death when the thread that forked ends, and Go ends
+// idle threads at will.
+func (p *Process) own(log *os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer func() { _ = log.Close() }()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+	close(p.done)
 }
 
 // Done is closed when the process has ended.

@@ -105,7 +105,7 @@ func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
 	first.Kill()
 	_, bound := seen.bound()
 	if bound >= 500 {
-		s.Fatalf("all pods were bound before the scheduler was killed: this told nothing")
+		s.Fatalf("all pods were bound before the scheduler was killed, though its rate is limited: this told nothing")
 	}
 	s.Logf("killed with %d of 500 pods bound", bound)
 

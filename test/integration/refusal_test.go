@@ -52,10 +52,9 @@ func refuses(t *testing.T, args, want []string) {
 	if status <= 0 {
 		t.Errorf("exit status %d, want a failure", status)
 	}
-	if len(lines) == 2 && strings.HasPrefix(lines[0], "Waiting") {
-		lines = lines[1:]
-	}
-	lines = slices.DeleteFunc(lines, logged.MatchString)
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return logged.MatchString(line) || strings.HasPrefix(line, "Waiting up to ")
+	})
 	if len(lines) != 1 {
 		t.Fatalf("want one line, got %d:\n%s", len(lines), strings.Join(lines, "\n"))
 	}

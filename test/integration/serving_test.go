@@ -22,7 +22,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-var quickElection = []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s"}
+var quickElection = []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"}
 
 // With the rights of the manifests it takes the Lease of its own name and no
 // other, and of two only the holder schedules, until it dies.

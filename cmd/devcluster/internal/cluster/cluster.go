@@ -63,8 +63,9 @@ type cluster struct {
 }
 
 // Run runs a cluster until ctx ends, which is the good end, or until a part of it
-// fails. Everything is stopped and, if temporary, removed when it returns.
-func Run(ctx context.Context, o Options) error {
+// fails. Everything is stopped and, if temporary, removed when it returns; after a
+// failure the folder stays, for the sake of the logs.
+func Run(ctx context.Context, o Options) (err error) {
 	binary, err := kwok.Find()
 	if err != nil {
 		return err
@@ -75,6 +76,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer c.dir.Close()
 	defer c.stop()
+	defer func() {
+		if err != nil {
+			c.dir.Keep()
+		}
+	}()
 	if err := c.start(ctx, binary); err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to end while it started

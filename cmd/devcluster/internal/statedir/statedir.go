@@ -136,6 +136,10 @@ func (d *Dir) MarkMade() error {
 	return os.WriteFile(d.File(madeName), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 }
 
+// Keep leaves a temporary folder where it is after Close, for an error that names a
+// log in it. The sweep of a later run removes it.
+func (d *Dir) Keep() { d.temporary = false }
+
 // Close gives the folder free, and removes it if it is temporary.
 func (d *Dir) Close() {
 	if d.temporary {

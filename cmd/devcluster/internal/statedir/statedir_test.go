@@ -67,6 +67,19 @@ func TestStrangeFolderIsRefused(t *testing.T) {
 	}
 }
 
+func TestTemporaryFolderIsKept(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Keep()
+	d.Close()
+	if _, err := os.Stat(d.File("logs")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
 	parent := t.TempDir()
 	old := time.Now().Add(-2 * sweepAge)
