@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
 
@@ -70,18 +69,17 @@ func (pl *HostPorts) Filter(_ context.Context, state fwk.CycleState, _ *corev1.P
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	reserved, err := clusterview.ReservedHostPorts(node.Node())
-	if err != nil {
+	h := pl.holders.of(node)
+	if h.malformed {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMalformed)
 	}
 	for i := range w {
-		if reserved.Conflicts(w[i].Port) {
+		if h.byNode.Conflicts(w[i].Port) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, w[i].reserved)
 		}
 	}
-	held := pl.holders.of(node)
 	for i := range w {
-		if conflicts(held, w[i].Port) {
+		if conflicts(h.byPods, w[i].Port) {
 			return fwk.NewStatus(fwk.Unschedulable, w[i].taken)
 		}
 	}

@@ -169,6 +169,26 @@ func TestRegression_FirstPodToGoFreesThePortOfTheSecond(t *testing.T) {
 	}
 }
 
+// A node that changes is looked at again.
+func TestFilterAfterTheNodeChanges(t *testing.T) {
+	pl, pod, info := newPlugin(t), wanting(t, "80/tcp").Obj(), infoOf(t, keeping("n", "").Obj())
+	for _, tc := range []struct {
+		annotation string
+		want       fwk.Code
+	}{
+		{"22/tcp", fwk.Success},
+		{"80/tcp", fwk.UnschedulableAndUnresolvable},
+		{"", fwk.Success},
+		{"80", fwk.UnschedulableAndUnresolvable},
+		{"80/udp", fwk.Success},
+	} {
+		info.SetNode(keeping("n", tc.annotation).Obj())
+		if status := filter(t, pl, pod, info); status.Code() != tc.want {
+			t.Errorf("with the annotation %q: %v, want %v", tc.annotation, status, tc.want)
+		}
+	}
+}
+
 // What is known of nodes that are gone does not pile up.
 func TestHoldersForgetNodesThatAreGone(t *testing.T) {
 	pl, pod := newPlugin(t), wanting(t, "80/tcp").Obj()

@@ -15,8 +15,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
 
-// holders knows which ports the pods of each node hold, and recounts a node only
-// when it has changed.
+// holders knows which ports of each node are held, and looks at a node again only
+// when it has changed: a pod is shown to thousands of nodes, with a hundred pods each.
 //
 // NodeInfo.GetUsedPorts was rejected: it is a set, from which a pod takes its ports
 // when it goes, whoever else has them. That happens: two schedulers give one port to
@@ -27,33 +27,37 @@ type holders struct {
 	nodes map[string]held
 }
 
-// held is the ports of one node as of a generation, which is unique among all states
-// of all nodes, including those that preemption only imagines.
+// held is what is held of one node as of a generation, which is unique among all
+// states of all nodes, including those that preemption only imagines.
 type held struct {
 	generation int64
-	ports      fwk.HostPortInfo
+	// byNode is what the node holds itself; malformed says that nobody can tell.
+	byNode    hostport.Set
+	malformed bool
+	byPods    fwk.HostPortInfo
 }
 
-// of returns the ports that the pods of the node hold. Nobody writes to them.
-func (h *holders) of(node fwk.NodeInfo) fwk.HostPortInfo {
+// of returns what is held of the node. Nobody writes to it.
+func (h *holders) of(node fwk.NodeInfo) held {
 	name, generation := node.Node().Name, node.GetGeneration()
 	h.mu.RLock()
 	known, ok := h.nodes[name]
 	h.mu.RUnlock()
 	if ok && known.generation == generation {
-		return known.ports
+		return known
 	}
-	ports := fwk.HostPortInfo{}
+	byNode, err := clusterview.ReservedHostPorts(node.Node())
+	known = held{generation: generation, byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
 	for _, p := range node.GetPods() {
-		hold(ports, p.GetPod())
+		hold(known.byPods, p.GetPod())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.nodes == nil {
 		h.nodes = map[string]held{}
 	}
-	h.nodes[name] = held{generation, ports}
-	return ports
+	h.nodes[name] = known
+	return known
 }
 
 // prune forgets all when most of what is known must be of nodes that are gone.
