@@ -26,6 +26,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -100,6 +101,8 @@ func TestShippedProfileEnables(t *testing.T) {
 	}{
 		{spreadtree.Name, []string{"PreScore", "Score", "Reserve"}, nil},
 		{preferences.Name, []string{"PreFilter"}, nil},
+		{hostports.Name, []string{"PreFilter", "Filter"}, nil},
+		{names.NodePorts, nil, []string{"PreFilter", "Filter"}},
 		{names.PodTopologySpread, []string{"PreFilter", "Filter"}, []string{"PreScore", "Score"}},
 		{names.NodeUnschedulable, []string{"Filter"}, nil},
 		{names.TaintToleration, []string{"Filter", "Score"}, nil},
@@ -159,6 +162,10 @@ func TestShippedConfiguration(t *testing.T) {
 	// What is written out for readers must be what the arguments default to.
 	for _, pc := range cfg.Profiles[0].PluginConfig {
 		switch args := pc.Args.(type) {
+		case *config.HostPortsArgs:
+			if len(args.Reserved) != 0 {
+				t.Errorf("reserved ports are %v", args.Reserved)
+			}
 		case *config.PreferencesArgs:
 			if len(args.DefaultLevels) != 0 {
 				t.Errorf("default levels are %v", args.DefaultLevels)

@@ -10,6 +10,7 @@
 //   - workload.go: which workload and revision a pod is of
 //   - levels.go: which levels a pod asks for
 //   - node.go: a node's values, state and name
+//   - hostports.go: which host ports a pod wants, and a node keeps
 //   - census.go: which pods count where
 //   - cycle.go: what one plugin leaves for another within a scheduling cycle
 package clusterview

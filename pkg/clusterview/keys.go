@@ -15,4 +15,8 @@ const (
 	// WorkloadLabel on a pod names its workload, in the pod's namespace: several
 	// owners, or pods without one, as one workload.
 	WorkloadLabel = Prefix + "workload"
+
+	// ReservedHostPortsAnnotation on a node lists the ports that the node itself
+	// holds, in the syntax of hostport.Parse.
+	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"
 )

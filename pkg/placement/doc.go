@@ -6,6 +6,7 @@
 //
 //   - level: one placement preference, and the syntax in which people write it
 //   - tree: the spread tree
+//   - hostport: the ports that a node keeps for itself, and their syntax
 //   - oracle: the same decisions by brute force, for tests
 //
 // Everything below this folder is pure. It knows no Kubernetes, no clock and no

@@ -30,7 +30,7 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 		"- schedulerName: espalier-scheduler\n" +
 		"  plugins:\n" +
 		"    multiPoint:\n" +
-		"      enabled: [{name: Preferences}, {name: SpreadTree, weight: 100}]\n" + pluginConfig
+		"      enabled: [{name: Preferences}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
 	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		return nil, err
@@ -74,6 +74,9 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	if diff := cmp.Diff(&config.PreferencesArgs{}, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff(&config.HostPortsArgs{}, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)
 	}
@@ -92,6 +95,8 @@ const everything = `  pluginConfig:
     args:
       countRevisions: All
       batch: {window: 50ms}
+  - name: HostPorts
+    args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
 
 func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
@@ -107,6 +112,10 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 		{Strategy: config.StrategyPack, Property: "node.labels.rack", Missing: config.MissingExclude},
 	}}
 	if diff := cmp.Diff(preferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
+		t.Error(diff)
+	}
+	ports := &config.HostPortsArgs{Reserved: []string{"22/tcp", "127.0.0.1:9100/tcp"}}
+	if diff := cmp.Diff(ports, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
 		t.Error(diff)
 	}
 	tree := &config.SpreadTreeArgs{

@@ -40,6 +40,7 @@ func TestDefaults(t *testing.T) {
 				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
 			}},
 		},
+		"host ports": {&configv1.HostPortsArgs{}, &configv1.HostPortsArgs{}},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{

@@ -1,0 +1,101 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostports
+
+import (
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+)
+
+// holders knows which ports of each node are held, and looks at a node again only
+// when it has changed: a pod is shown to thousands of nodes, with a hundred pods each.
+//
+// NodeInfo.GetUsedPorts was rejected: it is a set, from which a pod takes its ports
+// when it goes, whoever else has them. That happens: two schedulers give one port to
+// two pods, the kubelet turns the second away, and with it the port of the first is
+// forgotten. From then on pod after pod is sent there and turned away.
+type holders struct {
+	mu    sync.RWMutex // guards nodes
+	nodes map[string]held
+}
+
+// held is what is held of one node as of a generation, which is unique among all
+// states of all nodes, including those that preemption only imagines.
+type held struct {
+	generation int64
+	// byNode is what the node holds itself; malformed says that nobody can tell.
+	byNode    hostport.Set
+	malformed bool
+	byPods    fwk.HostPortInfo
+}
+
+// of returns what is held of the node. Nobody writes to it.
+func (h *holders) of(node fwk.NodeInfo) held {
+	name, generation := node.Node().Name, node.GetGeneration()
+	h.mu.RLock()
+	known, ok := h.nodes[name]
+	h.mu.RUnlock()
+	if ok && known.generation == generation {
+		return known
+	}
+	byNode, err := clusterview.ReservedHostPorts(node.Node())
+	known = held{generation: generation, byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
+	for _, p := range node.GetPods() {
+		hold(known.byPods, p.GetPod())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.nodes == nil {
+		h.nodes = map[string]held{}
+	}
+	h.nodes[name] = known
+	return known
+}
+
+// prune forgets all when most of what is known must be of nodes that are gone.
+func (h *holders) prune(nodes int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.nodes) > 2*nodes {
+		h.nodes = nil
+	}
+}
+
+// hostPorts are the host ports of a pod, in order, each once.
+func hostPorts(pod *corev1.Pod) []hostport.Port {
+	var ports []hostport.Port
+	for _, p := range util.GetHostPorts(pod) {
+		ports = append(ports, clusterview.HostPort(p))
+	}
+	slices.SortFunc(ports, hostport.Port.Compare)
+	return slices.Compact(ports)
+}
+
+// hold adds the ports of a pod.
+func hold(info fwk.HostPortInfo, pod *corev1.Pod) {
+	for _, p := range util.GetHostPorts(pod) {
+		port := clusterview.HostPort(p)
+		info.Add(address(port), string(port.Protocol), int32(port.Number))
+	}
+}
+
+// conflicts reports whether one of the ports is the same as the given one.
+func conflicts(info fwk.HostPortInfo, p hostport.Port) bool {
+	return info.CheckConflict(address(p), string(p.Protocol), int32(p.Number))
+}
+
+// address is how HostPortInfo, which compares texts, is told an address.
+func address(p hostport.Port) string {
+	if !p.Address.IsValid() {
+		return fwk.DefaultBindAllHostIP
+	}
+	return p.Address.String()
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const reservedAnnotation = "espalier.dev/reserved-host-ports"
+
+// onHostPort gives the pod's container a host port.
+func onHostPort(port int32) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: port, Protocol: corev1.ProtocolTCP}}
+	}
+}
+
+// reserve writes down the host ports that a node holds itself.
+func (s *story) reserve(node, ports string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, reservedAnnotation, ports)
+	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "annotating node "+node)
+}
+
+// onNode waits until the pod is on the node.
+func (s *story) onNode(pod, node string) {
+	s.Helper()
+	s.until("pod "+pod+" to be on node "+node, func() error {
+		p, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, pod, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if p.Spec.NodeName != node {
+			return fmt.Errorf("it is on %q", p.Spec.NodeName)
+		}
+		return nil
+	})
+}
+
+// refusedFor waits until the pod is refused and fails the story unless the messages give these reasons.
+func (s *story) refusedFor(pod string, reasons ...string) {
+	s.Helper()
+	condition, event := s.refusal(pod)
+	for _, reason := range reasons {
+		if !strings.Contains(condition, reason) || !strings.Contains(event, reason) {
+			s.Errorf("pod %s is not refused for %q: the condition says %q, the event %q", pod, reason, condition, event)
+		}
+	}
+}
+
+// waiting returns the app's pod without a node, when just one of n has none.
+func (s *story) waiting(app string, n int) (name string) {
+	s.Helper()
+	s.until(fmt.Sprintf("all but one of %d pods to be placed", n), func() error {
+		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+		if err != nil {
+			return err
+		}
+		placed := 0
+		for _, p := range pods.Items {
+			if p.Spec.NodeName == "" {
+				name = p.Name
+			} else {
+				placed++
+			}
+		}
+		if len(pods.Items) != n || placed != n-1 {
+			return fmt.Errorf("%d of %d pods are placed", placed, len(pods.Items))
+		}
+		return nil
+	})
+	return name
+}
+
+// A workload with a host port is one pod a node, as even as the nodes allow. The pod
+// that is left over says which port it is about, and gets the next node that comes.
+func TestHostPortWithFewerNodesThanPods(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(4, 20, zone("zone-a"))
+	s.nodes(2, 20, zone("zone-b"))
+	s.nodes(1, 20, zone("zone-c"))
+	s.deploy("app", 5, "spread="+zoneLabel, onHostPort(18080))
+	s.exactly(s.settled("app", 5), 0, map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 1})
+
+	s.scale("app", 8)
+	s.refusedFor(s.waiting("app", 8), "7 node(s) didn't have free host port 18080/tcp")
+
+	last := s.nodes(1, 20, zone("zone-c"))[0]
+	o := s.settled("app", 8)
+	s.exactly(o, 0, map[string]int{"zone-a": 4, "zone-b": 2, "zone-c": 2})
+	if on := o.OnNodes(); len(on) != 8 || on[last] != 1 {
+		s.Errorf("pods with one host port are on %v, want one on each of 8 nodes", on)
+	}
+}
+
+// A port that a node holds itself is not given to pods until the node gives it up, nor
+// is any while nobody can say which it holds; pods without host ports do not care.
+func TestPortHeldByTheNode(t *testing.T) {
+	s := begin(t, byZone)
+	nodes := s.nodes(2, 20, zone("zone-a"))
+	s.reserve(nodes[0], "22/tcp,28443/tcp")
+	s.reserve(nodes[1], "28443")
+	s.pod("plain", s.template("plain", ""))
+	s.settled("plain", 1)
+
+	s.pod("first", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("first", "1 node(s) reserved host port 28443/tcp", "1 node(s) had a malformed annotation "+reservedAnnotation)
+	s.reserve(nodes[1], "28443/udp")
+	s.onNode("first", nodes[1])
+
+	s.pod("second", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("second", "1 node(s) reserved host port 28443/tcp", "1 node(s) didn't have free host port 28443/tcp")
+	s.reserve(nodes[0], "22/tcp")
+	s.onNode("second", nodes[0])
+
+	s.pod("third", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("third", "2 node(s) didn't have free host port 28443/tcp")
+	s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, "first", metav1.DeleteOptions{}), "deleting the first pod")
+	s.onNode("third", nodes[1])
+}
+
+// A pod of higher priority takes the port from another pod, and not from the node.
+func TestPreemptionForAHostPort(t *testing.T) {
+	s := begin(t, byZone)
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Value: 1000}
+	_, err := s.client.SchedulingV1().PriorityClasses().Create(s.ctx, class, metav1.CreateOptions{})
+	s.must(err, "creating a priority class")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := s.client.SchedulingV1().PriorityClasses().Delete(ctx, s.name, metav1.DeleteOptions{}); err != nil {
+			s.Errorf("deleting the priority class: %v", err)
+		}
+	})
+	nodes := s.nodes(2, 20, zone("zone-a"))
+	s.reserve(nodes[0], "38443/tcp")
+	s.pod("low", s.template("low", "", onHostPort(38443), func(spec *corev1.PodSpec) { spec.NodeSelector[corev1.LabelHostname] = nodes[1] }))
+	s.onNode("low", nodes[1])
+
+	s.pod("high", s.template("high", "", onHostPort(38443), func(spec *corev1.PodSpec) { spec.PriorityClassName = s.name }))
+	s.onNode("high", nodes[1])
+	s.until("the pod of low priority to be gone", func() error {
+		_, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "low", metav1.GetOptions{})
+		switch {
+		case gone(err):
+			return nil
+		case err == nil:
+			return errors.New("it is still there")
+		}
+		return err
+	})
+}
