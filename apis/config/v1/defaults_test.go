@@ -40,6 +40,10 @@ func TestDefaults(t *testing.T) {
 				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
 			}},
 		},
+		"domain limits": {
+			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
+			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
+		},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{
