@@ -26,6 +26,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -56,6 +57,8 @@ func schedulerConfig(doc []byte) (*schedulerapi.KubeSchedulerConfiguration, erro
 
 func ourArgs(args any) error {
 	switch args := args.(type) {
+	case *config.DomainLimitsArgs:
+		return validation.DomainLimitsArgs(nil, args).ToAggregate()
 	case *config.PreferencesArgs:
 		return validation.PreferencesArgs(nil, args).ToAggregate()
 	case *config.SpreadTreeArgs:
@@ -110,6 +113,7 @@ func TestShippedProfileEnables(t *testing.T) {
 	}{
 		{spreadtree.Name, []string{"PreScore", "Score", "Reserve"}, nil},
 		{preferences.Name, []string{"PreFilter"}, nil},
+		{domainlimits.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.PodTopologySpread, []string{"PreFilter", "Filter"}, []string{"PreScore", "Score"}},
 		{names.NodeUnschedulable, []string{"Filter"}, nil},
 		{names.TaintToleration, []string{"Filter", "Score"}, nil},
@@ -169,6 +173,10 @@ func TestShippedConfiguration(t *testing.T) {
 	// What is written out for readers must be what the arguments default to.
 	for _, pc := range cfg.Profiles[0].PluginConfig {
 		switch args := pc.Args.(type) {
+		case *config.DomainLimitsArgs:
+			if len(args.DefaultLimits) != 0 {
+				t.Errorf("default limits are %v", args.DefaultLimits)
+			}
 		case *config.PreferencesArgs:
 			if len(args.DefaultLevels) != 0 {
 				t.Errorf("default levels are %v", args.DefaultLevels)

@@ -147,6 +147,8 @@ func validateArgs(c *schedulerconfig.KubeSchedulerConfiguration) error {
 		for j, plugin := range profile.PluginConfig {
 			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
 			switch args := plugin.Args.(type) {
+			case *config.DomainLimitsArgs:
+				errs = append(errs, validation.DomainLimitsArgs(path, args)...)
 			case *config.PreferencesArgs:
 				errs = append(errs, validation.PreferencesArgs(path, args)...)
 			case *config.SpreadTreeArgs:

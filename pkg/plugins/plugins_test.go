@@ -28,13 +28,14 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{domainlimits.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -51,7 +52,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]
+      enabled: [{name: Preferences}, {name: DomainLimits}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}]
   pluginConfig:
   - name: PodTopologySpread
