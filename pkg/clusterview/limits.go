@@ -28,11 +28,11 @@ func Limits(pod *corev1.Pod, defaults []limit.Limit) ([]limit.Limit, error) {
 	return limits, nil
 }
 
-// Domains returns a node's property at each limit.
-func Domains(node *corev1.Node, limits []limit.Limit) []placement.Value {
-	values := make([]placement.Value, len(limits))
-	for i, l := range limits {
-		values[i] = value(node, l.Property)
+// AppendDomains appends a node's property at each limit. It appends because filters ask
+// for every node: they have a buffer, and a slice for each would be their main cost.
+func AppendDomains(values []placement.Value, node *corev1.Node, limits []limit.Limit) []placement.Value {
+	for _, l := range limits {
+		values = append(values, value(node, l.Property))
 	}
 	return values
 }

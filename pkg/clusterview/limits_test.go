@@ -50,14 +50,14 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestDomains(t *testing.T) {
+func TestAppendDomains(t *testing.T) {
 	node := st.MakeNode().Name("n1").Label("rack", "r1").Label("empty", "").Obj()
 	limits, err := limit.Parse("rack=1,empty=1,zone=1,node.name=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []placement.Value{{Text: "r1"}, {}, {Missing: true}, {Text: "n1"}}
-	if d := gocmp.Diff(want, clusterview.Domains(node, limits)); d != "" {
+	if d := gocmp.Diff(want, clusterview.AppendDomains(nil, node, limits)); d != "" {
 		t.Error("want -, got +:\n" + d)
 	}
 }

@@ -43,6 +43,7 @@ type domain struct {
 }
 
 // Count counts the pods of nodes, given as their values and the number of pods on them.
+// It keeps no slice of values.
 func Count(limits []Limit, nodes iter.Seq2[[]placement.Value, int64]) *Counts {
 	c := &Counts{limits: limits, base: make([]map[string]int64, len(limits))}
 	for i := range c.base {

@@ -52,7 +52,6 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		"":         `no limits in "": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
-		" \n":      `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"rack":     `limit 1 "rack": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"rack=":    `limit 1 "rack=": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"=1":       `limit 1 "=1": no property before "=": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
@@ -86,6 +85,14 @@ func TestParseRefuses(t *testing.T) {
 		if syntax, ok := errors.AsType[*limit.SyntaxError](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
 			t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
 		}
+	}
+}
+
+func TestParseRefusesWhiteSpace(t *testing.T) {
+	_, err := limit.Parse(" \n")
+	const want = `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

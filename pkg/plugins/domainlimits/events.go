@@ -106,7 +106,7 @@ func helps(before, after *corev1.Node, limits []limit.Limit) bool {
 	missing := func(v placement.Value) bool { return v.Missing }
 	switch {
 	case before == nil:
-		return !slices.ContainsFunc(clusterview.Domains(after, limits), missing)
+		return !slices.ContainsFunc(clusterview.AppendDomains(nil, after, limits), missing)
 	case after == nil:
 		// A domain that is nothing but this node has gone with it.
 		return slices.ContainsFunc(limits, func(l limit.Limit) bool {
@@ -114,6 +114,6 @@ func helps(before, after *corev1.Node, limits []limit.Limit) bool {
 			return l.Property.Label != "" && labelled
 		})
 	default:
-		return !slices.Equal(clusterview.Domains(before, limits), clusterview.Domains(after, limits))
+		return !slices.Equal(clusterview.AppendDomains(nil, before, limits), clusterview.AppendDomains(nil, after, limits))
 	}
 }

@@ -39,8 +39,10 @@ func (pl *DomainLimits) PreFilter(_ context.Context, state fwk.CycleState, pod *
 // domains returns the nodes with pods of a revision, as limits see them.
 func (pl *DomainLimits) domains(id clusterview.Identity, limits []limit.Limit) iter.Seq2[[]placement.Value, int64] {
 	return func(yield func([]placement.Value, int64) bool) {
+		var values []placement.Value // of the node at hand: Count keeps none
 		for node, pods := range pl.census.Revision(id) {
-			if !yield(clusterview.Domains(node, limits), pods) {
+			values = clusterview.AppendDomains(values[:0], node, limits)
+			if !yield(values, pods) {
 				return
 			}
 		}
@@ -77,7 +79,7 @@ func (pl *DomainLimits) Filter(_ context.Context, state fwk.CycleState, _ *corev
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	switch c.limits.Check(clusterview.Domains(node.Node(), c.limits.Limits())) {
+	switch c.check(node.Node()) {
 	case limit.Missing:
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMissing)
 	case limit.Full:

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
 
@@ -30,8 +31,14 @@ func (c *counts) Clone() fwk.StateData { return &counts{id: c.id, limits: c.limi
 // move counts a pod that comes to a node, or leaves it, if it is one that counts.
 func (c *counts) move(id clusterview.Identity, pod *corev1.Pod, node *corev1.Node, pods int64) {
 	if id.Workload == c.id.Workload && id.Revision == c.id.Revision && clusterview.Counts(pod) {
-		c.limits.Add(clusterview.Domains(node, c.limits.Limits()), pods)
+		c.limits.Add(clusterview.AppendDomains(nil, node, c.limits.Limits()), pods)
 	}
+}
+
+// check says whether the pod may go to a node.
+func (c *counts) check(node *corev1.Node) limit.Verdict {
+	var buffer [limit.MaxLimits]placement.Value
+	return c.limits.Check(clusterview.AppendDomains(buffer[:0], node, c.limits.Limits()))
 }
 
 func read(state fwk.CycleState) (*counts, error) {
