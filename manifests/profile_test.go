@@ -26,6 +26,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
@@ -103,6 +104,7 @@ func TestShippedProfileEnables(t *testing.T) {
 		{preferences.Name, []string{"PreFilter"}, nil},
 		{hostports.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.NodePorts, nil, []string{"PreFilter", "Filter"}},
+		{domainlimits.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.PodTopologySpread, []string{"PreFilter", "Filter"}, []string{"PreScore", "Score"}},
 		{names.NodeUnschedulable, []string{"Filter"}, nil},
 		{names.TaintToleration, []string{"Filter", "Score"}, nil},
@@ -165,6 +167,10 @@ func TestShippedConfiguration(t *testing.T) {
 		case *config.HostPortsArgs:
 			if len(args.Reserved) != 0 {
 				t.Errorf("reserved ports are %v", args.Reserved)
+			}
+		case *config.DomainLimitsArgs:
+			if len(args.DefaultLimits) != 0 {
+				t.Errorf("default limits are %v", args.DefaultLimits)
 			}
 		case *config.PreferencesArgs:
 			if len(args.DefaultLevels) != 0 {

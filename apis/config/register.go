@@ -23,6 +23,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&HostPortsArgs{},
+		&DomainLimitsArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

@@ -188,6 +188,7 @@ func TestConfigureRefuses(t *testing.T) {
 		"a bad value":                    {head + "percentageOfNodesToScore: 101\n", []string{"percentageOfNodesToScore", "101"}},
 		"an unknown field of ours":       {strings.Replace(mine, "countRevisions: All", "countRevision: All", 1), []string{`unknown field`, "countRevision"}},
 		"a bad value of ours":            {strings.Replace(mine, "countRevisions: All", "countRevisions: Some", 1), []string{"profiles[0].pluginConfig[0].args.countRevisions", `"Some"`, `"All"`}},
+		"a bad default limit":            {mine + "  - name: DomainLimits\n    args: {defaultLimits: [{property: rack, maxPods: 0}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLimits[0].maxPods", "from 1 to 1000000"}},
 		"a bad default level":            {mine + "  - name: Preferences\n    args: {defaultLevels: [{property: zone}, {property: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].property", `"node.id"`}},
 		"a window longer than its delay": {strings.Replace(mine, "countRevisions: All", "batch: {window: 2s, maxDelay: 1s}", 1), []string{"profiles[0].pluginConfig[0].args.batch.maxDelay", "2s"}},
 	} {

@@ -4,6 +4,7 @@
 package clusterview
 
 import (
+	"iter"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,7 @@ import (
 // generation has moved, and serves all workloads.
 //
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
-// been chosen for it. In a cycle for a whole group of pods the scheduler assumes
-// them in the snapshot alone, and gives a node its old generation back when the
-// group fails; the number of pods tells what the generation does not.
+// been chosen for it.
 //
 // A Census is not safe for concurrent use.
 type Census struct {
@@ -44,9 +43,12 @@ type count struct {
 	version    uint64
 	round      uint64 // of the last snapshot that had the node
 	node       *corev1.Node
-	held       int // pods on the node, counted or not
-	pods       int64
-	workloads  map[Workload][]revisionCount
+	// listed and last are the pods that the snapshot had, counted or not: how many,
+	// and which came last.
+	listed    int
+	last      *corev1.Pod
+	pods      int64
+	workloads map[Workload][]revisionCount
 	// provisional: some pod's identity was, so it is worth asking again.
 	provisional bool
 }
@@ -86,7 +88,7 @@ func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
 			n = c.count(node.Name)
 		}
 		n.round = c.round
-		if allAnew || n.provisional || n.generation != info.GetGeneration() || n.held != len(info.GetPods()) {
+		if allAnew || n.stale(info) {
 			c.version++
 			n.version = c.version
 			n.recount(info, c.identifier)
@@ -100,6 +102,37 @@ func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
 	if len(c.order) < len(c.nodes) {
 		c.forgetAbsent()
 	}
+}
+
+// RefreshFor brings the census up to date, and returns a pod's identity as the census
+// has it. When the pod's ReplicaSet becomes known in the middle of this, one of the
+// two has still taken the ReplicaSet for the workload, and none of its pods would
+// seem to be there.
+func (c *Census) RefreshFor(pod *corev1.Pod, snapshot []fwk.NodeInfo) Identity {
+	id := c.identifier.Identify(pod)
+	for {
+		c.Refresh(snapshot)
+		after := c.identifier.Identify(pod)
+		if after == id {
+			return id
+		}
+		id = after
+	}
+}
+
+// stale reports that a node may not be as it was counted. In the cycle of a pod group
+// the scheduler puts pods on the snapshot's nodes, and takes them away again, without
+// moving the generation.
+func (n *count) stale(info fwk.NodeInfo) bool {
+	pods := info.GetPods()
+	return n.generation != info.GetGeneration() || n.provisional || n.listed != len(pods) || n.last != last(pods)
+}
+
+func last(pods []fwk.PodInfo) *corev1.Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	return pods[len(pods)-1].GetPod()
 }
 
 // count returns what is known of a node, which is nothing if it is new.
@@ -146,6 +179,19 @@ func (c *Census) Each(since uint64, of Identity, levels []level.Level, changed f
 	return c.departed > since
 }
 
+// Revision returns the nodes on which pods of a revision count, with their number.
+// Cordoned nodes and nodes that are not ready are among them: what stands there may
+// still run.
+func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
+	return func(yield func(*corev1.Node, int64) bool) {
+		for _, n := range c.order {
+			if pods := n.tally(of).Revision; pods > 0 && !yield(n.node, pods) {
+				return
+			}
+		}
+	}
+}
+
 // Has reports whether the census knows a node.
 func (c *Census) Has(name string) bool {
 	_, ok := c.nodes[name]
@@ -158,8 +204,9 @@ func (n *count) recount(info fwk.NodeInfo, identifier *Identifier) {
 		generation: info.GetGeneration(),
 		version:    n.version,
 		round:      n.round,
-		held:       len(info.GetPods()),
 		node:       info.Node(),
+		listed:     len(info.GetPods()),
+		last:       last(info.GetPods()),
 		workloads:  make(map[Workload][]revisionCount, len(n.workloads)),
 	}
 	for _, p := range info.GetPods() {
@@ -194,8 +241,10 @@ func (n *count) tally(of Identity) placement.Tally {
 	return t
 }
 
-// Counts reports whether a pod counts for spreading: until it is terminal or told
-// to go. Its resources and ports it keeps until it is gone; that is for filters.
+// Counts reports whether a pod counts for spreading and for domain limits: until it is
+// terminal or told to go. A limit is about what is meant to stand in a domain, and the
+// pod that follows one that was told to go must not have to wait for its grace period.
+// Its resources and ports it keeps until it is gone; that is for other filters.
 func Counts(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }

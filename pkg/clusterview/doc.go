@@ -9,6 +9,7 @@
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
 //   - levels.go: which levels a pod asks for
+//   - limits.go: which limits a pod has, and a node's domains
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - census.go: which pods count where

@@ -12,6 +12,10 @@ const (
 	// syntax of level.Parse.
 	PlacementAnnotation = Prefix + "placement"
 
+	// DomainLimitsAnnotation on a pod bounds the pods of its revision in one domain,
+	// in the syntax of limit.Parse.
+	DomainLimitsAnnotation = Prefix + "domain-limits"
+
 	// WorkloadLabel on a pod names its workload, in the pod's namespace: several
 	// owners, or pods without one, as one workload.
 	WorkloadLabel = Prefix + "workload"

@@ -61,6 +61,12 @@ type Identity struct {
 	Provisional bool
 }
 
+// SameRevision reports whether pods of another identity count as the pods of this one
+// do: of one workload, and not of an older revision of its own owner.
+func (id Identity) SameRevision(of Identity) bool {
+	return id.Workload == of.Workload && (id.Owner != of.Owner || id.Revision == of.Revision)
+}
+
 // Identifier tells pods' identities. It follows owners through listers, never
 // through the API server.
 type Identifier struct {

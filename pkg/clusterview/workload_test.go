@@ -24,6 +24,8 @@ import (
 type replicaSets struct {
 	indexer cache.Indexer
 	asked   int
+	// before, if set, is told of every ask before it is answered.
+	before func(asked int)
 }
 
 func newReplicaSets(known ...*appsv1.ReplicaSet) *replicaSets {
@@ -48,6 +50,9 @@ type counting struct {
 
 func (c counting) ReplicaSets(namespace string) appslisters.ReplicaSetNamespaceLister {
 	c.of.asked++
+	if c.of.before != nil {
+		c.of.before(c.of.asked)
+	}
 	return c.ReplicaSetLister.ReplicaSets(namespace)
 }
 

@@ -9,6 +9,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // lets the plugins' arguments be decoded
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
@@ -17,8 +18,9 @@ import (
 // Registry returns every plugin of ours, by name.
 func Registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
-		hostports.Name:   hostports.New,
-		preferences.Name: preferences.New,
-		spreadtree.Name:  spreadtree.New,
+		domainlimits.Name: domainlimits.New,
+		hostports.Name:    hostports.New,
+		preferences.Name:  preferences.New,
+		spreadtree.Name:   spreadtree.New,
 	}
 }

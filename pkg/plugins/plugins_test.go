@@ -28,6 +28,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
@@ -35,7 +36,7 @@ import (
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{hostports.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{domainlimits.Name, hostports.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -52,7 +53,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}, {name: HostPorts}]
+      enabled: [{name: Preferences}, {name: DomainLimits}, {name: SpreadTree, weight: 10000}, {name: HostPorts}]
       disabled: [{name: DynamicResources}, {name: NodePorts}]
   pluginConfig:
   - name: PodTopologySpread

@@ -30,7 +30,7 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 		"- schedulerName: espalier-scheduler\n" +
 		"  plugins:\n" +
 		"    multiPoint:\n" +
-		"      enabled: [{name: Preferences}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
+		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
 	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		return nil, err
@@ -77,6 +77,9 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	if diff := cmp.Diff(&config.HostPortsArgs{}, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff(&config.DomainLimitsArgs{}, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
+		t.Error(diff)
+	}
 	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)
 	}
@@ -91,6 +94,9 @@ const everything = `  pluginConfig:
       - strategy: Pack
         property: node.labels.rack
         missing: Exclude
+  - name: DomainLimits
+    args:
+      defaultLimits: [{property: kubernetes.io/hostname, maxPods: 1}]
   - name: SpreadTree
     args:
       countRevisions: All
@@ -116,6 +122,10 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	}
 	ports := &config.HostPortsArgs{Reserved: []string{"22/tcp", "127.0.0.1:9100/tcp"}}
 	if diff := cmp.Diff(ports, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
+		t.Error(diff)
+	}
+	limits := &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{Property: "kubernetes.io/hostname", MaxPods: 1}}}
+	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
 		t.Error(diff)
 	}
 	tree := &config.SpreadTreeArgs{
@@ -153,6 +163,10 @@ func TestDecodingIsStrict(t *testing.T) {
 		"unknown field inside a level": {
 			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weight: {}}]}}]\n",
 			[]string{"plugin Preferences", `unknown field "defaultLevels[0].weight"`},
+		},
+		"unknown field inside a limit": {
+			"  pluginConfig: [{name: DomainLimits, args: {defaultLimits: [{property: zone, pods: 1}]}}]\n",
+			[]string{"plugin DomainLimits", `unknown field "defaultLimits[0].pods"`},
 		},
 		"duplicate field": {
 			"  pluginConfig: [{name: SpreadTree, args: {countRevisions: All, countRevisions: Newest}}]\n",

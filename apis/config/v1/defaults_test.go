@@ -41,6 +41,10 @@ func TestDefaults(t *testing.T) {
 			}},
 		},
 		"host ports": {&configv1.HostPortsArgs{}, &configv1.HostPortsArgs{}},
+		"domain limits": {
+			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
+			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
+		},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{

@@ -26,6 +26,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&HostPortsArgs{},
+		&DomainLimitsArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

@@ -14,6 +14,8 @@ import (
 // other plugins are not its business.
 func PluginArgs(path *field.Path, args runtime.Object) field.ErrorList {
 	switch args := args.(type) {
+	case *config.DomainLimitsArgs:
+		return DomainLimitsArgs(path, args)
 	case *config.HostPortsArgs:
 		return HostPortsArgs(path, args)
 	case *config.PreferencesArgs:

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -51,7 +50,7 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	b := batch{pl.count(pod, snapshot), levels}
+	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
 	t := pl.forest.tree(b)
 	// The filters have just spoken on every node.
 	t.RecheckAll()
@@ -60,21 +59,6 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", t.String())
 	}
 	return ranked
-}
-
-// count brings the census up to date, and returns the pod's identity as it has it.
-// When the pod's ReplicaSet becomes known in the middle of this, one of the two has
-// still taken the ReplicaSet for the workload, and no pod would seem to be placed.
-func (pl *SpreadTree) count(pod *corev1.Pod, snapshot []fwk.NodeInfo) clusterview.Identity {
-	id := pl.identifier.Identify(pod)
-	for {
-		pl.forest.census.Refresh(snapshot)
-		after := pl.identifier.Identify(pod)
-		if after == id {
-			return id
-		}
-		id = after
-	}
 }
 
 // score gives the best class of equals 100, each class after it one less, and

@@ -1,0 +1,38 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+)
+
+// Limits resolves the domain limits of a pod: those of its annotation, else the
+// defaults. They are never merged: a limit nobody can lift would not be a default.
+//
+// An error quotes what cannot be read and says what is allowed.
+func Limits(pod *corev1.Pod, defaults []limit.Limit) ([]limit.Limit, error) {
+	text, ok := pod.Annotations[DomainLimitsAnnotation]
+	if !ok {
+		return defaults, nil
+	}
+	limits, err := limit.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", DomainLimitsAnnotation, err)
+	}
+	return limits, nil
+}
+
+// AppendDomains appends a node's property at each limit. It appends because filters ask
+// for every node: they have a buffer, and a slice for each would be their main cost.
+func AppendDomains(values []placement.Value, node *corev1.Node, limits []limit.Limit) []placement.Value {
+	for _, l := range limits {
+		values = append(values, value(node, l.Property))
+	}
+	return values
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package limit is the most pods of one revision that may stand in one domain: the
+// nodes that share a value of a node property. It has the syntax in which people
+// write limits, and the counting that holds them.
+//
+// Limits of several properties hold at once, each by itself: their order means
+// nothing. It is what SwarmKit calls max replicas per node, Treadmill affinity
+// limits, and Nomad distinct_property.
+package limit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+const (
+	// MaxLimits bounds the limits of one pod.
+	MaxLimits = level.MaxLevels
+	// MaxPods bounds a limit. More is a slip of the keyboard: no domain runs as many.
+	MaxPods = 1_000_000
+)
+
+// Limit is the most pods of one revision in one domain of a property.
+type Limit struct {
+	// Property is level.NodeName, which makes every node a domain of its own, or a label's key.
+	Property level.Property
+	// Pods is at least 1 and at most MaxPods.
+	Pods int64
+}
+
+// String is the canonical text of a limit.
+func (l Limit) String() string { return l.Property.String() + "=" + strconv.FormatInt(l.Pods, 10) }
+
+// Format is the canonical text of limits, in their order: Parse(Format(x)) is x for
+// any valid x that has limits. The text of no limits is empty.
+func Format(limits []Limit) string {
+	texts := make([]string, len(limits))
+	for i, l := range limits {
+		texts[i] = l.String()
+	}
+	return strings.Join(texts, separator)
+}
+
+// Validate says what is wrong with limits, nil if nothing is: a *SyntaxError. No
+// limits at all are valid. Limits that Parse returns are valid; limits from elsewhere
+// need the check.
+func Validate(limits []Limit) error {
+	if len(limits) > MaxLimits {
+		return tooMany(len(limits), Format(limits))
+	}
+	for i, l := range limits {
+		err := l.check()
+		if err == nil {
+			err = checkNotNamed(limits[:i], l.Property)
+		}
+		if err != nil {
+			return err.in(i+1, l.String())
+		}
+	}
+	return nil
+}
+
+func (l Limit) check() *SyntaxError {
+	if !isPods(l.Pods) {
+		return refuse("invalid number of pods", strconv.FormatInt(l.Pods, 10), allowedPods)
+	}
+	// The text of a property is read as the same property, or is refused.
+	if _, err := level.ParseProperty(l.Property.String()); err != nil {
+		return fromLevel(err)
+	}
+	return nil
+}
+
+// checkNotNamed refuses a second limit over a property. Only the lower of the two
+// could ever matter, so one of them is a mistake, most often two spellings of a label.
+func checkNotNamed(limits []Limit, p level.Property) *SyntaxError {
+	i := slices.IndexFunc(limits, func(l Limit) bool { return l.Property == p })
+	if i < 0 {
+		return nil
+	}
+	return refuse("second limit over", p.String(), "limit "+strconv.Itoa(i+1)+" is over the same property; name each property once")
+}
+
+func isPods(n int64) bool { return 1 <= n && n <= MaxPods }

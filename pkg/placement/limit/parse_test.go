@@ -1,0 +1,182 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limit_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+)
+
+func of(label string, pods int64) limit.Limit {
+	return limit.Limit{Property: level.Property{Label: label}, Pods: pods}
+}
+
+func TestParse(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		want []limit.Limit
+		text string // canonical
+	}{
+		{"kubernetes.io/hostname=1", []limit.Limit{of("kubernetes.io/hostname", 1)}, "kubernetes.io/hostname=1"},
+		{"kubernetes.io/hostname=1,example.com/rack=2", []limit.Limit{of("kubernetes.io/hostname", 1), of("example.com/rack", 2)}, "kubernetes.io/hostname=1,example.com/rack=2"},
+		{"rack=2,host=1", []limit.Limit{of("rack", 2), of("host", 1)}, "rack=2,host=1"},
+		{" rack = 2 ,\n\thost=1 ", []limit.Limit{of("rack", 2), of("host", 1)}, "rack=2,host=1"},
+		{"Node.Name=3", []limit.Limit{of("", 3)}, "node.name=3"},
+		{"node.labels.Rack=1,engine.labels.disk=2", []limit.Limit{of("Rack", 1), of("disk", 2)}, "Rack=1,disk=2"},
+		{"node.labels.node.id=1", []limit.Limit{of("node.id", 1)}, "node.labels.node.id=1"},
+		{"rack=1000000", []limit.Limit{of("rack", limit.MaxPods)}, "rack=1000000"},
+		{"rack=007", []limit.Limit{of("rack", 7)}, "rack=7"},
+	} {
+		got, err := limit.Parse(tc.in)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", tc.in, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("Parse(%q):\n%s", tc.in, diff)
+		}
+		if text := limit.Format(got); text != tc.text {
+			t.Errorf("Parse(%q) is formatted as %q, want %q", tc.in, text, tc.text)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		"":         `no limits in "": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		"rack":     `limit 1 "rack": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		"rack=":    `limit 1 "rack=": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		"=1":       `limit 1 "=1": no property before "=": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		"rack=1,":  `limit 2 "": empty limit: remove the comma, or use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		"rack=two": `limit 1 "rack=two": invalid number of pods "two": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=0":   `limit 1 "rack=0": invalid number of pods "0": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=-1":  `limit 1 "rack=-1": invalid number of pods "-1": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=+1":  `limit 1 "rack=+1": invalid number of pods "+1": a limit is a whole number of pods from 1 to 1000000`,
+		"rack==1":  `limit 1 "rack==1": invalid number of pods "=1": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=1.5": `limit 1 "rack=1.5": invalid number of pods "1.5": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=1e3": `limit 1 "rack=1e3": invalid number of pods "1e3": a limit is a whole number of pods from 1 to 1000000`,
+		"zone=3,rack=1000001": `limit 2 "rack=1000001": invalid number of pods "1000001": ` +
+			`a limit is a whole number of pods from 1 to 1000000`,
+		"rack=18446744073709551617": `limit 1 "rack=18446744073709551617": invalid number of pods "18446744073709551617": ` +
+			`a limit is a whole number of pods from 1 to 1000000`,
+		"rack=1;host=2": `limit 1 "rack=1;host=2": invalid number of pods "1;host=2": a limit is a whole number of pods from 1 to 1000000`,
+		"rack=1,node.hostname=2": `limit 2 "node.hostname=2": unknown property "node.hostname": use node.name or the key of a node label, ` +
+			`such as topology.kubernetes.io/zone or node.labels.rack; a node label of this very key is node.labels.node.hostname`,
+		"rack=1,host=1,node.labels.rack=2": `limit 3 "node.labels.rack=2": second limit over "rack": ` +
+			`limit 1 is over the same property; name each property once`,
+	} {
+		got, err := limit.Parse(in)
+		if err == nil {
+			t.Errorf("Parse(%q) = %v, want an error", in, got)
+			continue
+		}
+		checkMessage(t, err)
+		if err.Error() != want {
+			t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
+		}
+		if syntax, ok := errors.AsType[*limit.SyntaxError](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
+			t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
+		}
+	}
+}
+
+func TestParseRefusesWhiteSpace(t *testing.T) {
+	_, err := limit.Parse(" \n")
+	const want = `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestParseBounds(t *testing.T) {
+	many := func(n int) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = "label-" + strconv.Itoa(i) + "=1"
+		}
+		return strings.Join(items, ",")
+	}
+	if _, err := limit.Parse(many(limit.MaxLimits)); err != nil {
+		t.Errorf("at the bound: %v", err)
+	}
+	for in, want := range map[string]string{
+		many(limit.MaxLimits + 1):                      "17 limits in",
+		strings.Repeat("rack=1,", 20<<10):              "20481 limits in",
+		strings.Repeat("é", 128<<10) + "=1":            "invalid label key",
+		"rack=" + strings.Repeat("9", 256<<10):         "invalid number of pods",
+		strings.Repeat("\x00", 256<<10):                "no number of pods after",
+		"node." + strings.Repeat("a", 256<<10) + "=1":  "unknown property",
+		"rack=1\n,host=" + strings.Repeat("\xff", 200): "invalid number of pods",
+	} {
+		_, err := limit.Parse(in)
+		if err == nil {
+			t.Errorf("Parse took %.40q...", in)
+			continue
+		}
+		checkMessage(t, err)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	var tooMany []limit.Limit
+	for i := range limit.MaxLimits + 1 {
+		tooMany = append(tooMany, of("l"+strconv.Itoa(i), 1))
+	}
+	for _, tc := range []struct {
+		name   string
+		limits []limit.Limit
+		want   string // part of the error; "" for valid
+	}{
+		{"none", nil, ""},
+		{"good", []limit.Limit{of("", 1), of("node.name", 1), of("example.com/rack", 2)}, ""},
+		{"as many as there may be", tooMany[:limit.MaxLimits], ""},
+		{"one too many", tooMany, `17 limits in "l0=1,l1=1,`},
+		{"of nothing", []limit.Limit{of("rack", 0)}, `limit 1 "rack=0": invalid number of pods "0"`},
+		{"below nothing", []limit.Limit{of("zone", 1), of("rack", -5)}, `limit 2 "rack=-5": invalid number of pods "-5"`},
+		{"beyond reason", []limit.Limit{of("rack", limit.MaxPods+1)}, `invalid number of pods "1000001"`},
+		{"no label key", []limit.Limit{of("a b", 1)}, `limit 1 "a b=1": invalid label key "a b"`},
+		{"no label key, reserved", []limit.Limit{of("node.labels.-", 1)}, `invalid label key "node.labels.-"`},
+		{"a property twice", []limit.Limit{of("rack", 1), of("rack", 2)}, `limit 2 "rack=2": second limit over "rack": limit 1`},
+	} {
+		err := limit.Validate(tc.limits)
+		if err == nil {
+			if tc.want != "" {
+				t.Errorf("%s: it is valid", tc.name)
+			}
+			continue
+		}
+		checkMessage(t, err)
+		if tc.want == "" || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+// checkMessage holds every refusal to what an event can carry: one printable line
+// that quotes something, and of bounded length.
+func checkMessage(t *testing.T, err error) {
+	t.Helper()
+	s := err.Error()
+	if len(s) > 1300 {
+		t.Errorf("message of %d bytes: %.200s...", len(s), s)
+	}
+	if strings.Count(s, `"`) < 2 {
+		t.Errorf("message quotes nothing: %s", s)
+	}
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			t.Errorf("message has the unprintable %q: %s", r, s)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package domainlimits_test
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+)
+
+// hint is what the plugin says of a pod it refused when an event comes.
+func hint(t *testing.T, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	t.Helper()
+	events, err := newRig(t.Context(), t).pl.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if framework.MatchClusterEvents(e.Event, event) {
+			return e.QueueingHintFn(klog.Background(), pod, before, after)
+		}
+	}
+	t.Fatalf("no hint is registered for %v", event)
+	return fwk.QueueSkip, nil
+}
+
+func expectHint(t *testing.T, want fwk.QueueingHint, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) {
+	t.Helper()
+	if got, err := hint(t, event, pod, before, after); err != nil || got != want {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+func TestHintAfterPodLeft(t *testing.T) {
+	there := func() *st.PodWrapper { return web("x", "2", "").Node("n1") }
+	db := func() *st.PodWrapper { return there().Label(clusterview.WorkloadLabel, "db") }
+	for _, tc := range []struct {
+		name          string
+		before, after *st.PodWrapper // no after: it is deleted
+		want          fwk.QueueingHint
+	}{
+		{"deleted", there(), nil, fwk.Queue},
+		{"deleted, having been told to go", there().Terminating(), nil, fwk.Queue},
+		{"told to go", there(), there().Terminating(), fwk.Queue},
+		{"fails", there(), there().Phase(corev1.PodFailed), fwk.Queue},
+		{"succeeds", there(), there().Phase(corev1.PodSucceeded), fwk.Queue},
+		{"relabelled into another workload", there(), db(), fwk.Queue},
+		{"relabelled into another revision", there(), there().Label("pod-template-hash", "3"), fwk.Queue},
+		{"relabelled otherwise", there(), there().Label("x", "y"), fwk.QueueSkip},
+		{"starts to run", there(), there().Phase(corev1.PodRunning), fwk.QueueSkip},
+		{"changes while it goes", there().Terminating(), there().Terminating().Label("x", "y"), fwk.QueueSkip},
+		{"joins the workload", db(), there(), fwk.QueueSkip},
+		{"of another workload, deleted", db(), nil, fwk.QueueSkip},
+		{"of another namespace, deleted", there().Namespace("other"), nil, fwk.QueueSkip},
+		{"of another revision, deleted", there().Label("pod-template-hash", "1"), nil, fwk.QueueSkip},
+		{"of another revision, told to go", there().Label("pod-template-hash", "1"), there().Label("pod-template-hash", "1").Terminating(), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pod := web("p", "2", "node.name=1").Obj()
+			if tc.after == nil {
+				expectHint(t, tc.want, framework.EventAssignedPodDelete, pod, tc.before.Obj(), nil)
+				expectHint(t, tc.want, framework.EventAssignedPodDelete, pod, cache.DeletedFinalStateUnknown{Obj: tc.before.Obj()}, nil)
+				return
+			}
+			for _, e := range framework.PodSchedulingPropertiesChange(tc.after.Obj(), tc.before.Obj(), false) {
+				expectHint(t, tc.want, e, pod, tc.before.Obj(), tc.after.Obj())
+			}
+		})
+	}
+}
+
+// The ReplicaSet of a pod may be unknown when one of its kind goes: whose it is cannot
+// be told, and so it might be the one that is waited for.
+func TestHintAfterPodOfAnUnknownOwnerLeft(t *testing.T) {
+	owned := func(name, revision string) *st.PodWrapper {
+		return st.MakePod().Namespace("ns").Name(name).UID(name).Label("pod-template-hash", revision).
+			OwnerReference("web-"+revision, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
+	}
+	waiting := web("p", "2", "node.name=1").Obj()
+	expectHint(t, fwk.Queue, framework.EventAssignedPodDelete, waiting, owned("x", "2").Node("n1").Obj(), nil)
+	expectHint(t, fwk.QueueSkip, framework.EventAssignedPodDelete, waiting, owned("x", "3").Node("n1").Obj(), nil)
+	expectHint(t, fwk.QueueSkip, framework.EventAssignedPodDelete, waiting, owned("x", "2").Namespace("other").Node("n1").Obj(), nil)
+}
+
+func TestHintAfterPodUpdate(t *testing.T) {
+	pod := func(limits string) *st.PodWrapper { return web("p", "2", limits) }
+	for _, tc := range []struct {
+		name          string
+		before, after *st.PodWrapper
+		want          fwk.QueueingHint
+	}{
+		{"limits mended", pod("rack=two"), pod("rack=2"), fwk.Queue},
+		{"limits taken away", pod("rack=1"), pod(""), fwk.Queue},
+		{"limits changed", pod("rack=1"), pod("rack=2"), fwk.Queue},
+		{"limits changed, still bad", pod("rack=two"), pod("rack=three"), fwk.QueueSkip},
+		{"given another workload", pod("rack=1"), pod("rack=1").Label(clusterview.WorkloadLabel, "db"), fwk.Queue},
+		{"given another workload, limits bad", pod("rack"), pod("rack").Label(clusterview.WorkloadLabel, "db"), fwk.QueueSkip},
+		{"something else changed", pod("rack=1"), pod("rack=1").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
+		{"nothing changed", pod("rack=1"), pod("rack=1"), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			expectHint(t, tc.want, framework.EventTargetPodUpdate, tc.before.Obj(), tc.before.Obj(), tc.after.Obj())
+		})
+	}
+	empty := pod("").Obj()
+	empty.Annotations = map[string]string{clusterview.DomainLimitsAnnotation: ""}
+	t.Run("empty limits taken away", func(t *testing.T) {
+		expectHint(t, fwk.Queue, framework.EventTargetPodUpdate, empty, empty, pod("").Obj())
+	})
+}
+
+func TestHintAfterNodeChange(t *testing.T) {
+	for _, tc := range []struct {
+		name, limits  string
+		before, after string // "" for none
+		want          fwk.QueueingHint
+	}{
+		{"a node comes", "node.name=1", "", "n", fwk.Queue},
+		{"a node of some rack comes", "rack=1", "", "n rack=a", fwk.Queue},
+		{"a node of no rack comes", "rack=1", "", "n zone=a", fwk.QueueSkip},
+		{"a node with one of two properties comes", "rack=1,zone=1", "", "n rack=a", fwk.QueueSkip},
+		{"a node is given a rack", "rack=1", "n", "n rack=a", fwk.Queue},
+		{"a node moves to another rack", "rack=1", "n rack=a", "n rack=b", fwk.Queue},
+		{"a node leaves its rack", "rack=1", "n rack=a", "n", fwk.Queue},
+		{"a node is relabelled otherwise", "rack=1", "n rack=a", "n rack=a zone=b", fwk.QueueSkip},
+		{"a node is relabelled, of which only the name matters", "node.name=1", "n rack=a", "n rack=b", fwk.QueueSkip},
+		{"a node of a rack goes", "rack=1", "n rack=a", "", fwk.Queue},
+		{"a node of no rack goes", "rack=1", "n", "", fwk.QueueSkip},
+		{"a node goes, and its domain with it", "node.name=1", "n rack=a", "", fwk.QueueSkip},
+		{"no node mends limits", "rack=two", "", "n rack=a", fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			event := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeLabel}
+			var before, after any
+			if tc.before == "" {
+				event.ActionType = fwk.Add
+			} else {
+				before = node(tc.before).Obj()
+			}
+			if tc.after == "" {
+				event.ActionType = fwk.Delete
+			} else {
+				after = node(tc.after).Obj()
+			}
+			expectHint(t, tc.want, event, web("p", "2", tc.limits).Obj(), before, after)
+		})
+	}
+}
+
+// What is not understood must not leave a pod pending for ever.
+func TestHintsQueueOnObjectsTheyCannotRead(t *testing.T) {
+	for _, event := range []fwk.ClusterEvent{
+		framework.EventAssignedPodDelete, framework.EventAssignedPodUpdate, framework.EventTargetPodUpdate, {Resource: fwk.Node, ActionType: fwk.Add},
+	} {
+		got, err := hint(t, event, web("p", "2", "rack=1").Obj(), nil, "no object")
+		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), domainlimits.Name) {
+			t.Errorf("%v: got %v, %v", event, got, err)
+		}
+	}
+}
+
+// The hints are narrow: nothing else than these events can help a refused pod.
+func TestEventsToRegister(t *testing.T) {
+	events, err := newRig(t.Context(), t).pl.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
+			t.Errorf("%v is registered without a hint of its own", e.Event)
+		}
+	}
+	if len(events) != 3 {
+		t.Errorf("%d events are registered", len(events))
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package domainlimits_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+)
+
+// TestMain settles how hard the properties are tried, unless flags say otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// A seed is printed; a file in the source tree would be one more thing to clean.
+	settings := map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true"}
+	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
+	for name, value := range settings {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	metrics.Register()
+	os.Exit(m.Run())
+}
+
+// tb is what testing.T and rapid.T share.
+type tb interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Errorf(string, ...any)
+}
+
+// rig is the plugin over the scheduler's real cache and snapshot, with the test in the
+// place of everything else.
+type rig struct {
+	tb
+	ctx      context.Context
+	logger   logr.Logger
+	pl       *domainlimits.DomainLimits
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+}
+
+// handle is as much of the framework as the plugin asks for.
+type handle struct {
+	fwk.Handle
+	snapshot *cache.Snapshot
+}
+
+// factory is shared: it is never started, and to make one takes longer than a test.
+var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+
+func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
+func (h handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+
+func newRig(ctx context.Context, t tb, defaults ...config.DomainLimit) *rig {
+	t.Helper()
+	r := &rig{tb: t, ctx: ctx, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r.cache = cache.New(ctx, nil, false, false)
+	pl, err := domainlimits.New(ctx, &config.DomainLimitsArgs{DefaultLimits: defaults}, handle{snapshot: r.snapshot})
+	r.must(err)
+	r.pl = pl.(*domainlimits.DomainLimits)
+	return r
+}
+
+// must stops the test at what cannot happen.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// node is in the notation "n1 rack=a zone=b".
+func node(text string) *st.NodeWrapper {
+	words := strings.Fields(text)
+	n := st.MakeNode().Name(words[0])
+	for _, label := range words[1:] {
+		key, value, _ := strings.Cut(label, "=")
+		n.Label(key, value)
+	}
+	return n
+}
+
+func (r *rig) join(texts ...string) {
+	for _, text := range texts {
+		r.cache.AddNode(r.logger, node(text).Obj())
+	}
+}
+
+// web is a pod of the workload web, in a revision, with limits; "" is none.
+func web(name, revision, limits string) *st.PodWrapper {
+	p := st.MakePod().Namespace("ns").Name(name).UID(name).Label(clusterview.WorkloadLabel, "web").Label("pod-template-hash", revision)
+	if limits != "" {
+		p.Annotation(clusterview.DomainLimitsAnnotation, limits)
+	}
+	return p
+}
+
+var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+
+// runs puts a pod on a node.
+func (r *rig) runs(nodeName string, pod *st.PodWrapper) *corev1.Pod {
+	r.Helper()
+	p := pod.Node(nodeName).Obj()
+	r.must(r.cache.AddPod(r.logger, p))
+	return p
+}
+
+// nodes takes the snapshot of a cycle and returns its nodes, in the order of their names.
+func (r *rig) nodes() []fwk.NodeInfo {
+	r.Helper()
+	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	all, err := r.snapshot.NodeInfos().List()
+	r.must(err)
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) })
+	return all
+}
+
+// filter goes through a cycle's PreFilter and Filter, and returns what is said of each node.
+func (r *rig) filter(pod *corev1.Pod) (fits []string, diagnosis framework.Diagnosis) {
+	r.Helper()
+	nodes := r.nodes()
+	diagnosis = framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+	state := framework.NewCycleState()
+	_, status := r.pl.PreFilter(r.ctx, state, pod, nodes)
+	if !status.IsSuccess() && !status.IsSkip() {
+		r.Fatalf("PreFilter of %s: %v", pod.Name, status)
+	}
+	for _, n := range nodes {
+		if !status.IsSkip() {
+			if s := r.pl.Filter(r.ctx, state, pod, n); !s.IsSuccess() {
+				diagnosis.NodeToStatus.Set(n.Node().Name, s)
+				continue
+			}
+		}
+		fits = append(fits, n.Node().Name)
+	}
+	return fits, diagnosis
+}
+
+// place decides a pod, assumes it on the first node that fits, and returns that; ""
+// if none does.
+func (r *rig) place(pod *st.PodWrapper) string {
+	r.Helper()
+	fits, _ := r.filter(pod.Obj())
+	if len(fits) == 0 {
+		return ""
+	}
+	assumed := pod.Obj().DeepCopy()
+	assumed.Spec.NodeName = fits[0]
+	r.must(r.cache.AssumePod(r.logger, assumed))
+	return fits[0]
+}
+
+// expect fails the test unless exactly these nodes fit the pod.
+func (r *rig) expect(step string, pod *st.PodWrapper, want ...string) {
+	r.Helper()
+	if got, _ := r.filter(pod.Obj()); !slices.Equal(got, want) {
+		r.Errorf("%s: %q fit, want %q", step, got, want)
+	}
+}
