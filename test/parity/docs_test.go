@@ -38,7 +38,7 @@ func TestNamesInTheDocs(t *testing.T) {
 		}
 	}
 	for name := range exists {
-		if m := vectorName.FindStringSubmatch(name); m != nil && !strings.Contains(string(text), "\n| "+m[1]+"."+m[2]+" ") {
+		if m := vectorName.FindStringSubmatch(name); len(m) == 3 && !strings.Contains(string(text), "\n| "+m[1]+"."+m[2]+" ") {
 			t.Errorf("%s carries a vector that has no row in %s: add one for %s.%s", name, page, m[1], m[2])
 		}
 	}
