@@ -19,6 +19,15 @@ packages=$(go list ./... | grep -v '/test/')
 # shellcheck disable=SC2086 # one word a package
 go test -timeout 10m $packages
 
+# A module of its own. Its clusters are drawn anew in every run: -count=1, and -v
+# to see the seed and what the clusters were like.
+step "test/parity"
+(
+  cd test/parity
+  go test -v -count=1 -timeout 10m -run '^TestRandomClusters$' ./...
+  go test -count=1 -timeout 10m -skip '^TestRandomClusters$' ./...
+)
+
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
 for suite in test/integration test/e2e; do

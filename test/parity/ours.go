@@ -1,0 +1,89 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package parity
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// Counting is which of a service's tasks a spread counts first.
+type Counting string
+
+const (
+	// All versions alike, which is SwarmKit's rule: countRevisions: All.
+	All Counting = "all versions"
+	// Newest version first, older ones as a tie-break: our default.
+	Newest Counting = "the newest version"
+)
+
+// count is how many tasks of the service a spread sees on the node.
+func (by Counting) count(n *Node) int {
+	if by == All {
+		return n.Running + n.Older
+	}
+	return n.Running
+}
+
+// Ours lets the spread tree place the new tasks.
+func Ours(c *Cluster, by Counting) (Placed, error) {
+	levels, err := Levels(c.Service.Labels)
+	if err != nil {
+		return nil, err
+	}
+	t := tree.New(levels)
+	room := make(map[string]int64)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		node := placementNode(n, c.Service.Labels, by)
+		t.Set(node)
+		room[n.Name] = node.Tally.Revision + int64(c.Room(n))
+	}
+	placed := Placed{}
+	for _, name := range t.Place(c.Service.Tasks, func(name string) bool {
+		tally, ok := t.Tally(name)
+		return ok && tally.Revision < room[name]
+	}) {
+		placed[name]++
+	}
+	if err := t.Validate(); err != nil {
+		return nil, fmt.Errorf("the tree is broken: %w", err)
+	}
+	return placed, nil
+}
+
+// Levels reads SwarmKit's preferences in the spelling in which they would be copied
+// into an annotation.
+func Levels(labels []string) ([]level.Level, error) {
+	if len(labels) == 0 {
+		return nil, nil
+	}
+	return level.Parse("spread=node.labels." + strings.Join(labels, ",spread=node.labels."))
+}
+
+func placementNode(n *Node, labels []string, by Counting) placement.Node {
+	counted := int64(by.count(n))
+	workload := int64(n.Running + n.Older)
+	all := workload + int64(n.Others)
+	if n.PortTaken {
+		all++
+	}
+	node := placement.Node{
+		Name:    n.Name,
+		Tally:   placement.Tally{Revision: counted, Workload: workload, All: all},
+		Unready: n.State == Down,
+	}
+	if n.Faulty() {
+		node.Failures = n.Failures
+	}
+	for _, l := range labels {
+		v, ok := n.Labels[l]
+		node.Values = append(node.Values, placement.Value{Text: v, Missing: !ok})
+	}
+	return node
+}
