@@ -9,6 +9,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // lets the plugins' arguments be decoded
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -16,6 +19,9 @@ import (
 // Registry returns every plugin of ours, by name.
 func Registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
+		constraints.Name: constraints.New,
+		nodeplugins.Name: nodeplugins.New,
+		platform.Name:    platform.New,
 		preferences.Name: preferences.New,
 		spreadtree.Name:  spreadtree.New,
 	}

@@ -28,13 +28,16 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{constraints.Name, nodeplugins.Name, platform.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -51,7 +54,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}]
   pluginConfig:
   - name: PodTopologySpread
