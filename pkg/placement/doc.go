@@ -6,6 +6,9 @@
 //
 //   - level: one placement preference, and the syntax in which people write it
 //   - tree: the spread tree
+//   - constraint: one condition on a node, in Docker's language
+//   - platform: what a program was built for
+//   - syntax: how the languages of annotations refuse what they cannot read
 //   - oracle: the same decisions by brute force, for tests
 //
 // Everything below this folder is pure. It knows no Kubernetes, no clock and no
