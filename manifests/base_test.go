@@ -62,7 +62,8 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestRights wants every right beyond the built-in roles to be one on our own Lease.
+// TestRights wants every right beyond the built-in roles to be one on our own Lease,
+// or to read what the stock scheduler does not need to.
 func TestRights(t *testing.T) {
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
 	if err != nil {
@@ -76,6 +77,13 @@ func TestRights(t *testing.T) {
 			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
 		case *rbacv1.RoleBinding:
 			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
+		case *rbacv1.ClusterRole:
+			for _, rule := range o.Rules {
+				if !slices.Equal(rule.Resources, []string{"runtimeclasses"}) || !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+					t.Errorf("the role %s gives more than to read: %v", o.Name, rule)
+				}
+			}
+			continue
 		case *rbacv1.Role:
 			for _, rule := range o.Rules {
 				if !slices.Equal(rule.Resources, []string{"leases"}) || !slices.Equal(rule.Verbs, []string{"get", "update"}) ||
@@ -93,7 +101,7 @@ func TestRights(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-		"Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
+		"ClusterRole espalier-scheduler-runtime-classes", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
 	}
 	for _, name := range want {
 		if !bound[name] {

@@ -199,6 +199,8 @@ func validate(obj runtime.Object) field.ErrorList {
 		return rbacvalidation.ValidateRole(o)
 	case *rbac.RoleBinding:
 		return rbacvalidation.ValidateRoleBinding(o)
+	case *rbac.ClusterRole:
+		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
 	case *rbac.ClusterRoleBinding:
 		return rbacvalidation.ValidateClusterRoleBinding(o)
 	}

@@ -26,8 +26,11 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -105,6 +108,9 @@ func TestShippedProfileEnables(t *testing.T) {
 		{hostports.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.NodePorts, nil, []string{"PreFilter", "Filter"}},
 		{domainlimits.Name, []string{"PreFilter", "Filter"}, nil},
+		{nodeplugins.Name, []string{"PreFilter", "Filter"}, nil},
+		{constraints.Name, []string{"PreFilter", "Filter"}, nil},
+		{platform.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.PodTopologySpread, []string{"PreFilter", "Filter"}, []string{"PreScore", "Score"}},
 		{names.NodeUnschedulable, []string{"Filter"}, nil},
 		{names.TaintToleration, []string{"Filter", "Score"}, nil},

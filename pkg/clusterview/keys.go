@@ -16,6 +16,14 @@ const (
 	// in the syntax of limit.Parse.
 	DomainLimitsAnnotation = Prefix + "domain-limits"
 
+	// ConstraintsAnnotation on a pod lists conditions on its node, all of which
+	// must hold, in the syntax of constraint.Parse.
+	ConstraintsAnnotation = Prefix + "constraints"
+
+	// PlatformsAnnotation on a pod lists what its images are built for, in the syntax
+	// of platform.Parse.
+	PlatformsAnnotation = Prefix + "platforms"
+
 	// WorkloadLabel on a pod names its workload, in the pod's namespace: several
 	// owners, or pods without one, as one workload.
 	WorkloadLabel = Prefix + "workload"

@@ -7,6 +7,9 @@
 //   - level: one placement preference, and the syntax in which people write it
 //   - tree: the spread tree
 //   - hostport: the ports that a node keeps for itself, and their syntax
+//   - constraint: one condition on a node, in Docker's language
+//   - platform: what a program was built for
+//   - syntax: how the languages of annotations refuse what they cannot read
 //   - oracle: the same decisions by brute force, for tests
 //
 // Everything below this folder is pure. It knows no Kubernetes, no clock and no

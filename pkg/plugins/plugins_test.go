@@ -28,15 +28,18 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{domainlimits.Name, hostports.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{constraints.Name, domainlimits.Name, hostports.Name, nodeplugins.Name, platform.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -53,7 +56,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: DomainLimits}, {name: SpreadTree, weight: 10000}, {name: HostPorts}]
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}, {name: NodePorts}]
   pluginConfig:
   - name: PodTopologySpread

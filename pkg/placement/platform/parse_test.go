@@ -1,0 +1,133 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platform_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+)
+
+func ExampleParse() {
+	platforms, err := platform.Parse("linux/amd64, linux/aarch64, windows")
+	fmt.Println(platform.Format(platforms), err)
+
+	_, err = platform.Parse("linux/amd64,linux/arm/v7")
+	fmt.Println(err)
+	// Output:
+	// linux/amd64,linux/arm64,windows <nil>
+	// platform 2 "linux/arm/v7": third part "v7": a node does not tell its variant; use OS/ARCH
+}
+
+func TestParse(t *testing.T) {
+	for _, tc := range []struct {
+		in, canonical string
+		want          []platform.Platform
+	}{
+		{"linux/amd64", "linux/amd64", []platform.Platform{{"linux", "amd64"}}},
+		{" linux/x86_64 ,\n/aarch64", "linux/amd64,/arm64", []platform.Platform{{"linux", "amd64"}, {"", "arm64"}}},
+		{"linux/,windows", "linux,windows", []platform.Platform{{"linux", ""}, {"windows", ""}}},
+		{"linux/ppc64le,linux/s390x,wasip1/wasm", "linux/ppc64le,linux/s390x,wasip1/wasm",
+			[]platform.Platform{{"linux", "ppc64le"}, {"linux", "s390x"}, {"wasip1", "wasm"}}},
+	} {
+		got, err := platform.Parse(tc.in)
+		if err != nil || !slices.Equal(got, tc.want) || platform.Format(got) != tc.canonical {
+			t.Errorf("Parse(%q) = %v, %v; want %v", tc.in, got, err, tc.want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	const use = "use OS/ARCH such as linux/amd64, OS alone for any architecture, or /ARCH for any operating system"
+	const part = "a part is at most 63 lower-case letters, digits, '_', '-' or '.', such as linux, windows, amd64, arm64 or s390x"
+	for _, tc := range []struct{ in, want string }{
+		{"", `no platforms in "": ` + use},
+		{" \n", `no platforms in " \n": ` + use},
+		{"/", `platform 1 "/": nothing wanted by "/": ` + use},
+		{"linux/amd64,", `platform 2 "": empty platform: remove the comma, or ` + use},
+		{"Linux/amd64", `platform 1 "Linux/amd64": invalid part "Linux": ` + part},
+		{"linux /amd64", `platform 1 "linux /amd64": invalid part "linux ": ` + part},
+		{"linux/amd64 linux/arm64", `platform 1 "linux/amd64 linux/arm64": third part "arm64": a node does not tell its variant; use OS/ARCH`},
+		{"windows,linux/äx", `platform 2 "linux/äx": invalid part "äx": ` + part},
+		{"linux/arm/", `platform 1 "linux/arm/": third part: a node does not tell its variant; use OS/ARCH`},
+	} {
+		got, err := platform.Parse(tc.in)
+		if err == nil || err.Error() != tc.want || got != nil {
+			t.Errorf("Parse(%q)\ngot  %v, %v\nwant %s", tc.in, got, err, tc.want)
+		}
+	}
+	many := strings.Repeat("linux,", platform.MaxPlatforms-1) + "linux"
+	if _, err := platform.Parse(many); err != nil {
+		t.Errorf("as many platforms as there may be: %v", err)
+	}
+	if _, err := platform.Parse(many + ",linux"); err == nil || !strings.Contains(err.Error(), "use at most 64") {
+		t.Errorf("one platform too many: %v", err)
+	}
+}
+
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it
+// takes survives Format, what it refuses fits an event.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "linux/amd64", "linux/x86_64, windows/,/arm64", "linux/arm/v7", "/", ",", "Linux", "pac\u212a/\x00\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		platforms, err := platform.Parse(in)
+		if err != nil {
+			checkMessage(t, err)
+			return
+		}
+		text := platform.Format(platforms)
+		if again, err := platform.Parse(text); err != nil || !slices.Equal(again, platforms) {
+			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
+		}
+		for _, p := range platforms {
+			node := platform.Platform{OS: p.OS, Arch: p.Arch}
+			if !(platform.Wish{Listed: platforms}).Fits(node) {
+				t.Errorf("%q does not take its own platform %v", in, node)
+			}
+		}
+	})
+}
+
+// checkMessage holds a refusal to one printable line of bounded length that quotes something.
+func checkMessage(t *testing.T, err error) {
+	t.Helper()
+	var refused *syntax.Error
+	s := err.Error()
+	if !errors.As(err, &refused) || len(s) > 1600 || strings.Count(s, `"`) < 2 {
+		t.Errorf("a %T of %d bytes: %s", err, len(s), s)
+	}
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			t.Errorf("message has the unprintable %q: %s", r, s)
+		}
+	}
+}
+
+// A longer list never fits fewer nodes, and a node that fits the list fits one of its platforms.
+func TestListIsAnOr(t *testing.T) {
+	names := rapid.SampledFrom([]string{"", "linux", "windows"})
+	archs := rapid.SampledFrom([]string{"", "amd64", "x86_64", "arm64", "aarch64"})
+	one := rapid.Custom(func(t *rapid.T) platform.Platform {
+		return platform.Platform{OS: names.Draw(t, "os"), Arch: archs.Draw(t, "arch")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		listed, node := rapid.SliceOfN(one, 1, 4).Draw(t, "listed"), one.Draw(t, "node")
+		single := slices.ContainsFunc(listed, func(p platform.Platform) bool {
+			return platform.Wish{Listed: []platform.Platform{p}}.Fits(node)
+		})
+		if got := (platform.Wish{Listed: listed}).Fits(node); got != single {
+			t.Fatalf("%v fits %v: %t, one by one: %t", listed, node, got, single)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeplugins_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+)
+
+func TestNew(t *testing.T) {
+	if name := newPlugin(t).Name(); name != "NodePlugins" {
+		t.Errorf("its name is %q", name)
+	}
+	_, err := nodeplugins.New(t.Context(), &runtime.Unknown{}, nil)
+	const want = "args of plugin NodePlugins: it takes none, got *runtime.Unknown: remove its pluginConfig"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	for _, reason := range []string{nodeplugins.ErrReasonDriver, nodeplugins.ErrReasonHandler} {
+		if !strings.HasPrefix(reason, "node(s) ") {
+			t.Errorf("the reason %q does not read after a number of nodes", reason)
+		}
+	}
+}
+
+func TestSignPod(t *testing.T) {
+	pl := newPlugin(t)
+	sign := func(p *corev1.Pod) []fwk.SignFragment {
+		t.Helper()
+		fragments, status := pl.SignPod(t.Context(), p)
+		if !status.IsSuccess() {
+			t.Fatalf("not signed: %v", status)
+		}
+		return fragments
+	}
+	plain := sign(pod("", inline("a")))
+	if !reflect.DeepEqual(plain, sign(pod("", inline("a")))) {
+		t.Error("two pods that ask for the same are signed otherwise")
+	}
+	for name, other := range map[string]*corev1.Pod{
+		"another driver": pod("", inline("b")), "a claim": pod("", claimed("a")), "no volume": pod(""), "a RuntimeClass": pod("kata", inline("a")),
+	} {
+		if reflect.DeepEqual(plain, sign(other)) {
+			t.Errorf("a pod with %s is signed like one without", name)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeplugins_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+)
+
+// hint is what the plugin says of a pod it refused when an event comes.
+func hint(t *testing.T, pl *nodeplugins.NodePlugins, event fwk.ClusterEvent, p *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	t.Helper()
+	events, err := pl.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger, _ := ktesting.NewTestContext(t)
+	for _, e := range events {
+		if e.Event.Resource == event.Resource && e.Event.ActionType&event.ActionType != 0 {
+			return e.QueueingHintFn(logger, p, before, after)
+		}
+	}
+	t.Fatalf("no hint is registered for %v", event)
+	return fwk.QueueSkip, nil
+}
+
+const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
+
+// dynamic is a RuntimeClass as the framework hands it over: it has no type for it.
+func dynamic(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
+}
+
+func TestHints(t *testing.T) {
+	cluster := []runtime.Object{
+		runtimeClass("kata", "kata-qemu"), csiDriver("d2"),
+		storageClass("one", "d1"), storageClass("two", "d2"), claim("c1", "one", ""), claim("c2", "two", ""),
+	}
+	driver, handler := pod("", inline("d1"), inline("d2")), pod("kata")
+	both := pod("kata", inline("d1"))
+	theirs := claim("c1", "one", "pv")
+	theirs.Namespace = "other"
+	for _, tc := range []struct {
+		name          string
+		resource      fwk.EventResource
+		action        fwk.ActionType
+		pod           *corev1.Pod
+		before, after any
+		want          fwk.QueueingHint
+	}{
+		{"a CSINode comes with the drivers", fwk.CSINode, fwk.Add, driver, nil, csiNode("n", "d1", "d2"), fwk.Queue},
+		{"a CSINode comes with one of them", fwk.CSINode, fwk.Add, driver, nil, csiNode("n", "d1"), fwk.QueueSkip},
+		{"the last driver is installed", fwk.CSINode, fwk.Update, driver, csiNode("n", "d1"), csiNode("n", "d1", "d2"), fwk.Queue},
+		{"another driver is installed", fwk.CSINode, fwk.Update, driver, csiNode("n", "d1"), csiNode("n", "d1", "d3"), fwk.QueueSkip},
+		{"the drivers had been there", fwk.CSINode, fwk.Update, driver, csiNode("n", "d1", "d2"), csiNode("n", "d1", "d2", "d3"), fwk.QueueSkip},
+		{"a pod without drivers", fwk.CSINode, fwk.Add, handler, nil, csiNode("n", "d1"), fwk.QueueSkip},
+		{"a pod whose RuntimeClass is gone", fwk.CSINode, fwk.Add, pod("gone", inline("d1")), nil, csiNode("n", "d1"), fwk.QueueSkip},
+
+		{"a node comes with the handler", fwk.Node, fwk.Add, handler, nil, node("n", "", "kata-qemu"), fwk.Queue},
+		{"a node comes that reports none", fwk.Node, fwk.Add, handler, nil, node("n"), fwk.Queue},
+		{"a node comes without it", fwk.Node, fwk.Add, both, nil, node("n", "", "runc"), fwk.QueueSkip},
+		{"a node is ready again and has it", fwk.Node, fwk.UpdateNodeCondition, handler, node("n", "runc"), node("n", "runc", "kata-qemu"), fwk.Queue},
+		{"a node has had it without an event", fwk.Node, fwk.UpdateNodeCondition, handler, node("n", "kata-qemu"), node("n", "kata-qemu"), fwk.Queue},
+		{"a pod that wants no handler", fwk.Node, fwk.Add, driver, nil, node("n"), fwk.QueueSkip},
+		{"a pod whose RuntimeClass is gone, and a node", fwk.Node, fwk.Add, pod("gone"), nil, node("n"), fwk.QueueSkip},
+
+		{"a claim of the pod is bound", fwk.PersistentVolumeClaim, fwk.Update, pod("", claimed("c1")), claim("c1", "one", ""), claim("c1", "one", "pv"), fwk.Queue},
+		{"a claim of the pod comes", fwk.PersistentVolumeClaim, fwk.Add, pod("", claimed("c1")), nil, claim("c1", "one", ""), fwk.Queue},
+		{"another claim is bound", fwk.PersistentVolumeClaim, fwk.Update, pod("", claimed("c1")), claim("c2", "two", ""), claim("c2", "two", "pv"), fwk.QueueSkip},
+		{"another namespace's claim comes", fwk.PersistentVolumeClaim, fwk.Add, pod("", claimed("c1")), nil, theirs, fwk.QueueSkip},
+		{"a claim of the pod changes otherwise", fwk.PersistentVolumeClaim, fwk.Update, pod("", claimed("c1")), claim("c1", "one", ""), claim("c1", "one", ""), fwk.QueueSkip},
+
+		{"the provisioner is no driver any more", fwk.CSIDriver, fwk.Delete, pod("", claimed("c1")), csiDriver("d1"), nil, fwk.Queue},
+		{"the same, seen late", fwk.CSIDriver, fwk.Delete, pod("", claimed("c1")), cache.DeletedFinalStateUnknown{Obj: csiDriver("d1")}, nil, fwk.Queue},
+		{"another driver is deleted", fwk.CSIDriver, fwk.Delete, pod("", claimed("c2")), csiDriver("d1"), nil, fwk.QueueSkip},
+		{"the driver of an inline volume is deleted", fwk.CSIDriver, fwk.Delete, pod("", inline("d1")), csiDriver("d1"), nil, fwk.QueueSkip},
+
+		{"the pod's RuntimeClass comes back", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("gone"), fwk.Queue},
+		{"another RuntimeClass comes", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("kata"), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := hint(t, newPlugin(t, cluster...), fwk.ClusterEvent{Resource: tc.resource, ActionType: tc.action}, tc.pod, tc.before, tc.after)
+			if err != nil || got != tc.want {
+				t.Errorf("got %v, %v, want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// What is not understood must not leave a pod pending for ever. The hints are
+// narrow: nothing else than these events can help a refused pod.
+func TestEventsToRegister(t *testing.T) {
+	pl := newPlugin(t)
+	events, err := pl.EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
+			t.Errorf("%v is registered without a hint of its own", e.Event)
+			continue
+		}
+		got, err := hint(t, pl, e.Event, pod(""), nil, "no object")
+		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), nodeplugins.Name) {
+			t.Errorf("%v: got %v, %v", e.Event, got, err)
+		}
+	}
+	if len(events) != 5 {
+		t.Errorf("%d events are registered", len(events))
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platform_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
+)
+
+// hint is what the plugin says of a pod it refused when an event comes.
+func hint(t *testing.T, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	t.Helper()
+	events, err := newPlugin(t).EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger, _ := ktesting.NewTestContext(t)
+	for _, e := range events {
+		if e.Event.Resource == event.Resource && e.Event.ActionType&event.ActionType != 0 {
+			return e.QueueingHintFn(logger, pod, before, after)
+		}
+	}
+	t.Fatalf("no hint is registered for %v", event)
+	return fwk.QueueSkip, nil
+}
+
+func TestHintAfterPodUpdate(t *testing.T) {
+	empty := asking("").Annotation(clusterview.PlatformsAnnotation, "")
+	for _, tc := range []struct {
+		name          string
+		before, after *st.PodWrapper
+		want          fwk.QueueingHint
+	}{
+		{"mended", asking("Linux"), asking("linux"), fwk.Queue},
+		{"one more platform", asking("linux/arm64"), asking("linux/arm64,linux/amd64"), fwk.Queue},
+		{"taken away", asking("Linux"), asking(""), fwk.Queue},
+		{"empty and taken away", empty, asking(""), fwk.Queue},
+		{"changed, still bad", asking("Linux"), asking("Windows"), fwk.QueueSkip},
+		{"something else changed", asking("linux"), asking("linux").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := hint(t, framework.EventTargetPodUpdate, tc.before.Obj(), tc.before.Obj(), tc.after.Obj())
+			if err != nil || got != tc.want {
+				t.Errorf("got %v, %v, want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHintAfterNodeChange(t *testing.T) {
+	bare, arm, amd := node("n", "", ""), node("n", "linux", "arm64"), node("n", "linux", "amd64")
+	labelled := arm.DeepCopy()
+	labelled.Labels["x"] = "y"
+	for _, tc := range []struct {
+		name          string
+		annotation    string
+		before, after *corev1.Node
+		want          fwk.QueueingHint
+	}{
+		{"a node of the platform comes", "linux/arm64", nil, arm, fwk.Queue},
+		{"a node of another comes", "linux/arm64", nil, amd, fwk.QueueSkip},
+		{"a node that tells none comes", "linux/arm64", nil, bare, fwk.QueueSkip},
+		{"a node tells its platform", "linux/arm64", bare, arm, fwk.Queue},
+		{"a node tells another", "linux/arm64", bare, amd, fwk.QueueSkip},
+		{"another label changes", "linux/arm64", arm, labelled, fwk.QueueSkip},
+		{"a node tells its platform no more", "linux/arm64", arm, bare, fwk.QueueSkip},
+		{"no node mends an annotation", "Linux", nil, arm, fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			event := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}
+			var before any
+			if tc.before != nil {
+				event.ActionType, before = fwk.UpdateNodeLabel, tc.before
+			}
+			got, err := hint(t, event, asking(tc.annotation).Obj(), before, tc.after)
+			if err != nil || got != tc.want {
+				t.Errorf("got %v, %v, want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// What is not understood must not leave a pod pending for ever.
+func TestHintsQueueOnObjectsTheyCannotRead(t *testing.T) {
+	for _, event := range []fwk.ClusterEvent{framework.EventTargetPodUpdate, {Resource: fwk.Node, ActionType: fwk.Add}} {
+		got, err := hint(t, event, asking("").Obj(), nil, "no object")
+		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), platform.Name) {
+			t.Errorf("%v: got %v, %v", event, got, err)
+		}
+	}
+}
+
+// The hints are narrow: nothing else than these events can help a refused pod.
+func TestEventsToRegister(t *testing.T) {
+	events, err := newPlugin(t).EventsToRegister(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
+			t.Errorf("%v is registered without a hint of its own", e.Event)
+		}
+	}
+	if len(events) != 2 {
+		t.Errorf("%d events are registered", len(events))
+	}
+}
