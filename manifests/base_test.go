@@ -62,7 +62,7 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestRights wants every right beyond the built-in roles to be one on our own Lease.
+// TestRights wants every right beyond the built-in roles to be one on our own Lease, or to read policies.
 func TestRights(t *testing.T) {
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
 	if err != nil {
@@ -84,6 +84,14 @@ func TestRights(t *testing.T) {
 				}
 			}
 			continue
+		case *rbacv1.ClusterRole:
+			for _, rule := range o.Rules {
+				if !slices.Equal(rule.APIGroups, []string{"placement.espalier.dev"}) || !slices.Equal(rule.Resources, []string{"placementpolicies"}) ||
+					!slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+					t.Errorf("%s gives more than to read policies: %v", o.Name, rule)
+				}
+			}
+			continue
 		}
 		for _, s := range subjects {
 			if s.Kind != "ServiceAccount" || s.Name != "espalier-scheduler" || s.Namespace != "kube-system" {
@@ -93,7 +101,7 @@ func TestRights(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-		"Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
+		"ClusterRole espalier-scheduler-policies", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
 	}
 	for _, name := range want {
 		if !bound[name] {

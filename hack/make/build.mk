@@ -34,4 +34,4 @@ $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(GENERATORS) ## build the tools that verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) ## build the tools that verify, fmt and generate use
