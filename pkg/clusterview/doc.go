@@ -9,6 +9,7 @@
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
 //   - levels.go: which levels a pod asks for
+//   - policy.go: what a PlacementPolicy says, and which one governs a pod
 //   - node.go: a node's values, state and name
 //   - census.go: which pods count where
 //   - cycle.go: what one plugin leaves for another within a scheduling cycle

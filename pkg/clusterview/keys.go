@@ -12,6 +12,10 @@ const (
 	// syntax of level.Parse.
 	PlacementAnnotation = Prefix + "placement"
 
+	// DomainLimitsAnnotation on a pod bounds the pods of its workload on the nodes
+	// that share a value of a property.
+	DomainLimitsAnnotation = Prefix + "domain-limits"
+
 	// WorkloadLabel on a pod names its workload, in the pod's namespace: several
 	// owners, or pods without one, as one workload.
 	WorkloadLabel = Prefix + "workload"
