@@ -11,6 +11,7 @@ import (
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/admissionregistration"
@@ -18,9 +19,14 @@ import (
 	admissionvalidation "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
-func init() { apiextensionsinstall.Install(legacyscheme.Scheme) }
+func init() {
+	apiextensionsinstall.Install(legacyscheme.Scheme)
+	utilruntime.Must(placementv1alpha1.AddToScheme(legacyscheme.Scheme))
+}
 
 // clusterScoped says that objects of the kind are in no namespace.
 func clusterScoped(obj runtime.Object) bool {

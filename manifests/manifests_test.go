@@ -39,6 +39,9 @@ import (
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"sigs.k8s.io/yaml"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // files are those on disk and not the embedded ones: a file that was forgotten
@@ -150,6 +153,9 @@ func object(doc []byte) (runtime.Object, error) {
 	versioned, _, err := strict.Decode(doc, nil, nil)
 	if err != nil {
 		return nil, err
+	}
+	if policy, ok := versioned.(*placementv1alpha1.PlacementPolicy); ok {
+		return policy, clusterview.ReadPolicy(policy).Err()
 	}
 	legacyscheme.Scheme.Default(versioned)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(versioned, runtime.InternalGroupVersioner)
