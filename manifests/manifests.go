@@ -19,7 +19,7 @@ var SchedulerConfig []byte
 // PolicyDefinition is the file in Files that installs PlacementPolicy.
 const PolicyDefinition = "crds/placement.espalier.dev_placementpolicies.yaml"
 
-// Files holds the folders beside this file as they lie there.
+// Files holds folders beside this file as they lie there.
 //
 //go:embed base/*.yaml examples/*.yaml crds/*.yaml admission/*.yaml
 var Files embed.FS

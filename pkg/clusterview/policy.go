@@ -37,7 +37,7 @@ type Policy struct {
 	levelsErr, limitsErr error
 }
 
-// DomainLimit bounds the pods of one workload on the nodes that share a value of
+// DomainLimit bounds the pods of one revision of a workload on the nodes that share a value of
 // a property.
 type DomainLimit struct {
 	Property level.Property
@@ -101,10 +101,10 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 	var ok bool
 	var err error
 	if out.Strategy, ok = strategies[in.Strategy]; !ok {
-		return out, fmt.Errorf("strategy: unknown strategy %q: use Spread or Pack", in.Strategy)
+		return out, fmt.Errorf("strategy: unknown strategy %.100q: use Spread or Pack", in.Strategy)
 	}
 	if out.Missing, ok = missings[in.Missing]; !ok {
-		return out, fmt.Errorf("missing: unknown value %q: use Include or Exclude", in.Missing)
+		return out, fmt.Errorf("missing: unknown value %.100q: use Include or Exclude", in.Missing)
 	}
 	if out.Property, err = level.ParseProperty(string(in.Property)); err != nil {
 		return out, fmt.Errorf("property: %w", err)

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
@@ -54,7 +55,7 @@ func (c *cluster) installed(context.Context) (bool, error) {
 
 func (c *cluster) listWatch() cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			c.mu.Lock()
 			err := c.listErr
 			c.mu.Unlock()
@@ -63,7 +64,7 @@ func (c *cluster) listWatch() cache.ListerWatcher {
 			}
 			return c.List(o)
 		},
-		WatchFunc: c.Watch,
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) { return c.Watch(o) },
 	}, c)
 }
 

@@ -52,7 +52,7 @@ type PlacementPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.property == b.property))",message="name each property once: a second level over it could never decide anything"
 	Levels []Level `json:"levels,omitempty"`
 
-	// domainLimits bound the pods of one workload that share a value of a node property. They
+	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
 	// hold for pods without an annotation of their own that says the same.
 	// +optional
 	// +listType=map
@@ -139,12 +139,12 @@ type Weight struct {
 	Share int64 `json:"share"`
 }
 
-// DomainLimit bounds the pods of one workload that share a value of a node property.
+// DomainLimit bounds the pods of one revision of a workload that share a value of a node property.
 type DomainLimit struct {
 	// property is the node property.
 	Property Property `json:"property"`
 
-	// max is how many pods of one workload there may be in all nodes of one value.
+	// max is how many of the pods there may be on all nodes of one value.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Max int64 `json:"max"`

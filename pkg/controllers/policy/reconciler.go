@@ -62,7 +62,8 @@ func (r *Reconciler) write(ctx context.Context, policy *placementv1alpha1.Placem
 	}
 	changed := policy.DeepCopy()
 	changed.Status = status
-	if err := r.Client.Status().Patch(ctx, changed, client.MergeFrom(policy)); client.IgnoreNotFound(err) != nil {
+	err := r.Client.Status().Patch(ctx, changed, client.MergeFrom(policy))
+	if err = client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing the status of PlacementPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 	}
 	return nil
