@@ -2,7 +2,7 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates deep copies, defaults and conversions for the packages whose doc.go
+# Generates deep copies, defaults and conversions of the plugins' arguments, for the packages whose doc.go
 # asks for them by tag.
 
 set -euo pipefail
@@ -14,8 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 generate() {
   local tool=$1 kind=$2 packages
   need_tool "$tool"
-  find apis -name "zz_generated.$kind.go" -delete
-  packages=$(grep -rlE "^// \+k8s:$tool=" apis --include=doc.go | xargs -n 1 dirname | LC_ALL=C sort | sed 's|^|./|')
+  find apis/config -name "zz_generated.$kind.go" -delete
+  packages=$(grep -rlE "^// \+k8s:$tool=" apis/config --include=doc.go | xargs -n 1 dirname | LC_ALL=C sort | sed 's|^|./|')
   # shellcheck disable=SC2086 # one word a package
   echo "$tool:" $packages
   # shellcheck disable=SC2086

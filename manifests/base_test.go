@@ -4,6 +4,7 @@
 package manifests_test
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -77,18 +78,20 @@ func TestRights(t *testing.T) {
 			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
 		case *rbacv1.RoleBinding:
 			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
-		case *rbacv1.ClusterRole:
-			for _, rule := range o.Rules {
-				if !slices.Equal(rule.Resources, []string{"runtimeclasses"}) || !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
-					t.Errorf("the role %s gives more than to read: %v", o.Name, rule)
-				}
-			}
-			continue
 		case *rbacv1.Role:
 			for _, rule := range o.Rules {
 				if !slices.Equal(rule.Resources, []string{"leases"}) || !slices.Equal(rule.Verbs, []string{"get", "update"}) ||
 					!slices.Equal(rule.ResourceNames, []string{cfg.LeaderElection.ResourceName}) || o.Namespace != cfg.LeaderElection.ResourceNamespace {
 					t.Errorf("a role in %s gives more than the Lease: %v", o.Namespace, rule)
+				}
+			}
+			continue
+		case *rbacv1.ClusterRole:
+			for _, rule := range o.Rules {
+				what := fmt.Sprint(rule.APIGroups, rule.Resources)
+				if what != "[placement.espalier.dev] [placementpolicies]" && what != "[node.k8s.io] [runtimeclasses]" ||
+					!slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+					t.Errorf("%s gives more than to read policies and runtime classes: %v", o.Name, rule)
 				}
 			}
 			continue
@@ -101,7 +104,7 @@ func TestRights(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-		"ClusterRole espalier-scheduler-runtime-classes", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
+		"ClusterRole espalier-scheduler-policies", "ClusterRole espalier-scheduler-runtime-classes", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
 	}
 	for _, name := range want {
 		if !bound[name] {

@@ -16,7 +16,10 @@ import "embed"
 //go:embed base/scheduler-config.yaml
 var SchedulerConfig []byte
 
-// Files holds base/ and examples/ as they lie in this folder.
+// PolicyDefinition is the file in Files that installs PlacementPolicy.
+const PolicyDefinition = "crds/placement.espalier.dev_placementpolicies.yaml"
+
+// Files holds folders beside this file as they lie there.
 //
-//go:embed base/*.yaml examples/*.yaml
+//go:embed base/*.yaml examples/*.yaml crds/*.yaml admission/*.yaml
 var Files embed.FS

@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -40,6 +39,9 @@ import (
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"sigs.k8s.io/yaml"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // files are those on disk and not the embedded ones: a file that was forgotten
@@ -152,6 +154,9 @@ func object(doc []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if policy, ok := versioned.(*placementv1alpha1.PlacementPolicy); ok {
+		return policy, clusterview.ReadPolicy(policy).Err()
+	}
 	legacyscheme.Scheme.Default(versioned)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(versioned, runtime.InternalGroupVersioner)
 	if err != nil {
@@ -161,12 +166,8 @@ func object(doc []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch internal.(type) {
-	case *rbac.ClusterRole, *rbac.ClusterRoleBinding:
-	default:
-		if accessor.GetNamespace() == "" {
-			accessor.SetNamespace("default")
-		}
+	if accessor.GetNamespace() == "" && !clusterScoped(internal) {
+		accessor.SetNamespace("default")
 	}
 	return versioned, validate(internal).ToAggregate()
 }
@@ -204,7 +205,7 @@ func validate(obj runtime.Object) field.ErrorList {
 	case *rbac.ClusterRoleBinding:
 		return rbacvalidation.ValidateClusterRoleBinding(o)
 	}
-	return field.ErrorList{field.InternalError(nil, fmt.Errorf("this test does not know how to validate %T: teach it", obj))}
+	return validateExtension(obj)
 }
 
 // generator is a configMapGenerator of a Kustomization.

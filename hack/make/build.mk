@@ -5,11 +5,13 @@
 # are phony; tools depend on the go.mod that pins them.
 
 .PHONY: build
-build: bin/espalier-scheduler bin/devcluster bin/demo bin/kwok ## build everything into bin/
+build: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/demo bin/kwok ## build everything into bin/
 
-.PHONY: bin/espalier-scheduler bin/devcluster bin/demo
+.PHONY: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/demo
 bin/espalier-scheduler:
 	@hack/go-build.sh $@ ./cmd/scheduler
+bin/espalier-controller:
+	@hack/go-build.sh $@ ./cmd/controller
 bin/devcluster:
 	@hack/go-build.sh $@ ./cmd/devcluster
 bin/demo:
@@ -34,4 +36,4 @@ $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(GENERATORS) ## build the tools that verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) ## build the tools that verify, fmt and generate use

@@ -7,8 +7,9 @@
 // reason, and each has an example that breaks it, so that a rule which can no
 // longer fail is found out.
 //
-//	standard library <- pkg/placement <- pkg/clusterview <- pkg/plugins/X
-//	                 <- pkg/plugins <- cmd, test
+//	standard library <- pkg/placement <- pkg/clusterview <- pkg/policies
+//	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
+//	                          pkg/clusterview <- pkg/controllers <- cmd
 //
 // The check reads import clauses and syntax only. It needs no other tool, sees
 // files of every platform and build tag, and takes well under a second.

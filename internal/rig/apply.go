@@ -55,10 +55,10 @@ func (a *Applier) Apply(ctx context.Context, files fs.FS, name, namespace string
 	return nil
 }
 
-// Rights applies what lets the scheduler run with the service account of the
-// manifests, and nothing that would start one in the cluster.
+// Rights applies what lets the scheduler and the controller run with the service
+// accounts of the manifests, and nothing that would start one in the cluster.
 func (a *Applier) Rights(ctx context.Context, files fs.FS) error {
-	for _, name := range []string{"base/serviceaccount.yaml", "base/rbac.yaml"} {
+	for _, name := range []string{"base/serviceaccount.yaml", "base/rbac.yaml", "base/controller-rbac.yaml"} {
 		if err := a.Apply(ctx, files, name, ""); err != nil {
 			return err
 		}

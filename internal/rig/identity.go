@@ -19,21 +19,28 @@ import (
 const (
 	// SchedulerName is the profile, the service account and the Lease of the manifests.
 	SchedulerName = "espalier-scheduler"
+	// ControllerName is the controller's service account and Lease.
+	ControllerName = "espalier-controller"
 	// SchedulerNamespace is where the manifests put it.
 	SchedulerNamespace = "kube-system"
 
 	tokenSeconds = 2 * 60 * 60
 )
 
-// WriteSchedulerKubeconfig writes a kubeconfig that holds the service account's
-// token, good for two hours, and nothing of the administrator's but the address.
+// WriteSchedulerKubeconfig is WriteKubeconfig for the scheduler's service account.
+func WriteSchedulerKubeconfig(ctx context.Context, config *rest.Config, client kubernetes.Interface, path string) error {
+	return WriteKubeconfig(ctx, config, client, SchedulerName, path)
+}
+
+// WriteKubeconfig writes a kubeconfig that holds the token of a service account of
+// the manifests, good for two hours, and nothing of the administrator's but the address.
 // Were the scheduler run as an administrator, a right missing from the manifests
 // would be missed in production only.
-func WriteSchedulerKubeconfig(ctx context.Context, config *rest.Config, client kubernetes.Interface, path string) error {
+func WriteKubeconfig(ctx context.Context, config *rest.Config, client kubernetes.Interface, account, path string) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
-	token, err := client.CoreV1().ServiceAccounts(SchedulerNamespace).CreateToken(ctx, SchedulerName, request, metav1.CreateOptions{})
+	token, err := client.CoreV1().ServiceAccounts(SchedulerNamespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("asking for a token of service account %s/%s: %w", SchedulerNamespace, SchedulerName, err)
+		return fmt.Errorf("asking for a token of service account %s/%s: %w", SchedulerNamespace, account, err)
 	}
 	// The authority may be given as bytes or as a file.
 	withAuthority := rest.CopyConfig(config)
@@ -44,11 +51,11 @@ func WriteSchedulerKubeconfig(ctx context.Context, config *rest.Config, client k
 	kubeconfig.Clusters["cluster"] = &clientcmdapi.Cluster{
 		Server: config.Host, CertificateAuthorityData: withAuthority.CAData, InsecureSkipTLSVerify: config.Insecure, TLSServerName: config.ServerName,
 	}
-	kubeconfig.AuthInfos[SchedulerName] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	kubeconfig.Contexts["default"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: SchedulerName}
+	kubeconfig.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	kubeconfig.Contexts["default"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: account}
 	kubeconfig.CurrentContext = "default"
 	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		return fmt.Errorf("writing the scheduler's kubeconfig: %w", err)
+		return fmt.Errorf("writing the kubeconfig of %s: %w", account, err)
 	}
 	return nil
 }

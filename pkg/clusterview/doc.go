@@ -11,6 +11,7 @@
 //   - levels.go: which levels a pod asks for
 //   - limits.go: which limits a pod has, and a node's domains
 //   - constraints.go, platform.go: what a pod wants of its node, and the node as these see it
+//   - policy.go: what a PlacementPolicy says, and which one governs a pod
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - census.go: which pods count where

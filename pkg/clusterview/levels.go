@@ -14,18 +14,24 @@ import (
 )
 
 // Levels resolves the levels a pod asks for, in order of precedence: the
-// placement annotation; the pod's own ScheduleAnyway topology spread constraints, in
-// their order; the defaults. The first of these that says anything says all.
+// placement annotation; the policy that governs the pod, nil for none; the pod's own
+// ScheduleAnyway topology spread constraints, in their order; the defaults. The first
+// of these that says anything says all.
 //
 // An error quotes what cannot be read and says what is allowed. Nothing is skipped
 // silently: a level that is not understood would be a spread that is not kept.
-func Levels(pod *corev1.Pod, defaults []level.Level) ([]level.Level, error) {
+func Levels(pod *corev1.Pod, policy *Policy, defaults []level.Level) ([]level.Level, error) {
 	if text, ok := pod.Annotations[PlacementAnnotation]; ok {
 		levels, err := level.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("annotation %s: %w", PlacementAnnotation, err)
 		}
 		return levels, nil
+	}
+	if policy != nil {
+		if levels, err := policy.Levels(); err != nil || len(levels) > 0 {
+			return levels, err
+		}
 	}
 	levels, err := softConstraints(pod)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestLevels(t *testing.T) {
 		{"a key that would be refused as a property", soft(asking(), "node.id", matching), "", "spread=node.labels.node.id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), parse(t, tc.defaults))
+			levels, err := clusterview.Levels(tc.pod.Obj(), nil, parse(t, tc.defaults))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestLevelsThatCannotBeRead(t *testing.T) {
 		{"one key twice", soft(soft(asking(), "zone", matching), "zone", matching), []string{"topologySpreadConstraints", "level 2", "zone"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), parse(t, "spread=a"))
+			levels, err := clusterview.Levels(tc.pod.Obj(), nil, parse(t, "spread=a"))
 			if err == nil {
 				t.Fatalf("it was read as %q", level.Format(levels))
 			}

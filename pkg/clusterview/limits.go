@@ -12,23 +12,25 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
 
-// Limits resolves the domain limits of a pod: those of its annotation, else the
-// defaults. They are never merged: a limit nobody can lift would not be a default.
-//
-// An error quotes what cannot be read and says what is allowed.
-func Limits(pod *corev1.Pod, defaults []limit.Limit) ([]limit.Limit, error) {
-	text, ok := pod.Annotations[DomainLimitsAnnotation]
-	if !ok {
-		return defaults, nil
+// Limits resolves the domain limits of a pod, in order of precedence: its annotation;
+// the policy that governs it, nil if none does; the defaults. The first of these that
+// says anything says all. An error quotes what cannot be read and says what is allowed.
+func Limits(pod *corev1.Pod, policy *Policy, defaults []limit.Limit) ([]limit.Limit, error) {
+	if text, ok := pod.Annotations[DomainLimitsAnnotation]; ok {
+		limits, err := limit.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("annotation %s: %w", DomainLimitsAnnotation, err)
+		}
+		return limits, nil
 	}
-	limits, err := limit.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("annotation %s: %w", DomainLimitsAnnotation, err)
+	if policy != nil {
+		if limits, err := policy.DomainLimits(); err != nil || len(limits) > 0 {
+			return limits, err
+		}
 	}
-	return limits, nil
+	return defaults, nil
 }
 
-// AppendDomains appends a node's property at each limit. It appends because filters ask
 // for every node: they have a buffer, and a slice for each would be their main cost.
 func AppendDomains(values []placement.Value, node *corev1.Node, limits []limit.Limit) []placement.Value {
 	for _, l := range limits {

@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 		{"annotation", annotated("kubernetes.io/hostname=1"), nil, host},
 		{"the annotation replaces the defaults as a whole", annotated("kubernetes.io/hostname=1"), rack, host},
 	} {
-		got, err := clusterview.Limits(tc.pod.Obj(), tc.defaults)
+		got, err := clusterview.Limits(tc.pod.Obj(), nil, tc.defaults)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 	for text, part := range map[string]string{"rack=two": `"two"`, "": "no limits in"} {
 		pod := st.MakePod().Obj()
 		pod.Annotations = map[string]string{clusterview.DomainLimitsAnnotation: text}
-		got, err := clusterview.Limits(pod, rack)
+		got, err := clusterview.Limits(pod, nil, rack)
 		if err == nil || got != nil || !strings.HasPrefix(err.Error(), "annotation espalier.dev/domain-limits: ") || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: got %v, %v", text, got, err)
 		}

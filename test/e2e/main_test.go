@@ -43,8 +43,8 @@ var world struct {
 	dir string
 	// schedulerKubeconfig holds the service account's token.
 	schedulerKubeconfig string
-	// scheduler is nil if the cluster runs it itself.
-	scheduler *rig.Process
+	// scheduler and controller are nil if the cluster runs them itself.
+	scheduler, controller *rig.Process
 }
 
 func TestMain(m *testing.M) {
@@ -90,7 +90,9 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	if world.scheduler != nil {
-		defer func() { err = errors.Join(err, world.scheduler.Stop(15*time.Second)) }()
+		defer func() {
+			err = errors.Join(err, world.scheduler.Stop(15*time.Second), world.controller.Stop(15*time.Second))
+		}()
 	}
 	// The stories cannot be interrupted from here; the test binary's own timeout
 	// bounds them, and an interrupt must still not leave processes behind.
@@ -124,6 +126,9 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Rights(ctx, manifests.Files); err != nil {
 		return err
 	}
+	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+		return err
+	}
 	if err := rig.WriteSchedulerKubeconfig(ctx, world.config, world.client, world.schedulerKubeconfig); err != nil {
 		return err
 	}
@@ -131,6 +136,9 @@ func prepareScheduler(ctx context.Context) error {
 	case "deployed":
 		return nil
 	case "process":
+		if world.controller, err = startController(ctx); err != nil {
+			return err
+		}
 		world.scheduler, err = startScheduler(rig.SchedulerName)
 		return err
 	default:

@@ -18,8 +18,12 @@ import (
 
 // PreFilter counts the pods of the pod's revision by domain, once for the cycle. It
 // skips the pods that have no limits, and refuses those whose limits cannot be read.
-func (pl *DomainLimits) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	limits, err := pl.limits(pod)
+func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	policy, err := pl.policies.Await(ctx, pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	limits, err := pl.under(policy, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

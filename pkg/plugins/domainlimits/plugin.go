@@ -16,6 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 const (
@@ -32,6 +33,7 @@ const Name = "DomainLimits"
 type DomainLimits struct {
 	handle     fwk.Handle
 	defaults   []limit.Limit
+	policies   *policies.Policies
 	identifier *clusterview.Identifier
 	// census is not locked: only PreFilter touches it, and the scheduler runs that
 	// for one pod at a time.
@@ -47,7 +49,7 @@ var (
 )
 
 // New makes the plugin from *config.DomainLimitsArgs.
-func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, ok := obj.(*config.DomainLimitsArgs)
 	if !ok {
 		return nil, fmt.Errorf("args of plugin %s: want *config.DomainLimitsArgs, got %T", Name, obj)
@@ -61,9 +63,14 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err := identifier.Watch(replicaSets.Informer()); err != nil {
 		return nil, fmt.Errorf("plugin %s: watching ReplicaSets: %w", Name, err)
 	}
+	known, err := policies.For(ctx, handle)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
 	return &DomainLimits{
 		handle:     handle,
 		defaults:   defaults,
+		policies:   known,
 		identifier: identifier,
 		census:     clusterview.NewCensus(identifier),
 	}, nil
@@ -72,12 +79,21 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 // Name returns the plugin's name.
 func (pl *DomainLimits) Name() string { return Name }
 
-// limits returns the limits that hold for a pod.
+// limits returns the limits of a pod as far as policies are known now. To those of a
+// preassigned pod only its own word belongs: its node was chosen by its controller.
 func (pl *DomainLimits) limits(pod *corev1.Pod) ([]limit.Limit, error) {
-	if pl.identifier.Identify(pod).Preassigned {
-		return clusterview.Limits(pod, nil)
+	policy, err := pl.policies.Governing(pod)
+	if err != nil {
+		return nil, err
 	}
-	return clusterview.Limits(pod, pl.defaults)
+	return pl.under(policy, pod)
+}
+
+func (pl *DomainLimits) under(policy *clusterview.Policy, pod *corev1.Pod) ([]limit.Limit, error) {
+	if pl.identifier.Identify(pod).Preassigned {
+		return clusterview.Limits(pod, nil, nil)
+	}
+	return clusterview.Limits(pod, policy, pl.defaults)
 }
 
 // SignPod signs the pods that have no limits, all alike. A signature says that what

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -72,6 +73,9 @@ var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 
 func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
 func (h handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+
+// KubeConfig is none: there is no API server to have policies.
+func (h handle) KubeConfig() *rest.Config { return nil }
 
 func newRig(ctx context.Context, t tb, defaults ...config.DomainLimit) *rig {
 	t.Helper()

@@ -9,6 +9,9 @@
 // PodScheduled condition quote the bad part and say what is allowed. It does not
 // rank nodes; the plugin SpreadTree does, with the levels resolved here.
 //
+// The levels are those of the pod's annotation; else of the PlacementPolicy that
+// governs it; else of its own soft constraints; else the profile's.
+//
 // It answers the seed "Topology aware scheduling": placement preferences are
 // listed in decreasing order of precedence. A level may leave out the nodes that
 // lack its property; keeping pods off them is this plugin's filter.

@@ -16,12 +16,13 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
-// EventsToRegister lists what can make a pod that this plugin refused schedulable.
+// EventsToRegister lists what can make a pod that this plugin refused schedulable,
+// apart from policies: those pods package policies wakes by name.
 func (pl *Preferences) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Somebody mends the pod's annotation, which has no event of its own, or
-		// changes its labels, which its soft constraints may select. The levels
-		// cannot become readable in any other way: they are read from the pod alone.
+		// changes its labels, which a policy or its soft constraints may select.
+		// Nothing else of the pod makes its levels readable.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: pl.afterPodUpdate},
 		// A node arrives with the property that was missing, or is given it.
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: pl.afterNodeChange},
@@ -36,7 +37,7 @@ func (pl *Preferences) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newO
 	if samePlacement(before, after) && maps.Equal(before.Labels, after.Labels) {
 		return fwk.QueueSkip, nil
 	}
-	if _, err := clusterview.Levels(after, pl.defaults); err != nil {
+	if _, err := pl.levels(after); err != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // still unreadable: trying again would only say so again
 	}
 	return fwk.Queue, nil
@@ -55,7 +56,7 @@ func (pl *Preferences) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, n
 	if err != nil {
 		return fwk.Queue, fmt.Errorf("plugin %s: reading a node event: %w", Name, err)
 	}
-	levels, err := clusterview.Levels(pod, pl.defaults)
+	levels, err := pl.levels(pod)
 	if err != nil || clusterview.LeftOut(after, levels) {
 		return fwk.QueueSkip, nil //nolint:nilerr // no node makes an unreadable pod schedulable
 	}

@@ -15,9 +15,14 @@ import (
 )
 
 // PreFilter resolves the pod's levels and leaves them for the cycle. A pod whose
-// levels cannot be read is refused on all nodes, and preemption cannot help it.
-func (pl *Preferences) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	levels, err := clusterview.Levels(pod, pl.defaults)
+// levels cannot be read is refused on all nodes, and preemption cannot help it. So is
+// one of which it is not known whether a policy governs it.
+func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	policy, err := pl.policies.Await(ctx, pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	levels, err := clusterview.Levels(pod, policy, pl.defaults)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 // ErrReasonMissing is the reason of a node that lacks the property of a level
@@ -25,10 +26,12 @@ const ErrReasonMissing = "node(s) didn't have a property that the pod's placemen
 // Name is the plugin's name in a profile.
 const Name = "Preferences"
 
-// Preferences is the plugin. It keeps nothing between cycles.
+// Preferences is the plugin. It keeps nothing between cycles but what it knows of
+// policies, with the other plugins.
 type Preferences struct {
 	defaults   []level.Level
 	identifier *clusterview.Identifier
+	policies   *policies.Policies
 }
 
 var (
@@ -39,7 +42,7 @@ var (
 )
 
 // New makes the plugin from *config.PreferencesArgs.
-func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, ok := obj.(*config.PreferencesArgs)
 	if !ok {
 		return nil, fmt.Errorf("args of plugin %s: want *config.PreferencesArgs, got %T", Name, obj)
@@ -48,8 +51,12 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
+	known, err := policies.For(ctx, handle)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
 	replicaSets := handle.SharedInformerFactory().Apps().V1().ReplicaSets().Lister()
-	return &Preferences{defaults: defaults, identifier: clusterview.NewIdentifier(replicaSets)}, nil
+	return &Preferences{defaults: defaults, identifier: clusterview.NewIdentifier(replicaSets), policies: known}, nil
 }
 
 // Name returns the plugin's name.
@@ -58,7 +65,7 @@ func (pl *Preferences) Name() string { return Name }
 // SignPod signs a pod by its levels: pods with other levels are not alike. One that
 // is preassigned is signed as if it had none: this plugin treats it so.
 func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	levels, err := clusterview.Levels(pod, pl.defaults)
+	levels, err := pl.levels(pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
@@ -66,4 +73,13 @@ func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFr
 		levels = nil
 	}
 	return []fwk.SignFragment{{Key: clusterview.PlacementAnnotation, Value: level.Format(levels)}}, nil
+}
+
+// levels resolves the pod's levels by what is known of policies at this moment.
+func (pl *Preferences) levels(pod *corev1.Pod) ([]level.Level, error) {
+	policy, err := pl.policies.Governing(pod)
+	if err != nil {
+		return nil, err
+	}
+	return clusterview.Levels(pod, policy, pl.defaults)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -28,6 +29,9 @@ type handle struct {
 }
 
 func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+
+// KubeConfig is none: there are no policies but those that a test gives the plugin.
+func (h handle) KubeConfig() *rest.Config { return nil }
 
 func newHandle() fwk.Handle {
 	return handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}

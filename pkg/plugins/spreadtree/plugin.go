@@ -110,5 +110,5 @@ func levels(state fwk.CycleState, pod *corev1.Pod) ([]level.Level, error) {
 	if found || err != nil {
 		return resolved, err
 	}
-	return clusterview.Levels(pod, nil)
+	return clusterview.Levels(pod, nil, nil)
 }

@@ -21,7 +21,7 @@ import (
 
 func mustLevels(t tb, pod *corev1.Pod) []level.Level {
 	t.Helper()
-	ls, err := clusterview.Levels(pod, nil)
+	ls, err := clusterview.Levels(pod, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -216,7 +216,7 @@ func sortedKeys(m map[string]int64) []string {
 // treeOf is the tree of a pod's batch, nil if there is none.
 func (r *rig) treeOf(pod *corev1.Pod) *tree.Tree {
 	r.Helper()
-	ls, err := clusterview.Levels(pod, nil)
+	ls, err := clusterview.Levels(pod, nil, nil)
 	r.must(err)
 	p, ok := r.pl.forest.trees.Get(batch{r.pl.identifier.Identify(pod), ls}.key())
 	if !ok {

@@ -162,7 +162,7 @@ func TestLevelsOfTheCycleComeFirst(t *testing.T) {
 		t.Errorf("without Preferences the scores are %v", got)
 	}
 	state := framework.NewCycleState()
-	packed, err := clusterview.Levels(webPod("q", "pack=rack").Obj(), nil)
+	packed, err := clusterview.Levels(webPod("q", "pack=rack").Obj(), nil, nil)
 	r.must(err)
 	clusterview.WriteLevels(state, packed)
 	if got := r.rank(pod, state); got["a1"] != 100 || got["b1"] == 100 {

@@ -1,0 +1,221 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// PlacementPolicy says how the pods that it selects, in its own namespace, are placed.
+//
+// A pod's own annotations come before it. Of two policies that select the same pod
+// the older one governs it, and of two of the same age the one whose name is first
+// in byte order. A change takes effect for the next pod that is placed; pods that
+// run already stay where they are.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,shortName=plp,categories=espalier
+// +kubebuilder:printcolumn:name="Governed",type=integer,JSONPath=`.status.governedPods`
+// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selectedPods`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Conflicting",type=string,JSONPath=`.status.conditions[?(@.type=="Conflicting")].status`
+// +kubebuilder:printcolumn:name="Overruled",type=string,JSONPath=`.status.conditions[?(@.type=="Overruled")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PlacementPolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wanted.
+	Spec PlacementPolicySpec `json:"spec"`
+
+	// status is what has come of it. Espalier's controller writes it; schedulers never read it.
+	// +optional
+	Status PlacementPolicyStatus `json:"status,omitzero"`
+}
+
+// PlacementPolicySpec is what a policy wants.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults)",message="a policy says something: give levels, domainLimits or faults"
+type PlacementPolicySpec struct {
+	// podSelector selects pods in the policy's namespace. An empty selector selects all of them.
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operators are In and NotIn with values, and Exists and DoesNotExist without"
+	PodSelector metav1.LabelSelector `json:"podSelector"`
+
+	// levels are the levels over which the pods are placed, in decreasing order of precedence. They
+	// take the place of the pod's ScheduleAnyway topology spread constraints and of the profile's
+	// default levels. Without any, those hold.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.property == b.property))",message="name each property once: a second level over it could never decide anything"
+	Levels []Level `json:"levels,omitempty"`
+
+	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
+	// hold for pods without an annotation of their own that says the same.
+	// +optional
+	// +listType=map
+	// +listMapKey=property
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	DomainLimits []DomainLimit `json:"domainLimits,omitempty"`
+
+	// faults says when a node counts as faulty for the pods. Without it the profile's arguments hold.
+	// +optional
+	Faults *Faults `json:"faults,omitempty"`
+}
+
+// Property is node.name or the key of a node label, which may be spelled node.labels.KEY or, as in
+// Docker's files, engine.labels.KEY. Other names that begin with "node." or "engine." are refused: in Docker's
+// language they mean something else.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=331
+// +kubebuilder:validation:XValidation:rule="self.matches('^(?i:node[.]name)$') || self.matches('^((?i:node|engine)[.](?i:labels)[.])?([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && (self.contains('/') || !self.matches('^(?i:node|engine)[.]') || self.matches('^(?i:node|engine)[.](?i:labels)[.]'))",message="use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack"
+type Property string
+
+// Level is one placement preference.
+//
+// +kubebuilder:validation:XValidation:rule="self.strategy == 'Spread' || !has(self.weights)",message="only a level that spreads has weights"
+// +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.weights.all(w, w.value == '*' || (self.property.matches('^(?i:node[.]name)$') ? w.value.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$') : w.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')))",message="a weight is for a label value, for nodes without the label (an empty value), for a node's name at node.name, or for all other values (*)"
+type Level struct {
+	// strategy is Spread, which gives the next pod to the lowest branch, or Pack, which gives it
+	// to the fullest branch that still has room.
+	// +optional
+	// +kubebuilder:default=Spread
+	Strategy Strategy `json:"strategy,omitempty"`
+
+	// property is the node property whose values are the branches.
+	Property Property `json:"property"`
+
+	// missing is Include, which puts nodes that lack the property together in one branch with an equal
+	// share, or Exclude, which keeps the pods off them.
+	// +optional
+	// +kubebuilder:default=Include
+	Missing Missing `json:"missing,omitempty"`
+
+	// weights gives shares to values. "" is the nodes without the property, "*" all values that have no weight
+	// of their own, together. Where there are weights but none for "*", a value that is not listed weighs 1.
+	// +optional
+	// +listType=map
+	// +listMapKey=value
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Weights []Weight `json:"weights,omitempty"`
+}
+
+// Strategy is what a level does with its branches.
+//
+// +kubebuilder:validation:Enum=Spread;Pack
+type Strategy string
+
+// The strategies.
+const (
+	StrategySpread Strategy = "Spread"
+	StrategyPack   Strategy = "Pack"
+)
+
+// Missing is what a level does with nodes that lack its property.
+//
+// +kubebuilder:validation:Enum=Include;Exclude
+type Missing string
+
+// What may be done with nodes that lack a property.
+const (
+	MissingInclude Missing = "Include"
+	MissingExclude Missing = "Exclude"
+)
+
+// Weight is the share of one value.
+type Weight struct {
+	// value is the property's value.
+	// +kubebuilder:validation:MaxLength=253
+	Value string `json:"value"`
+
+	// share is how much of the pods the value gets, beside the shares of the other values.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Share int64 `json:"share"`
+}
+
+// DomainLimit bounds the pods of one revision of a workload that share a value of a node property.
+type DomainLimit struct {
+	// property is the node property.
+	Property Property `json:"property"`
+
+	// max is how many of the pods there may be on all nodes of one value.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Max int64 `json:"max"`
+}
+
+// Faults says when a node counts as faulty for a workload.
+type Faults struct {
+	// threshold is how many failures within the window make a node faulty.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Threshold *int32 `json:"threshold,omitempty"`
+
+	// window is how long a failure is remembered, from 1s to 24h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="a window is from 1s to 24h"
+	Window *metav1.Duration `json:"window,omitempty"`
+}
+
+// PlacementPolicyStatus is what has come of a policy.
+type PlacementPolicyStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// selectedPods is how many pods the selector selects: those that one of Espalier's schedulers
+	// places or has placed, and that have not ended and are not told to end.
+	// +optional
+	SelectedPods int32 `json:"selectedPods"`
+
+	// governedPods is how many of them are placed by what this policy says, in whole or in part.
+	// +optional
+	GovernedPods int32 `json:"governedPods"`
+
+	// conditions are Accepted, Conflicting and Overruled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Types of conditions.
+const (
+	// ConditionAccepted is True if the spec can be read. The pods of one that cannot stay Pending.
+	ConditionAccepted = "Accepted"
+	// ConditionConflicting is True if another policy selects some of the same pods.
+	ConditionConflicting = "Conflicting"
+	// ConditionOverruled is True if some of the selected pods are placed by something that comes
+	// before this policy: an older policy, or an annotation of their own.
+	ConditionOverruled = "Overruled"
+)
+
+// Reasons of conditions.
+const (
+	ReasonValid        = "Valid"
+	ReasonInvalid      = "Invalid"
+	ReasonNoConflict   = "NoConflict"
+	ReasonOlderPolicy  = "OlderPolicy"
+	ReasonNewerPolicy  = "NewerPolicy"
+	ReasonAnnotation   = "Annotation"
+	ReasonNotOverruled = "NotOverruled"
+)
+
+// PlacementPolicyList is a list of policies.
+//
+// +kubebuilder:object:root=true
+type PlacementPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []PlacementPolicy `json:"items"`
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/controllers/policy"
+)
+
+const description = `espalier-controller writes the status of PlacementPolicies: how many pods each
+governs, and whether another policy or an annotation comes before it.
+
+Pods are placed without it. Without --kubeconfig it uses the credentials of the
+pod that it runs in. It waits for the kind PlacementPolicy to be installed.`
+
+// options are the flags.
+type options struct {
+	kubeconfig string
+	schedulers []string
+	// elect, namespace and lease are about the election.
+	elect            bool
+	namespace, lease string
+	probes, metrics  string
+}
+
+func newCommand(version string) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use: "espalier-controller", Long: description, Version: version, Args: cobra.NoArgs,
+		// Help is a page long. Who mistypes a flag wants to read which.
+		SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "The path of the kubeconfig file that says where the API server is and who asks. Without one, the credentials of the pod are used.")
+	flags.StringSliceVar(&o.schedulers, "scheduler-names", []string{"espalier-scheduler"}, "The schedulerNames of the pods that policies are for.")
+	flags.BoolVar(&o.elect, "leader-elect", true, "Whether only one of several controllers writes.")
+	flags.StringVar(&o.namespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the Lease that they elect by.")
+	flags.StringVar(&o.lease, "leader-elect-resource-name", "espalier-controller", "The name of the Lease that they elect by.")
+	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served, 0 for nowhere.")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "Where /metrics is served, in the clear and to anybody, 0 for nowhere.")
+	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
+	klog.InitFlags(logging)
+	flags.AddGoFlag(logging.Lookup("v"))
+	return cmd
+}
+
+// run runs until the context ends, which is no failure.
+func (o *options) run(ctx context.Context) error {
+	if len(o.schedulers) == 0 {
+		return errors.New("--scheduler-names: name at least one scheduler")
+	}
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	m, err := o.manager(config)
+	if err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// config is how the API server is reached.
+func (o *options) config() (*rest.Config, error) {
+	if o.kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("--kubeconfig %q: %w", o.kubeconfig, err)
+		}
+		return config, nil
+	}
+	config, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("no API server: name one by --kubeconfig, or run in a pod")
+	}
+	return config, err
+}
+
+func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
+	ctrl.SetLogger(klog.Background())
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Cache: policy.CacheOptions(),
+		LeaderElection: o.elect, LeaderElectionID: o.lease, LeaderElectionNamespace: o.namespace,
+		// The process ends when it is told to, so the next one need not wait for the Lease to run out.
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        o.probes, Metrics: metricsserver.Options{BindAddress: o.metrics},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+	}
+	if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, err
+	}
+	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}}
+	// Leader elected, as all of a manager's runnables are that do not say otherwise.
+	return m, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if there, err := installed(ctx, m.GetRESTMapper()); !there {
+			return err
+		}
+		return reconciler.AddTo(m)
+	}))
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+)
+
+// Policy is a PlacementPolicy, read. Nobody writes to it: two pointers that are
+// equal say the same.
+type Policy struct {
+	Namespace, Name string
+	// Generation is that of the spec that was read.
+	Generation int64
+	// Faults is when a node counts as faulty, nil where the policy says nothing of it.
+	Faults *placementv1alpha1.Faults
+
+	uid      types.UID
+	created  time.Time
+	selector labels.Selector
+	levels   []level.Level
+	limits   []limit.Limit
+	// levelsErr and limitsErr say what cannot be read. They are apart because a
+	// pod may have an annotation for one and need the policy for the other.
+	levelsErr, limitsErr error
+}
+
+// strategies and missings map what a policy says to what the algorithms say. An
+// API server fills in the defaults; "" is what it has not seen.
+var (
+	strategies = map[placementv1alpha1.Strategy]level.Strategy{
+		"":                               level.Spread,
+		placementv1alpha1.StrategySpread: level.Spread,
+		placementv1alpha1.StrategyPack:   level.Pack,
+	}
+	missings = map[placementv1alpha1.Missing]level.Missing{
+		"":                               level.Include,
+		placementv1alpha1.MissingInclude: level.Include,
+		placementv1alpha1.MissingExclude: level.Exclude,
+	}
+)
+
+// ReadPolicy reads a policy. What the API server should have refused, and an older
+// definition may have let pass, is kept as the error of the part it is in: pods
+// that need the part are refused. A selector that cannot be read selects every
+// pod of the namespace, so that none is placed as if the policy were not there.
+func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
+	p := &Policy{
+		Namespace: in.Namespace, Name: in.Name, Generation: in.Generation,
+		Faults: in.Spec.Faults, uid: in.UID, created: in.CreationTimestamp.Time,
+	}
+	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
+	p.limits, p.limitsErr = policyLimits(in.Spec.DomainLimits)
+	var err error
+	if p.selector, err = metav1.LabelSelectorAsSelector(&in.Spec.PodSelector); err != nil {
+		p.selector = labels.Everything()
+		p.levelsErr = fmt.Errorf("spec.podSelector: %w", err)
+		p.limitsErr = p.levelsErr
+	}
+	return p
+}
+
+// policyLevels reads the levels of a policy. Where there is an error there are none.
+func policyLevels(in []placementv1alpha1.Level) ([]level.Level, error) {
+	levels := make([]level.Level, 0, len(in))
+	for i := range in {
+		l, err := policyLevel(&in[i])
+		if err != nil {
+			return nil, fmt.Errorf("spec.levels[%d].%w", i, err)
+		}
+		levels = append(levels, l)
+	}
+	if err := level.Validate(levels); err != nil {
+		return nil, fmt.Errorf("spec.levels: %w", err)
+	}
+	return levels, nil
+}
+
+// policyLevel reads a level but for what level.Validate sees as well.
+func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
+	var out level.Level
+	var ok bool
+	var err error
+	if out.Strategy, ok = strategies[in.Strategy]; !ok {
+		return out, fmt.Errorf("strategy: unknown strategy %.100q: use Spread or Pack", in.Strategy)
+	}
+	if out.Missing, ok = missings[in.Missing]; !ok {
+		return out, fmt.Errorf("missing: unknown value %.100q: use Include or Exclude", in.Missing)
+	}
+	if out.Property, err = level.ParseProperty(string(in.Property)); err != nil {
+		return out, fmt.Errorf("property: %w", err)
+	}
+	for _, w := range in.Weights {
+		out.Weights = append(out.Weights, level.Weight{Value: w.Value, Share: w.Share})
+	}
+	slices.SortStableFunc(out.Weights, func(a, b level.Weight) int { return cmp.Compare(a.Value, b.Value) })
+	return out, nil
+}
+
+func policyLimits(in []placementv1alpha1.DomainLimit) ([]limit.Limit, error) {
+	limits := make([]limit.Limit, 0, len(in))
+	for i, l := range in {
+		property, err := level.ParseProperty(string(l.Property))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("spec.domainLimits[%d].property: %w", i, err)
+		case l.Max < 1:
+			return nil, fmt.Errorf("spec.domainLimits[%d].max: %d: use a whole number from 1", i, l.Max)
+		case slices.ContainsFunc(limits, func(o limit.Limit) bool { return o.Property == property }):
+			return nil, fmt.Errorf("spec.domainLimits[%d].property: second limit over %q: name each property once", i, property)
+		}
+		limits = append(limits, limit.Limit{Property: property, Pods: l.Max})
+	}
+	return limits, nil
+}
+
+// Levels returns the levels of the policy's pods, none where it says nothing of
+// them. The error quotes what cannot be read and names the policy.
+func (p *Policy) Levels() ([]level.Level, error) { return p.levels, p.named(p.levelsErr) }
+
+// DomainLimits returns the limits of the policy's pods, none where it says nothing
+// of them. The error quotes what cannot be read and names the policy.
+func (p *Policy) DomainLimits() ([]limit.Limit, error) { return p.limits, p.named(p.limitsErr) }
+
+// Err says what of the policy cannot be read, nil if all of it can.
+func (p *Policy) Err() error { return cmp.Or(p.levelsErr, p.limitsErr) }
+
+func (p *Policy) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("PlacementPolicy %q: %w", p.Name, err)
+}
+
+// Selects reports whether the policy is about a pod.
+func (p *Policy) Selects(pod *corev1.Pod) bool {
+	return pod.Namespace == p.Namespace && p.selector.Matches(labels.Set(pod.Labels))
+}
+
+// Compare orders policies by who governs a pod that they all select: the older
+// one, and of two of the same age, which the API server knows to the second, the one
+// whose name comes first.
+func (p *Policy) Compare(q *Policy) int {
+	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
+}
+
+// Governing returns the policy that governs a pod: the first in order of Compare
+// that selects it. It is nil if none does. The policies must be in that order.
+func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
+	for _, p := range policies {
+		if p.Selects(pod) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Same reports whether q is the policy p with the same spec. A policy that was
+// deleted and made again is another one, whatever it says.
+func (p *Policy) Same(q *Policy) bool {
+	return p.uid == q.uid && p.Generation == q.Generation
+}

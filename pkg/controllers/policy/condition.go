@@ -1,0 +1,109 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// maxNamed bounds the policies that a message names.
+const maxNamed = 3
+
+// setConditions brings all conditions up to date. A condition that does not hold is
+// False, not absent: its absence would read as not looked at yet.
+func (s *standing) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
+	for _, c := range []metav1.Condition{s.accepted(), s.conflicting(), s.overruled()} {
+		c.ObservedGeneration, c.LastTransitionTime = s.policy.Generation, now
+		meta.SetStatusCondition(conditions, c)
+	}
+}
+
+func (s *standing) accepted() metav1.Condition {
+	if err := s.policy.Err(); err != nil {
+		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
+			err.Error()+"; pods that need it stay Pending")
+	}
+	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
+}
+
+// conflicting tells both sides of a conflict, each what it needs to know: who comes
+// first.
+func (s *standing) conflicting() metav1.Condition {
+	before, after := s.split()
+	if len(before)+len(after) == 0 {
+		return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionFalse, placementv1alpha1.ReasonNoConflict,
+			"no other policy selects any of the same pods")
+	}
+	var parts []string
+	reason := placementv1alpha1.ReasonNewerPolicy
+	if len(before) > 0 {
+		reason = placementv1alpha1.ReasonOlderPolicy
+		parts = append(parts, "this policy gives way to "+list(before))
+	}
+	if len(after) > 0 {
+		parts = append(parts, "this policy comes before "+list(after))
+	}
+	parts = append(parts, "the older one governs, by name on a tie")
+	return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionTrue, reason,
+		"other policies select some of the same pods: "+strings.Join(parts, "; "))
+}
+
+func (s *standing) overruled() metav1.Condition {
+	before, _ := s.split()
+	var parts []string
+	reason := placementv1alpha1.ReasonAnnotation
+	if len(before) > 0 {
+		reason = placementv1alpha1.ReasonOlderPolicy
+		parts = append(parts, "policies that come before this one govern some of the selected pods: "+list(before))
+	}
+	if s.annotated > 0 {
+		parts = append(parts, number(s.annotated)+" with annotations of their own, which come before policies")
+	}
+	if len(parts) == 0 {
+		return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionFalse, placementv1alpha1.ReasonNotOverruled,
+			"all selected pods are placed by this policy")
+	}
+	return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionTrue, reason, strings.Join(parts, "; "))
+}
+
+// split divides the rivals into those that come before this policy and those after.
+func (s *standing) split() (before, after []rival) {
+	for _, r := range s.rivals {
+		if r.policy.Compare(s.policy) < 0 {
+			before = append(before, r)
+		} else {
+			after = append(after, r)
+		}
+	}
+	return before, after
+}
+
+// list names rivals and how many pods they share with this policy.
+func list(rivals []rival) string {
+	var names []string
+	for _, r := range rivals[:min(len(rivals), maxNamed)] {
+		names = append(names, fmt.Sprintf("%q (%s)", r.policy.Name, number(r.pods)))
+	}
+	if more := len(rivals) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func number(pods int32) string {
+	if pods == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", pods)
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preferences_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/policies"
+)
+
+// under is a plugin in a cluster with one policy, for the pods with app=web.
+func under(t *testing.T, levels ...placementv1alpha1.Level) *preferences.Preferences {
+	t.Helper()
+	pl := newPlugin(t, byZone)
+	pl.Under(policies.Fixed(clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "racks"},
+		Spec: placementv1alpha1.PlacementPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Levels: levels,
+		},
+	})))
+	return pl
+}
+
+func TestPreFilterUnderAPolicy(t *testing.T) {
+	web := st.MakeLabelSelector().Label("app", "web").Obj()
+	excluding := placementv1alpha1.Level{Property: "rack", Strategy: "Pack", Missing: "Exclude"}
+	for _, tc := range []struct {
+		name   string
+		pod    *st.PodWrapper
+		code   fwk.Code
+		levels string
+	}{
+		{"a pod it selects", asking(""), fwk.Success, "pack=rack;missing=Exclude"},
+		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
+		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
+		{"constraints after it", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Success, "pack=rack;missing=Exclude"},
+		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, "pack=rack;missing=Exclude"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			_, status := under(t, excluding).PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			levels, _, err := clusterview.ReadLevels(state)
+			if status.Code() != tc.code || err != nil || level.Format(levels) != tc.levels {
+				t.Errorf("got %v and the levels %q, %v; want %v and %q", status, level.Format(levels), err, tc.code, tc.levels)
+			}
+		})
+	}
+}
+
+func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
+	_, status := under(t, placementv1alpha1.Level{Property: "node.id"}).PreFilter(t.Context(), framework.NewCycleState(), asking("").Obj(), nil)
+	for _, part := range []string{`PlacementPolicy "racks"`, "spec.levels[0].property", `"node.id"`, "use node.name"} {
+		if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), part) {
+			t.Errorf("got %v, want %q", status, part)
+		}
+	}
+}
+
+func TestSignPodUnderAPolicy(t *testing.T) {
+	byRack := placementv1alpha1.Level{Property: "rack"}
+	pl := under(t, byRack)
+	if web, db := fragment(t, pl, asking("").Obj()), fragment(t, pl, asking("").Label("app", "db").Obj()); web == db {
+		t.Errorf("a pod under a policy and one that is not are both signed %v", web)
+	}
+	if fragments, status := under(t, placementv1alpha1.Level{Property: "node.id"}).SignPod(t.Context(), asking("").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
+		t.Errorf("a pod whose policy cannot be read is signed %v, %v", fragments, status)
+	}
+}
+
+// A pod is given the label that a policy selects, or loses it.
+func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
+	pl := under(t, placementv1alpha1.Level{Property: "node.id"})
+	selected, free := asking("").Obj(), asking("").Label("app", "db").Obj()
+	if got, err := hint(t, pl, framework.EventTargetPodUpdate, free, selected, free); err != nil || got != fwk.Queue {
+		t.Errorf("it leaves a policy that cannot be read: %v, %v", got, err)
+	}
+	if got, err := hint(t, pl, framework.EventTargetPodUpdate, selected, free, selected); err != nil || got != fwk.QueueSkip {
+		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
+	}
+	pl = under(t, placementv1alpha1.Level{Property: "rack", Missing: "Exclude"})
+	node := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}
+	if got, err := hint(t, pl, node, selected, nil, st.MakeNode().Name("n").Label("rack", "1").Obj()); err != nil || got != fwk.Queue {
+		t.Errorf("a node with the policy's property comes: %v, %v", got, err)
+	}
+	if got, err := hint(t, pl, node, selected, nil, st.MakeNode().Name("n").Obj()); err != nil || got != fwk.QueueSkip {
+		t.Errorf("a node without it comes: %v, %v", got, err)
+	}
+}

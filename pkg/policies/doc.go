@@ -1,0 +1,23 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policies knows the PlacementPolicies of the cluster, for all plugins of
+// all profiles of a process: For returns the one that they share.
+//
+// It promises that no pod is placed as if there were no policy while it is not
+// known whether there is one. What it knows is one of three things:
+//
+//	unread ──► known: the policies, or that their kind is not installed
+//	   │          ▲
+//	   └──► unreadable: the API server refuses, or does not answer
+//
+// The kind may be installed, removed and installed again at any time. Until it is
+// there the API server is asked for it now and then, and there are no policies.
+// Registering the kind with the scheduler's queue was rejected: the scheduler then
+// waits at its start for an informer that without the kind never syncs.
+//
+//   - policies.go: what is known, and who shares it
+//   - watch.go: how it comes to be known
+//   - wake.go: the pods that wait because of what was known before
+//   - source.go: the API server
+package policies

@@ -1,0 +1,149 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+)
+
+// patience bounds how long a pod holds up the scheduler at its start. What is slower
+// refuses the pod, and takes it up again when the policies are known.
+const patience = 5 * time.Second
+
+// errUnread is why a pod is refused before anything is known.
+var errUnread = errors.New("PlacementPolicies have not been read yet")
+
+// Policies is what is known of the policies of a cluster.
+type Policies struct {
+	pods     corelisters.PodLister
+	activate func(map[string]*corev1.Pod)
+	// answered is closed when the policies are known, or unreadable, for the first time.
+	answered chan struct{}
+	answer   sync.Once
+
+	mu sync.RWMutex // guards err, byNamespace
+	// err is why the policies are not known; nil if they are.
+	err error
+	// byNamespace has the policies of a namespace in the order of Policy.Compare. The
+	// slices are replaced, never written to.
+	byNamespace map[string][]*clusterview.Policy
+}
+
+// shared has the policies of each scheduler of this process: one, outside of tests.
+// The framework hands a plugin nothing else in which its profiles could meet.
+var shared = struct {
+	sync.Mutex // guards of
+	of         map[informers.SharedInformerFactory]*Policies
+}{of: make(map[informers.SharedInformerFactory]*Policies)}
+
+// For returns the policies of the scheduler that the handle belongs to. The first
+// call starts to watch them, until the context ends: the informers of a plugin
+// that are not the framework's have no other beginning. A handle without an API
+// server, as in a simulation, has no policies.
+func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
+	factory := handle.SharedInformerFactory()
+	shared.Lock()
+	defer shared.Unlock()
+	if p, ok := shared.of[factory]; ok {
+		return p, nil
+	}
+	config := handle.KubeConfig()
+	if config == nil {
+		return Fixed(), nil
+	}
+	server, err := newAPIServer(config)
+	if err != nil {
+		return nil, fmt.Errorf("a client for PlacementPolicies: %w", err)
+	}
+	logger := klog.FromContext(ctx)
+	p := newPolicies(factory.Core().V1().Pods().Lister(), func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })
+	shared.of[factory] = p
+	context.AfterFunc(ctx, func() {
+		shared.Lock()
+		defer shared.Unlock()
+		delete(shared.of, factory)
+	})
+	go p.watch(ctx, server)
+	return p, nil
+}
+
+// Fixed are policies that never change, for simulations and tests.
+func Fixed(policies ...*clusterview.Policy) *Policies {
+	p := newPolicies(nil, nil)
+	p.err = nil
+	for _, policy := range policies {
+		p.byNamespace[policy.Namespace] = put(p.byNamespace[policy.Namespace], policy)
+	}
+	p.answer.Do(func() { close(p.answered) })
+	return p
+}
+
+func newPolicies(pods corelisters.PodLister, activate func(map[string]*corev1.Pod)) *Policies {
+	return &Policies{
+		pods: pods, activate: activate, answered: make(chan struct{}),
+		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),
+	}
+}
+
+// Governing returns the policy that governs a pod, nil for none. The error says why
+// that is not known; such a pod must not be placed, and is woken when it is.
+func (p *Policies) Governing(pod *corev1.Pod) (*clusterview.Policy, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return clusterview.Governing(p.byNamespace[pod.Namespace], pod), nil
+}
+
+// Await is Governing for a scheduling cycle: in the first moments of a scheduler it
+// waits for an answer, for a short time.
+func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Policy, error) {
+	select {
+	case <-p.answered:
+		return p.Governing(pod)
+	default:
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.answered:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return p.Governing(pod)
+}
+
+// put adds a policy to those of its namespace, or replaces it.
+func put(list []*clusterview.Policy, policy *clusterview.Policy) []*clusterview.Policy {
+	list = append(drop(list, policy.Name), policy)
+	slices.SortFunc(list, (*clusterview.Policy).Compare)
+	return list
+}
+
+// drop removes a policy from those of its namespace.
+func drop(list []*clusterview.Policy, name string) []*clusterview.Policy {
+	return slices.DeleteFunc(slices.Clone(list), func(p *clusterview.Policy) bool { return p.Name == name })
+}
+
+// find returns a policy of a namespace by its name, nil if it is not there.
+func find(list []*clusterview.Policy, name string) *clusterview.Policy {
+	if i := slices.IndexFunc(list, func(p *clusterview.Policy) bool { return p.Name == name }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// startController starts the controller with the rights that the manifests give it.
+func startController(ctx context.Context) (*rig.Process, error) {
+	binary, err := rig.Binary("espalier-controller", binFolder)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(world.dir, "controller.kubeconfig")
+	if err := rig.WriteKubeconfig(ctx, world.config, world.client, rig.ControllerName, path); err != nil {
+		return nil, err
+	}
+	return rig.Start(rig.Command{
+		Name: rig.ControllerName, Path: binary, Dir: world.dir,
+		Args: []string{"--kubeconfig=" + path, "--health-probe-bind-address=0"},
+	})
+}
+
+// policies is a client for policies.
+func (s *story) policies() client.Client {
+	s.Helper()
+	scheme := runtime.NewScheme()
+	s.must(placementv1alpha1.AddToScheme(scheme), "knowing policies")
+	c, err := client.New(world.config, client.Options{Scheme: scheme})
+	s.must(err, "making a client for policies")
+	return c
+}
+
+// policy creates a policy for the pods of an app.
+func (s *story) policy(name, app string, levels ...placementv1alpha1.Level) *placementv1alpha1.PlacementPolicy {
+	s.Helper()
+	p := &placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name},
+		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), Levels: levels},
+	}
+	// The first stories may come before the definition is served.
+	s.until("policy "+name+" to be created", func() error { return s.policies().Create(s.ctx, p) })
+	return p
+}
+
+// replace gives a policy other levels.
+func (s *story) replace(p *placementv1alpha1.PlacementPolicy, levels ...placementv1alpha1.Level) {
+	s.Helper()
+	before := p.DeepCopy()
+	p.Spec.Levels = levels
+	s.must(s.policies().Patch(s.ctx, p, client.MergeFrom(before)), "changing policy "+p.Name)
+}
+
+// remove deletes a policy.
+func (s *story) remove(p *placementv1alpha1.PlacementPolicy) {
+	s.Helper()
+	s.must(s.policies().Delete(s.ctx, p), "deleting policy "+p.Name)
+}
+
+// status waits until the status is about the policy as it is now, governs so many
+// pods, and has each of these conditions: TYPE=REASON.
+func (s *story) status(p *placementv1alpha1.PlacementPolicy, governed int32, conditions ...string) {
+	s.Helper()
+	c := s.policies()
+	s.until("the status of policy "+p.Name, func() error {
+		var got placementv1alpha1.PlacementPolicy
+		if err := c.Get(s.ctx, types.NamespacedName{Namespace: s.ns, Name: p.Name}, &got); err != nil {
+			return err
+		}
+		if got.Status.ObservedGeneration != got.Generation || got.Status.GovernedPods != governed {
+			return fmt.Errorf("generation %d of %d, governing %d pods: %v", got.Status.ObservedGeneration, got.Generation, got.Status.GovernedPods, got.Status.Conditions)
+		}
+		for _, want := range conditions {
+			kind, reason, _ := strings.Cut(want, "=")
+			if has := meta.FindStatusCondition(got.Status.Conditions, kind); has == nil || has.Reason != reason {
+				return fmt.Errorf("%s is %v, want %s", kind, has, reason)
+			}
+		}
+		return nil
+	})
+}
+
+func over(property placementv1alpha1.Property) placementv1alpha1.Level {
+	return placementv1alpha1.Level{Property: property}
+}
+
+// A policy is created, changed and deleted while another workload comes and goes. Each
+// rolling update is placed by the policy of its time, and by nothing of the one before.
+func TestPolicyUnderLoad(t *testing.T) {
+	s := begin(t, byZone, byRack)
+	s.nodes(3, 60, place("zone-a", "", "rack-1"))
+	s.nodes(1, 60, place("zone-a", "", "rack-2"))
+	s.nodes(1, 60, place("zone-b", "", "rack-3"))
+	s.nodes(1, 60, place("zone-c", "", "rack-4"))
+	s.deploy("load", 5, "spread="+zoneLabel)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, 5+20*(n%2))
+			if _, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "load", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil && s.ctx.Err() == nil {
+				t.Errorf("scaling the load: %v", err)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-stopped
+	}()
+
+	s.deploy("app", 12, "")
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
+	p := s.policy("app", "app", over(zoneLabel))
+	s.status(p, 12, "Accepted=Valid", "Conflicting=NoConflict", "Overruled=NotOverruled")
+	s.roll("app", "2")
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
+	s.replace(p, over(rackLabel))
+	s.status(p, 12)
+	s.roll("app", "3")
+	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 3, "rack-2": 3, "rack-3": 3, "rack-4": 3})
+	s.remove(p)
+	s.roll("app", "4")
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2})
+}
+
+// Pods that wait because of a policy are placed when it changes, and when it is
+// deleted. Nothing else happens that could wake them.
+func TestPolicyWakesPods(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(1, 20, zone("zone-a"))
+	s.nodes(1, 20, zone("zone-b"))
+	excluding := over(rowLabel)
+	excluding.Missing = placementv1alpha1.MissingExclude
+	refused := func(name string) {
+		s.Helper()
+		s.pod(name, s.template(name, ""))
+		if condition, _ := s.refusal(name); !strings.Contains(condition, "didn't have a property that the pod's placement requires") {
+			s.Errorf("pod %s waits for something else: %s", name, condition)
+		}
+	}
+	p := s.policy("changed", "changed", excluding)
+	s.status(p, 0)
+	refused("changed")
+	s.replace(p, over(zoneLabel))
+	s.settled("changed", 1)
+	p = s.policy("deleted", "deleted", excluding)
+	s.status(p, 0)
+	refused("deleted")
+	s.status(p, 1)
+	s.remove(p)
+	s.settled("deleted", 1)
+}
+
+// Of two policies for the same pods the older one governs, though its name is the
+// second, and both say so. When it is deleted the other one takes its place.
+func TestPoliciesInConflict(t *testing.T) {
+	s := begin(t, byZone, byRack)
+	s.nodes(1, 40, place("zone-a", "", "rack-1"))
+	s.nodes(1, 40, place("zone-a", "", "rack-2"))
+	s.nodes(1, 40, place("zone-b", "", "rack-3"))
+	older := s.policy("b-older", "app", over(zoneLabel))
+	s.until("a second to pass", func() error {
+		if time.Since(older.CreationTimestamp.Time) < 2*time.Second {
+			return errors.New("policies made within it would be of the same age")
+		}
+		return nil
+	})
+	younger := s.policy("a-younger", "app", over(rackLabel))
+	s.status(younger, 0)
+	s.deploy("app", 12, "")
+	o := s.settled("app", 12)
+	s.exactly(o, 0, map[string]int{"zone-a": 6, "zone-b": 6})
+	s.status(older, 12, "Conflicting=NewerPolicy", "Overruled=NotOverruled")
+	s.status(younger, 0, "Conflicting=OlderPolicy", "Overruled=OlderPolicy")
+	s.remove(older)
+	s.status(younger, 12, "Conflicting=NoConflict", "Overruled=NotOverruled")
+	s.roll("app", "2")
+	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 4, "rack-2": 4, "rack-3": 4})
+
+	// An annotation comes before any policy, and the status says that as well.
+	s.pod("own", s.template("app", "spread="+zoneLabel))
+	s.status(younger, 12, "Overruled=Annotation")
+}
+
+// What could not be read is refused by the API server when it is written.
+func TestMalformedPolicyIsRefused(t *testing.T) {
+	s := begin(t)
+	s.remove(s.policy("served", "app", over(zoneLabel)))
+	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.Property, w ...placementv1alpha1.Weight) placementv1alpha1.PlacementPolicySpec {
+		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, Property: property, Weights: w}}}
+	}
+	window := metav1.Duration{Duration: 48 * time.Hour}
+	for name, tc := range map[string]struct {
+		spec placementv1alpha1.PlacementPolicySpec
+		want string
+	}{
+		"nothing":       {placementv1alpha1.PlacementPolicySpec{}, "a policy says something"},
+		"property":      {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("node.id")}}, "use node.name or the key of a node label"},
+		"label key":     {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a b")}}, "use node.name or the key of a node label"},
+		"strategy":      {weighted("Sprad", "a"), "Sprad"},
+		"twice":         {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("a")}}, "name each property once"},
+		"packed weight": {weighted("Pack", "a", placementv1alpha1.Weight{Value: "a", Share: 1}), "only a level that spreads has weights"},
+		"share":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a", Share: 1000001}), "1000000"},
+		"value":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a b", Share: 1}), "a weight is for a label value"},
+		"limit":         {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{Property: "a"}}}, "max"},
+		"window":        {placementv1alpha1.PlacementPolicySpec{Faults: &placementv1alpha1.Faults{Window: &window}}, "from 1s to 24h"},
+		"selector": {
+			placementv1alpha1.PlacementPolicySpec{
+				PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}},
+				Levels:      []placementv1alpha1.Level{over("a")},
+			}, "operators are In and NotIn",
+		},
+	} {
+		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "bad"}, Spec: tc.spec}
+		if err := s.policies().Create(s.ctx, p); err == nil || !strings.Contains(err.Error(), tc.want) {
+			s.Errorf("%s: got %v, want %q", name, err, tc.want)
+		}
+	}
+	for _, property := range []placementv1alpha1.Property{"node.name", "NODE.Name", "node.labels.a", "engine.labels.x/a", "node.kubernetes.io/instance-type", corev1.LabelTopologyZone} {
+		p := s.policy("good", "app", over(property))
+		s.remove(p)
+	}
+}
