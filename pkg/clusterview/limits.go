@@ -31,6 +31,7 @@ func Limits(pod *corev1.Pod, policy *Policy, defaults []limit.Limit) ([]limit.Li
 	return defaults, nil
 }
 
+// AppendDomains appends a node's property at each limit. It appends because filters ask
 // for every node: they have a buffer, and a slice for each would be their main cost.
 func AppendDomains(values []placement.Value, node *corev1.Node, limits []limit.Limit) []placement.Value {
 	for _, l := range limits {
