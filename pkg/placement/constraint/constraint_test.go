@@ -64,7 +64,7 @@ func (v vector) check(t *testing.T) {
 	}
 }
 
-func TestVectors2_12(t *testing.T) {
+func TestVector_2_12(t *testing.T) {
 	v6 := vectorNode(at("2001:db8::2"))
 	for _, v := range []vector{
 		{"2.12 unknown key", "node.abc.bcd == high", vectorNode(), refused},
@@ -120,7 +120,7 @@ func TestVectors2_12(t *testing.T) {
 
 // The last row of 2.12: constraints are joined by "and". Its "Ubuntu 14.04" cannot be
 // a label's value on Kubernetes, which has no blanks.
-func TestVectors2_12Several(t *testing.T) {
+func TestVector_2_12_Several(t *testing.T) {
 	const two = "node.hostname == node-1, engine.labels.operatingsystem != Ubuntu_14.04"
 	const three = two + ", node.labels.security == high"
 	os := func(value string) func(*constraint.Node) { return labelled("operatingsystem", value) }
@@ -141,7 +141,7 @@ func TestVectors2_12Several(t *testing.T) {
 
 // The rows "Match" of 2.13. Where SwarmKit matches a set, a node of ours has several
 // of one thing: addresses.
-func TestVectors2_13Match(t *testing.T) {
+func TestVector_2_13_Match(t *testing.T) {
 	foo := func(value string) *constraint.Node { return vectorNode(labelled("x", value)) }
 	for _, v := range []vector{
 		{"2.13 foo", "node.labels.x == foo", foo("foo"), "ok"},

@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 
 // The vectors of 2.13 in their order. What SwarmKit's parser takes, ours takes for its form;
 // keys without a meaning, which SwarmKit only finds out about on each node, it refuses as such.
-func TestVectors2_13Parse(t *testing.T) {
+func TestVector_2_13_Parse(t *testing.T) {
 	for _, tc := range []struct {
 		in, problem string
 	}{

@@ -12,7 +12,7 @@ import (
 
 // The vectors of 2.7, on its three nodes. The words "2.7" in a name say that it
 // is SwarmKit's own case.
-func TestFits(t *testing.T) {
+func TestVector_2_7_Fits(t *testing.T) {
 	nodes := []struct {
 		name string
 		platform.Platform

@@ -17,7 +17,7 @@ import (
 
 // One node, limit 1: one of two pods is placed. A pod of the next revision finds room
 // beside it, where SwarmKit refuses it until the old one is gone.
-func TestM1UnscheduleableTask(t *testing.T) {
+func TestVector_2_9_M1(t *testing.T) {
 	r := newRig(t.Context(), t)
 	r.join("n1")
 	if got := r.place(web("t1", "0", "node.name=1")); got != "n1" {
@@ -32,7 +32,7 @@ func TestM1UnscheduleableTask(t *testing.T) {
 	}
 }
 
-func TestM2SchedulerMaxReplicas(t *testing.T) {
+func TestVector_2_9_M2(t *testing.T) {
 	r := newRig(t.Context(), t)
 	one := func(name string) string { return r.place(web(name, "0", "node.name=1")) }
 	if a, b := one("t1"), one("t2"); a != "" || b != "" {
@@ -61,7 +61,7 @@ func TestM2SchedulerMaxReplicas(t *testing.T) {
 }
 
 // Limit 1 on three nodes, five pods: one each, and two are left.
-func TestProbe216MaxReplicasOfOneOnThreeNodes(t *testing.T) {
+func TestVector_2_16_MaxReplicasOfOneOnThreeNodes(t *testing.T) {
 	r := newRig(t.Context(), t)
 	r.join("n1", "n2", "n3")
 	var on []string
@@ -75,7 +75,7 @@ func TestProbe216MaxReplicasOfOneOnThreeNodes(t *testing.T) {
 
 // Limit 1 with the old revision on both of two nodes: SwarmKit refuses both pods of the
 // new one, and an update that starts new pods first waits for ever (moby#40797).
-func TestProbe216RolloutUnderALimitOfOne(t *testing.T) {
+func TestVector_2_16_RolloutUnderALimitOfOne(t *testing.T) {
 	r := newRig(t.Context(), t)
 	r.join("n1", "n2")
 	r.runs("n1", web("a", "1", "node.name=1"))
@@ -86,7 +86,7 @@ func TestProbe216RolloutUnderALimitOfOne(t *testing.T) {
 }
 
 // Two racks of two servers in one cell.
-func TestTV16AffinityLimits(t *testing.T) {
+func TestVector_TV16(t *testing.T) {
 	for limits, want := range map[string][]string{
 		"server=1":               {"s1", "s2", "s3", "s4", ""},
 		"server=1,rack=1":        {"s1", "s3", "", "", ""},
@@ -105,7 +105,7 @@ func TestTV16AffinityLimits(t *testing.T) {
 }
 
 // Racks with 2, 2 and 1 pods, at most 2 each; one that stops gives its place back.
-func TestNV13DistinctProperty(t *testing.T) {
+func TestVector_NV13(t *testing.T) {
 	r := newRig(t.Context(), t)
 	r.join("n0 rack=0", "n1 rack=1", "n2 rack=2", "unlabelled")
 	r.runs("n0", web("a", "0", ""))

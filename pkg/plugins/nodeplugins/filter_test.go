@@ -61,7 +61,7 @@ func message(t *testing.T, pl *nodeplugins.NodePlugins, p *corev1.Pod, nodes ...
 // The vectors of 2.10, in its sequence. A volume's plugin is a CSI driver. A network's has
 // no meaning on Kubernetes, where all pods share one; the runtime handler stands in for
 // it as what a node must have besides the driver.
-func TestVectors2_10(t *testing.T) {
+func TestVector_2_10(t *testing.T) {
 	kata := runtimeClass("kata", "p1")
 	n1, n2, n3 := node("n1", "", "runc"), node("n2", "", "runc"), node("n3", "", "p1")
 	one := []runtime.Object{kata, csiNode("n1", "p1")}
