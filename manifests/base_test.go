@@ -4,6 +4,7 @@
 package manifests_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -18,7 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
 )
 
 func objects(t *testing.T, name string) []runtime.Object {
@@ -120,9 +124,11 @@ func TestRights(t *testing.T) {
 // for something that it can read.
 func TestExamplesAskForEspalier(t *testing.T) {
 	names, err := fs.Glob(files, "examples/*.yaml")
-	if err != nil || len(names) < 7 {
-		t.Fatalf("found %v: %v", names, err)
+	more, moreErr := fs.Glob(files, "examples/filters/*.yaml")
+	if err = errors.Join(err, moreErr); err != nil || len(names) < 7 || len(more) < 3 {
+		t.Fatalf("found %v and %v: %v", names, more, err)
 	}
+	names = append(names, more...)
 	for _, name := range names {
 		for _, obj := range objects(t, name) {
 			meta, spec := podOf(obj)
@@ -138,6 +144,15 @@ func TestExamplesAskForEspalier(t *testing.T) {
 			}
 			if _, err := level.Parse(placement); ok && err != nil {
 				t.Errorf("%s: %v", name, err)
+			}
+			for key, parse := range map[string]func(string) error{
+				"espalier.dev/domain-limits": func(s string) error { _, err := limit.Parse(s); return err },
+				"espalier.dev/constraints":   func(s string) error { _, err := constraint.Parse(s); return err },
+				"espalier.dev/platforms":     func(s string) error { _, err := platform.Parse(s); return err },
+			} {
+				if text, ok := meta[key]; ok && parse(text) != nil {
+					t.Errorf("%s: %s: %v", name, key, parse(text))
+				}
 			}
 			if strings.Contains(spec.Containers[0].Image, "latest") || spec.Containers[0].Resources.Requests.Cpu().IsZero() {
 				t.Errorf("%s: wants a fixed image and a cpu request", name)

@@ -50,6 +50,7 @@ type PlacementPolicySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.property == b.property))",message="name each property once: a second level over it could never decide anything"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(l, l.property.matches('^(?i:node[.]name)$')) || self[size(self) - 1].property.matches('^(?i:node[.]name)$')",message="name node.name last, or not at all: below it every branch is one node"
 	Levels []Level `json:"levels,omitempty"`
 
 	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
