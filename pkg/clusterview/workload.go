@@ -52,8 +52,7 @@ type Identity struct {
 	// Revision is what SwarmKit calls spec version: it tells the pods of a rolling
 	// update's new template from those of the old one. "" where a workload has none.
 	Revision string
-	// Preassigned pods are bound to one node by their controller. They are checked
-	// and counted, never spread.
+	// Preassigned pods have their node already, see the function of that name.
 	Preassigned bool
 	// Provisional says that the owner of the pod's ReplicaSet could not be looked
 	// up, and the ReplicaSet stands in for it: the pod was seen before its
@@ -113,12 +112,11 @@ func (i *Identifier) Epoch() uint64 { return i.epoch.Load() }
 // owns its pods: there, pods without a hash are all of one revision, and a hash is
 // the owner's, see Owner.
 func (i *Identifier) Identify(pod *corev1.Pod) Identity {
-	id := Identity{Workload: named(pod), Revision: templateHash(pod)}
+	id := Identity{Workload: named(pod), Revision: templateHash(pod), Preassigned: Preassigned(pod)}
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return id
 	}
-	id.Preassigned = preassigns(owner)
 	isNamed := id.Workload.Kind != KindPod
 	if isNamed && id.Revision == "" {
 		return id
@@ -167,12 +165,6 @@ func (i *Identifier) top(namespace string, owner *metav1.OwnerReference) (top *m
 
 func templateHash(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
-}
-
-// preassigns reports whether a controller chooses the nodes of its pods: a
-// DaemonSet, or the node itself, which runs its static pods.
-func preassigns(owner *metav1.OwnerReference) bool {
-	return isKind(owner, appsv1.GroupName, "DaemonSet") || isKind(owner, corev1.GroupName, "Node")
 }
 
 func schedulingGroup(pod *corev1.Pod) string {

@@ -53,7 +53,7 @@ func (pl *Preferences) Filter(_ context.Context, state fwk.CycleState, _ *corev1
 }
 
 // restricts reports whether the levels leave nodes out for a pod. For one that is
-// preassigned they do not: it is not spread, and its node was chosen by its controller.
+// preassigned they do not: it is not spread, and its node was chosen already.
 func (pl *Preferences) restricts(pod *corev1.Pod, levels []level.Level) bool {
 	return clusterview.AnyExcludes(levels) && !pl.identifier.Identify(pod).Preassigned
 }
