@@ -14,6 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -21,12 +22,13 @@ import (
 // Registry returns every plugin of ours, by name.
 func Registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
-		constraints.Name:  constraints.New,
-		domainlimits.Name: domainlimits.New,
-		hostports.Name:    hostports.New,
-		nodeplugins.Name:  nodeplugins.New,
-		platform.Name:     platform.New,
-		preferences.Name:  preferences.New,
-		spreadtree.Name:   spreadtree.New,
+		constraints.Name:      constraints.New,
+		domainlimits.Name:     domainlimits.New,
+		hostports.Name:        hostports.New,
+		nodeplugins.Name:      nodeplugins.New,
+		platform.Name:         platform.New,
+		preassignedfirst.Name: preassignedfirst.New,
+		preferences.Name:      preferences.New,
+		spreadtree.Name:       spreadtree.New,
 	}
 }
