@@ -193,3 +193,31 @@ func TestShippedConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// TestFiltersKeepTheOrderOfSwarmKit holds what the profile's comment says: a node
+// counts for the first filter that refuses it, so the order is part of every message.
+func TestFiltersKeepTheOrderOfSwarmKit(t *testing.T) {
+	want := []string{
+		names.NodeName,
+		names.NodeUnschedulable, names.TaintToleration, // READY
+		names.NodeResourcesFit,                                 // RES
+		nodeplugins.Name,                                       // PLUGIN
+		names.NodeAffinity, constraints.Name, preferences.Name, // CONSTR
+		platform.Name,                                                                           // PLATFORM
+		hostports.Name,                                                                          // HOSTPORT
+		domainlimits.Name,                                                                       // MAXREP
+		names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone, // VOLUME
+		names.PodTopologySpread, names.InterPodAffinity, // Kubernetes' own
+	}
+	var got []string
+	for _, p := range enabled(t).Filter.Enabled {
+		got = append(got, p.Name)
+	}
+	// What feature gates add has no place in the order.
+	got = slices.DeleteFunc(got, func(name string) bool {
+		return slices.Contains([]string{names.DynamicResources, names.NodeDeclaredFeatures, names.DeferredPodScheduling}, name)
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("the filters are in the order\n%q, want\n%q", got, want)
+	}
+}
