@@ -1,0 +1,10 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package refusals holds what the scheduler says of a pod that it cannot place, word
+// for word, and holds docs/operations.md to it.
+//
+// The scheduler is the real one with the shipped profile; its API server is a fake
+// clientset. A message counts all nodes of the cluster, so every case needs a
+// cluster of its own, in milliseconds.
+package refusals
