@@ -18,14 +18,16 @@ import (
 // A selector of kubernetes.io/hostname does not count: a label may be on several
 // nodes, and to know that it is not would take a look at all of them.
 func Preassigned(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && preassigns(owner) || pinned(pod)
+	return Daemon(pod) || pinned(pod)
 }
 
-// preassigns reports whether a controller chooses the nodes of its pods: a
-// DaemonSet, or the node itself, which runs its static pods.
-func preassigns(owner *metav1.OwnerReference) bool {
-	return isKind(owner, appsv1.GroupName, "DaemonSet") || isKind(owner, corev1.GroupName, "Node")
+// Daemon reports whether a pod's controller chooses the nodes of its pods: a
+// DaemonSet, or the node itself, which runs its static pods. What is asked of a
+// workload's nodes, such as a label or a limit, is no matter of theirs. Other
+// preassigned pods are held to it: somebody who pins a pod has not said otherwise.
+func Daemon(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && (isKind(owner, appsv1.GroupName, "DaemonSet") || isKind(owner, corev1.GroupName, "Node"))
 }
 
 // pinned reports whether a pod's required node affinity leaves it one node, by

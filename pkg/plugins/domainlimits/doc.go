@@ -18,7 +18,7 @@
 //   - Pods on cordoned nodes count, and also those on nodes that are not ready, which may
 //     still run: a limit that holds only while all is well holds nothing.
 //   - A node without the property of a limit takes no pod that has the limit.
-//   - Preassigned pods, such as those of a DaemonSet, are held to the limits of their own
+//   - Pods of a DaemonSet are held to the limits of their own
 //     annotation, but not to the profile's defaults: their controller has chosen
 //     their nodes, and a default is for those who have not.
 //

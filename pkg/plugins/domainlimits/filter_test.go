@@ -103,6 +103,7 @@ func TestDefaultLimits(t *testing.T) {
 	r.runs("a1", web("x", "2", ""))
 	r.expect("without limits of its own", web("p", "2", ""), "b1")
 	r.expect("with limits of its own", web("p", "2", "node.name=2"), "a1", "b1", "n")
+	r.expect("pinned to a node", web("p", "2", "").NodeAffinityIn("metadata.name", []string{"a1"}, st.NodeSelectorTypeMatchFields), "b1")
 	r.expect("of a DaemonSet", web("p", "2", "").OwnerReference("ds", daemonSet), "a1", "b1", "n")
 	r.expect("of a DaemonSet, with limits of its own", web("p", "2", "rack=1").OwnerReference("ds", daemonSet), "b1")
 }

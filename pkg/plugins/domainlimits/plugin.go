@@ -80,7 +80,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (pl *DomainLimits) Name() string { return Name }
 
 // limits returns the limits of a pod as far as policies are known now. To those of a
-// preassigned pod only its own word belongs: its node was chosen by its controller.
+// DaemonSet's pod only its own word belongs: its node was chosen by its controller.
 func (pl *DomainLimits) limits(pod *corev1.Pod) ([]limit.Limit, error) {
 	policy, err := pl.policies.Governing(pod)
 	if err != nil {
@@ -90,7 +90,7 @@ func (pl *DomainLimits) limits(pod *corev1.Pod) ([]limit.Limit, error) {
 }
 
 func (pl *DomainLimits) under(policy *clusterview.Policy, pod *corev1.Pod) ([]limit.Limit, error) {
-	if pl.identifier.Identify(pod).Preassigned {
+	if clusterview.Daemon(pod) {
 		return clusterview.Limits(pod, nil, nil)
 	}
 	return clusterview.Limits(pod, policy, pl.defaults)

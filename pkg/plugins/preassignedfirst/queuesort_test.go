@@ -35,7 +35,7 @@ func queued(name string, priority int32, seconds int, preassigned string) *frame
 		p.NodeAffinityIn(metav1.ObjectNameField, []string{"n1"}, st.NodeSelectorTypeMatchFields)
 	}
 	return &framework.QueuedPodInfo{
-		PodInfo: &framework.PodInfo{Pod: p.Obj()},
+		PodInfo:        &framework.PodInfo{Pod: p.Obj()},
 		QueueingParams: framework.QueueingParams{Timestamp: epoch.Add(time.Duration(seconds) * time.Second)},
 	}
 }

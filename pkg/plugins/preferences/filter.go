@@ -52,8 +52,8 @@ func (pl *Preferences) Filter(_ context.Context, state fwk.CycleState, _ *corev1
 	return nil
 }
 
-// restricts reports whether the levels leave nodes out for a pod. For one that is
-// preassigned they do not: it is not spread, and its node was chosen already.
+// restricts reports whether the levels leave nodes out for a pod. For one of a
+// DaemonSet they do not: it is not spread, and its node was chosen by its controller.
 func (pl *Preferences) restricts(pod *corev1.Pod, levels []level.Level) bool {
-	return clusterview.AnyExcludes(levels) && !pl.identifier.Identify(pod).Preassigned
+	return clusterview.AnyExcludes(levels) && !clusterview.Daemon(pod)
 }

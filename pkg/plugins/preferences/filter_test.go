@@ -30,6 +30,7 @@ func TestPreFilter(t *testing.T) {
 		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
 		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host"},
 		{"a level that leaves nodes out", asking("spread=rack;missing=Exclude"), fwk.Success, "spread=rack;missing=Exclude"},
+		{"the same, pinned to a node", asking("spread=rack;missing=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;missing=Exclude"},
 		{"the same, of a DaemonSet", asking("spread=rack;missing=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;missing=Exclude"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -29,9 +29,8 @@ const Name = "Preferences"
 // Preferences is the plugin. It keeps nothing between cycles but what it knows of
 // policies, with the other plugins.
 type Preferences struct {
-	defaults   []level.Level
-	identifier *clusterview.Identifier
-	policies   *policies.Policies
+	defaults []level.Level
+	policies *policies.Policies
 }
 
 var (
@@ -55,21 +54,20 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	replicaSets := handle.SharedInformerFactory().Apps().V1().ReplicaSets().Lister()
-	return &Preferences{defaults: defaults, identifier: clusterview.NewIdentifier(replicaSets), policies: known}, nil
+	return &Preferences{defaults: defaults, policies: known}, nil
 }
 
 // Name returns the plugin's name.
 func (pl *Preferences) Name() string { return Name }
 
-// SignPod signs a pod by its levels: pods with other levels are not alike. One that
-// is preassigned is signed as if it had none: this plugin treats it so.
+// SignPod signs a pod by its levels: pods with other levels are not alike. One of
+// a DaemonSet is signed as if it had none: this plugin treats it so.
 func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	levels, err := pl.levels(pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
-	if pl.identifier.Identify(pod).Preassigned {
+	if clusterview.Daemon(pod) {
 		levels = nil
 	}
 	return []fwk.SignFragment{{Key: clusterview.PlacementAnnotation, Value: level.Format(levels)}}, nil

@@ -118,7 +118,7 @@ func TestSignPod(t *testing.T) {
 	a := fragment(t, pl, asking("spread=zone;missing=Exclude").OwnerReference("ds", daemonSet).Obj())
 	b := fragment(t, pl, asking("spread=rack").OwnerReference("ds", daemonSet).Obj())
 	if a != b {
-		t.Errorf("pods that are preassigned, and so not restricted, are signed %v and %v", a, b)
+		t.Errorf("pods of a DaemonSet, which are not restricted, are signed %v and %v", a, b)
 	}
 	if fragments, status := pl.SignPod(t.Context(), asking("sprd=zone").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
 		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
