@@ -67,6 +67,12 @@ profiles:
 // profile is the profile of configuration over a snapshot.
 func profile(t *testing.T, snapshot *cache.Snapshot) (context.Context, framework.Framework) {
 	t.Helper()
+	return profileOf(t, configuration, snapshot)
+}
+
+// profileOf is the first profile of any configuration.
+func profileOf(t testing.TB, configuration string, snapshot fwk.MutableSnapshotSharedLister) (context.Context, framework.Framework) {
+	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ func TestPreEnqueueHoldsBack(t *testing.T) {
 		{"a pod", webPod("p", ""), true},
 		{"one with scheduling gates", webPod("p", "").Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonSchedulingGated), true},
 		{"one of a DaemonSet", webPod("p", "").OwnerReference("ds", daemonSet), false},
+		{"one pinned to a node", webPod("p", "").NodeAffinityIn("metadata.name", []string{"a1"}, st.NodeSelectorTypeMatchFields), false},
 		{"one that no node fitted", webPod("p", "").Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable), false},
 		{"one whose binding failed", webPod("p", "").Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonSchedulerError), false},
 		{"a member of a group", webPod("p", "").PodGroupName("g"), false},

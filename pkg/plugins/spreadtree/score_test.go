@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
@@ -138,12 +139,16 @@ func TestPreScoreSkipsWhatIsNotSpread(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	r.join("a1")
 	state := framework.NewCycleState()
-	pod := webPod("p", "spread=zone").OwnerReference("ds", daemonSet).Obj()
-	if s := r.pl.PreScore(r.ctx, state, pod, r.feasible()); !s.IsSkip() {
-		t.Errorf("PreScore of a DaemonSet's pod is %v", s)
+	for _, pod := range []*corev1.Pod{
+		webPod("ds", "spread=zone").OwnerReference("ds", daemonSet).Obj(),
+		webPod("pinned", "spread=zone").NodeAffinityIn("metadata.name", []string{"a1"}, st.NodeSelectorTypeMatchFields).Obj(),
+	} {
+		if s := r.pl.PreScore(r.ctx, state, pod, r.feasible()); !s.IsSkip() {
+			t.Errorf("PreScore of %s is %v", pod.Name, s)
+		}
+		r.assume(pod, state, "a1")
+		r.pl.Unreserve(r.ctx, state, pod, "a1")
 	}
-	r.assume(pod, state, "a1")
-	r.pl.Unreserve(r.ctx, state, pod, "a1")
 	if n := r.pl.forest.trees.Len(); n != 0 {
 		t.Errorf("there are %d trees", n)
 	}
