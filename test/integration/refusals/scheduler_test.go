@@ -122,7 +122,7 @@ func (c *cluster) decisions() (nodes []string, refusals map[string]string) {
 		nodes, refusals = nil, make(map[string]string)
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if p.Spec.SchedulerName != schedulerName {
+			if p.Spec.SchedulerName != schedulerName || p.DeletionTimestamp != nil {
 				continue
 			}
 			if p.Spec.NodeName != "" {
