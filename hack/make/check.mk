@@ -10,6 +10,10 @@ export ESPALIER_BIN := $(CURDIR)/bin
 test: build ## run all tests: unit, property, fuzz seeds, integration, e2e
 	@hack/test.sh
 
+.PHONY: fuzz
+fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
+	@hack/fuzz.sh
+
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was
 	@hack/verify.sh
