@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,4 +92,15 @@ func TestVolumeFilterRefuses(t *testing.T) {
 	} {
 		tc.run(t)
 	}
+}
+
+// Devices are claimed like volumes; there are none of this class.
+func TestDynamicResourcesRefuses(t *testing.T) {
+	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}
+	wanted := st.MakeResourceClaim().Namespace(namespace).Name("one").Request("gpu").Obj()
+	refusalCase{
+		"no device", join(nodes("n", 2), []runtime.Object{class, wanted}),
+		pod("p").PodResourceClaims(corev1.PodResourceClaim{Name: "one", ResourceClaimName: &wanted.Name}),
+		"0/2 nodes are available: 2 cannot allocate all claims." + notHelpful(2),
+	}.run(t)
 }

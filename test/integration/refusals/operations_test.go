@@ -1,0 +1,153 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package refusals
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumerestrictions"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+)
+
+// inTree are the reasons of the in-tree filters, as far as they are exported.
+var inTree = []string{
+	nodeunschedulable.ErrReasonUnschedulable,
+	nodeaffinity.ErrReasonPod,
+	volumerestrictions.ErrReasonDiskConflict, volumerestrictions.ErrReasonReadWriteOncePodConflict,
+	nodevolumelimits.ErrReasonMaxVolumeCountExceeded,
+	string(volumebinding.ErrReasonBindConflict), string(volumebinding.ErrReasonNodeConflict),
+	volumebinding.ErrReasonNotEnoughSpace, volumebinding.ErrReasonPVNotExist,
+	volumezone.ErrReasonConflict,
+	podtopologyspread.ErrReasonConstraintsNotMatch, podtopologyspread.ErrReasonNodeLabelNotMatch,
+	interpodaffinity.ErrReasonAffinityRulesNotMatch, interpodaffinity.ErrReasonAntiAffinityRulesNotMatch,
+	interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch,
+}
+
+// keys are the constants that our reasons are composed with.
+var keys = map[string]string{"ReservedHostPortsAnnotation": clusterview.ReservedHostPortsAnnotation}
+
+// row is the first cell of a row, a reason; PORT and RESOURCE stand for any.
+var row = regexp.MustCompile("(?m)^\\| `([^`]*?)(?:PORT|RESOURCE)?` \\|")
+
+// Every reason that a filter of the shipped profile gives is explained, and nothing
+// is explained that none of them gives.
+func TestOperationsExplainsEveryReason(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]bool)
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		if rows[m[1]] {
+			t.Errorf("%q has two rows", m[1])
+		}
+		rows[m[1]] = true
+	}
+	given := make(map[string]bool)
+	for _, reason := range inTree {
+		given[reason] = true
+	}
+	for _, reason := range ours(t) {
+		given[reason] = true
+	}
+	for reason := range given {
+		if !rows[reason] {
+			t.Errorf("docs/operations.md has no row for %q", reason)
+		}
+	}
+	seen := messages(t)
+	for reason := range rows {
+		if !given[reason] && !strings.Contains(seen, reason) {
+			t.Errorf("docs/operations.md explains %q, which no filter is known to say", reason)
+		}
+	}
+}
+
+// ours are the constants named ErrReason of all our plugins. Of one that a message
+// is completed with a port, it is the part before.
+func ours(t *testing.T) (reasons []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../../pkg/plugins/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && strings.HasPrefix(spec.Names[0].Name, "ErrReason") {
+				reasons = append(reasons, text(t, spec.Values[0]))
+			}
+			return true
+		})
+	}
+	if len(reasons) < 9 {
+		t.Fatalf("found the reasons %q: there are more", reasons)
+	}
+	return reasons
+}
+
+// text evaluates a string constant of literals and keys of ours.
+func text(t *testing.T, e ast.Expr) string {
+	t.Helper()
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, err := strconv.Unquote(e.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	case *ast.BinaryExpr:
+		return text(t, e.X) + text(t, e.Y)
+	case *ast.SelectorExpr:
+		if key, ok := keys[e.Sel.Name]; ok {
+			return key
+		}
+	}
+	t.Fatalf("a reason is composed of a %T that is not known here", e)
+	return ""
+}
+
+// messages is what the other tests of this package want to be told.
+func messages(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range files {
+		if name == "operations_test.go" {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(source)
+	}
+	return all.String()
+}
