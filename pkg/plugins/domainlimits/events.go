@@ -6,6 +6,7 @@ package domainlimits
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,7 +69,8 @@ func (pl *DomainLimits) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, new
 	if err != nil {
 		return fwk.Queue, fmt.Errorf("plugin %s: reading a pod event: %w", Name, err)
 	}
-	if sameLimits(before, after) && pl.identifier.Identify(before) == pl.identifier.Identify(after) {
+	// Labels may take the pod out of a policy, or to another workload.
+	if sameLimits(before, after) && maps.Equal(before.Labels, after.Labels) {
 		return fwk.QueueSkip, nil
 	}
 	if _, err := pl.limits(after); err != nil {

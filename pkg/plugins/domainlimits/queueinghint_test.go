@@ -106,6 +106,7 @@ func TestHintAfterPodUpdate(t *testing.T) {
 		{"limits changed, still bad", pod("rack=two"), pod("rack=three"), fwk.QueueSkip},
 		{"given another workload", pod("rack=1"), pod("rack=1").Label(clusterview.WorkloadLabel, "db"), fwk.Queue},
 		{"given another workload, limits bad", pod("rack"), pod("rack").Label(clusterview.WorkloadLabel, "db"), fwk.QueueSkip},
+		{"relabelled, so that another policy may govern it", pod(""), pod("").Label("app", "other"), fwk.Queue},
 		{"something else changed", pod("rack=1"), pod("rack=1").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
 		{"nothing changed", pod("rack=1"), pod("rack=1"), fwk.QueueSkip},
 	} {
