@@ -6,6 +6,7 @@ package nodeplugins
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -32,8 +33,11 @@ func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 		// A claim of the pod is bound, and to a volume of another driver than its class
 		// promised, or of none; or it comes only now.
 		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClaimChange},
-		// A provisioner turns out to be no CSI driver. A class or a volume cannot become
-		// another one's: what they name is fixed.
+		// A class of the pod names another provisioner. That is fixed, so it is mended by
+		// making the class anew, which reads like an update to who has missed the deletion.
+		// The deletion alone helps nobody: VolumeBinding refuses claims without their class.
+		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClassChange},
+		// A provisioner turns out to be no CSI driver.
 		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: pl.afterDriverDeletion},
 		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
 		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: pl.afterRuntimeClassAdd},
@@ -65,7 +69,7 @@ func (pl *NodePlugins) afterCSINodeChange(_ klog.Logger, pod *corev1.Pod, oldObj
 }
 
 func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	_, after, err := util.As[*corev1.Node](oldObj, newObj)
+	before, after, err := util.As[*corev1.Node](oldObj, newObj)
 	if err != nil {
 		return unreadable("node", err)
 	}
@@ -73,9 +77,17 @@ func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, n
 	if err != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // no node helps a pod without its RuntimeClass
 	}
-	// Whether the node had the handler before does not matter: it may have come in
-	// an update without an event. Drivers are none of a node's, but of its CSINode.
-	return queueIf(n.handler != "" && n.handledBy(after))
+	if before != nil {
+		// Whether the node had the handler before does not matter: it may have come in
+		// an update without an event. Drivers are none of a node's, but of its CSINode.
+		return queueIf(n.handler != "" && n.handledBy(after))
+	}
+	// The event of the CSINode may have been a moment too early: the pod met no node yet.
+	csiNode, err := pl.csiNode(after.Name)
+	if err != nil {
+		return unreadable("node", err)
+	}
+	return queueIf(!n.empty() && n.missingDriver(csiNode) == "" && n.handledBy(after))
 }
 
 func (pl *NodePlugins) afterClaimChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
@@ -99,13 +111,27 @@ func (pl *NodePlugins) afterDriverDeletion(_ klog.Logger, pod *corev1.Pod, oldOb
 	if err != nil {
 		return unreadable("CSIDriver", err)
 	}
-	for i := range pod.Spec.Volumes {
-		claim, err := pl.needed.claims.PersistentVolumeClaims(pod.Namespace).Get(claimName(pod, &pod.Spec.Volumes[i]))
-		if err == nil && pl.needed.provisioner(volume.GetPersistentVolumeClaimClass(claim)) == before.Name {
-			return fwk.Queue, nil
-		}
+	return queueIf(pl.anyClass(pod, func(class string) bool { return pl.needed.provisioner(class) == before.Name }))
+}
+
+func (pl *NodePlugins) afterClassChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*storagev1.StorageClass](oldObj, newObj)
+	if err != nil {
+		return unreadable("StorageClass", err)
 	}
-	return fwk.QueueSkip, nil
+	if before != nil && before.Provisioner == after.Provisioner {
+		return fwk.QueueSkip, nil
+	}
+	return queueIf(pl.anyClass(pod, func(class string) bool { return class == after.Name }))
+}
+
+// anyClass reports whether a class of the pod's claims is meant. Claims that do not
+// exist have none.
+func (pl *NodePlugins) anyClass(pod *corev1.Pod, meant func(class string) bool) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		claim, err := pl.needed.claims.PersistentVolumeClaims(pod.Namespace).Get(claimName(pod, &v))
+		return err == nil && meant(volume.GetPersistentVolumeClaimClass(claim))
+	})
 }
 
 func (pl *NodePlugins) afterRuntimeClassAdd(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
