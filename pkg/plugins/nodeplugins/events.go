@@ -26,9 +26,8 @@ func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 	return []fwk.ClusterEventWithHint{
 		// A kubelet says that a driver has been installed on its node.
 		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterCSINodeChange},
-		// A node arrives that has the handler. Handlers have no event of their own: they come with
-		// the first report of the kubelet, which makes the node ready, or with one after
-		// a restart of the runtime, in which the node was not ready.
+		// A node arrives that has the handler, or the drivers; or it becomes one that pods may go to.
+		// That a node reports another handler has no event: see handlersChanged.
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: pl.afterNodeChange},
 		// A claim of the pod is bound, and to a volume of another driver than its class
 		// promised, or of none; or it comes only now.
@@ -42,6 +41,18 @@ func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
 		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: pl.afterRuntimeClassAdd},
 	}, nil
+}
+
+// handlersChanged reports whether a kubelet reports other handlers than before. A
+// runtime that restarts quickly leaves its node ready, and the framework sees no event.
+func handlersChanged(before, after *corev1.Node) bool {
+	return !slices.Equal(handlers(before), handlers(after))
+}
+
+// suits reports whether a pod wants a handler and a node has it.
+func (pl *NodePlugins) suits(pod *corev1.Pod, node *corev1.Node) bool {
+	n, err := pl.needed.of(pod)
+	return err == nil && n.handler != "" && n.handledBy(node)
 }
 
 // queueIf is the hint's answer.
@@ -78,9 +89,9 @@ func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, n
 		return fwk.QueueSkip, nil //nolint:nilerr // no node helps a pod without its RuntimeClass
 	}
 	if before != nil {
-		// Whether the node had the handler before does not matter: it may have come in
-		// an update without an event. Drivers are none of a node's, but of its CSINode.
-		return queueIf(n.handler != "" && n.handledBy(after))
+		// Whether the node had the handler before does not matter: it may have come in an
+		// update without an event. Drivers are none of a node's, but of its CSINode.
+		return queueIf(pl.suits(pod, after))
 	}
 	// The event of the CSINode may have been a moment too early: the pod met no node yet.
 	csiNode, err := pl.csiNode(after.Name)
