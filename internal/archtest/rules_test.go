@@ -72,6 +72,15 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/policies/x.go", "pkg/plugins/preferences"},
 	},
 	{
+		name: "waiting-knows-no-reason", room: "pkg/waiting/...",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/clusterview/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...",
+			"test/...", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it wakes pods for whoever knows what they wait for; it is told why",
+		broken: [2]string{"pkg/waiting/x.go", "pkg/policies"},
+	},
+	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
 		deny: []string{
 			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",

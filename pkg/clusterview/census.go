@@ -15,8 +15,8 @@ import (
 )
 
 // Census counts the pods on every node by workload and revision. It is brought up
-// to date from the scheduler's snapshot, recounting only the nodes whose
-// generation has moved, and serves all workloads.
+// to date from the scheduler's snapshot, recounting only the nodes that have
+// changed, and serves all workloads.
 //
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
 // been chosen for it.
@@ -38,23 +38,16 @@ type Census struct {
 
 // count is what stands on one node.
 type count struct {
-	name       string
-	generation int64
-	version    uint64
-	round      uint64 // of the last snapshot that had the node
-	node       *corev1.Node
-	// listed and last are the pods that the snapshot had, counted or not: how many,
-	// and which came last.
-	listed    int
-	last      *corev1.Pod
+	name      string
+	stamp     Stamp
+	version   uint64
+	round     uint64 // of the last snapshot that had the node
+	node      *corev1.Node
 	pods      int64
 	workloads map[Workload][]revisionCount
 	// provisional: some pod's identity was, so it is worth asking again.
 	provisional bool
 }
-
-// uncounted is the generation of no node.
-const uncounted = -1
 
 type revisionCount struct {
 	owner, revision string
@@ -120,26 +113,14 @@ func (c *Census) RefreshFor(pod *corev1.Pod, snapshot []fwk.NodeInfo) Identity {
 	}
 }
 
-// stale reports that a node may not be as it was counted. In the cycle of a pod group
-// the scheduler puts pods on the snapshot's nodes, and takes them away again, without
-// moving the generation.
-func (n *count) stale(info fwk.NodeInfo) bool {
-	pods := info.GetPods()
-	return n.generation != info.GetGeneration() || n.provisional || n.listed != len(pods) || n.last != last(pods)
-}
-
-func last(pods []fwk.PodInfo) *corev1.Pod {
-	if len(pods) == 0 {
-		return nil
-	}
-	return pods[len(pods)-1].GetPod()
-}
+// stale reports that a node may not be as it was counted.
+func (n *count) stale(info fwk.NodeInfo) bool { return n.provisional || n.stamp.Stale(info) }
 
 // count returns what is known of a node, which is nothing if it is new.
 func (c *Census) count(name string) *count {
 	n, known := c.nodes[name]
 	if !known {
-		n = &count{name: name, generation: uncounted}
+		n = &count{name: name, stamp: unstamped}
 		c.nodes[name] = n
 	}
 	return n
@@ -157,7 +138,7 @@ func (c *Census) forgetAbsent() {
 // snapshot will say the same.
 func (c *Census) Doubt(name string) {
 	if n, ok := c.nodes[name]; ok {
-		n.generation = uncounted
+		n.stamp = unstamped
 	}
 }
 
@@ -200,14 +181,12 @@ func (c *Census) Has(name string) bool {
 
 func (n *count) recount(info fwk.NodeInfo, identifier *Identifier) {
 	*n = count{
-		name:       n.name,
-		generation: info.GetGeneration(),
-		version:    n.version,
-		round:      n.round,
-		node:       info.Node(),
-		listed:     len(info.GetPods()),
-		last:       last(info.GetPods()),
-		workloads:  make(map[Workload][]revisionCount, len(n.workloads)),
+		name:      n.name,
+		stamp:     StampOf(info),
+		version:   n.version,
+		round:     n.round,
+		node:      info.Node(),
+		workloads: make(map[Workload][]revisionCount, len(n.workloads)),
 	}
 	for _, p := range info.GetPods() {
 		if pod := p.GetPod(); Counts(pod) {

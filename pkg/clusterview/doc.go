@@ -16,5 +16,6 @@
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - census.go: which pods count where
+//   - stamp.go: whether a node of a snapshot is as it was
 //   - cycle.go: what one plugin leaves for another within a scheduling cycle
 package clusterview

@@ -18,6 +18,6 @@
 //
 //   - policies.go: what is known, and who shares it
 //   - watch.go: how it comes to be known
-//   - wake.go: the pods that wait because of what was known before
+//   - wake.go: which pods wait because of what was known before
 //   - source.go: the API server
 package policies

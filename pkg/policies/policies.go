@@ -13,11 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/waiting"
 )
 
 // patience bounds how long a pod holds up the scheduler at its start. What is slower
@@ -29,8 +28,8 @@ var errUnread = errors.New("PlacementPolicies have not been read yet")
 
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
-	pods     corelisters.PodLister
-	activate func(map[string]*corev1.Pod)
+	// waiting are woken without mu: the queue asks plugins, and they ask for policies.
+	waiting *waiting.Pods
 	// answered is closed when the policies are known, or unreadable, for the first time.
 	answered chan struct{}
 	answer   sync.Once
@@ -69,8 +68,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a client for PlacementPolicies: %w", err)
 	}
-	logger := klog.FromContext(ctx)
-	p := newPolicies(factory.Core().V1().Pods().Lister(), func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })
+	p := newPolicies(waiting.Of(ctx, handle))
 	shared.of[factory] = p
 	context.AfterFunc(ctx, func() {
 		shared.Lock()
@@ -83,7 +81,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 
 // Fixed are policies that never change, for simulations and tests.
 func Fixed(policies ...*clusterview.Policy) *Policies {
-	p := newPolicies(nil, nil)
+	p := newPolicies(waiting.New(nil, nil))
 	p.err = nil
 	for _, policy := range policies {
 		p.byNamespace[policy.Namespace] = put(p.byNamespace[policy.Namespace], policy)
@@ -92,9 +90,9 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 	return p
 }
 
-func newPolicies(pods corelisters.PodLister, activate func(map[string]*corev1.Pod)) *Policies {
+func newPolicies(pods *waiting.Pods) *Policies {
 	return &Policies{
-		pods: pods, activate: activate, answered: make(chan struct{}),
+		waiting: pods, answered: make(chan struct{}),
 		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),
 	}
 }

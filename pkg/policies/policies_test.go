@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/waiting"
 )
 
 // limit bounds what a test waits for.
@@ -94,13 +95,13 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 		}
 	}
 	prepare(r.cluster)
-	r.Policies = newPolicies(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
+	r.Policies = newPolicies(waiting.New(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
 		// The queue asks plugins while it takes pods in.
 		for _, pod := range pods {
 			_, _ = r.Governing(pod)
 		}
 		r.woken <- slices.Sorted(maps.Keys(pods))
-	})
+	}))
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -258,7 +259,7 @@ func TestKnownHoldsThroughAnOutage(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	p := newPolicies(nil, nil)
+	p := newPolicies(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Await(ctx, pod("ns", "p", "web")); !errors.Is(err, errUnread) {

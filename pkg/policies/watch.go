@@ -144,7 +144,7 @@ func (p *Policies) replace(namespace string, change func([]*clusterview.Policy) 
 	isKnown := p.err == nil
 	p.mu.Unlock()
 	if isKnown {
-		p.wake(differently(namespace, before, after))
+		p.waiting.Wake(differently(namespace, before, after))
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Policies) known() {
 	p.mu.Unlock()
 	p.answer.Do(func() { close(p.answered) })
 	if was != nil {
-		p.wake(everyPod)
+		p.waiting.Wake(everyPod)
 	}
 }
 
@@ -169,7 +169,7 @@ func (p *Policies) none() {
 	p.mu.Unlock()
 	for namespace, list := range before {
 		if isKnown {
-			p.wake(differently(namespace, list, nil))
+			p.waiting.Wake(differently(namespace, list, nil))
 		}
 	}
 	p.known()

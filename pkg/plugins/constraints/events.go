@@ -6,6 +6,7 @@ package constraints
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -22,14 +23,25 @@ func (pl *Constraints) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 		// Somebody mends or loosens the pod's annotation, which has no event of its own.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: pl.afterPodUpdate},
 		// A node arrives on which the constraints hold, or its labels change so that they do.
-		// Addresses have no event of their own. They come with the first report of the kubelet,
-		// which makes the node ready, or before the taint of a node that its cloud
-		// has not looked at yet is taken away.
+		// That a node has another address has no event: see addressesChanged.
 		{Event: fwk.ClusterEvent{
 			Resource:   fwk.Node,
 			ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition,
 		}, QueueingHintFn: pl.afterNodeChange},
 	}, nil
+}
+
+// addressesChanged reports whether a node has other addresses than before. One that is
+// attached to a node that runs leaves it ready, and the framework sees no event.
+func addressesChanged(before, after *corev1.Node) bool {
+	return !slices.Equal(before.Status.Addresses, after.Status.Addresses)
+}
+
+// suits reports whether a pod has constraints about addresses, and all of its
+// constraints hold on a node.
+func suits(pod *corev1.Pod, node *corev1.Node) bool {
+	constraints, err := clusterview.Constraints(pod)
+	return err == nil && constraint.About(constraints, constraint.IP) && hold(constraints, node)
 }
 
 func (pl *Constraints) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {

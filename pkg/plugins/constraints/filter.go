@@ -51,8 +51,19 @@ func (pl *Constraints) Filter(_ context.Context, cycle fwk.CycleState, _ *corev1
 	if !ok {
 		return fwk.AsStatus(fmt.Errorf("plugin %s: reading %q: it holds a %T", Name, stateKey, data))
 	}
-	if node := clusterview.ConstraintNode(info.Node()); !constraint.Hold(s.constraints, &node) {
+	if !hold(s.constraints, info.Node()) && !pl.holdNow(s.constraints, info.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonConstraints)
 	}
 	return nil
+}
+
+// holdNow reports whether constraints about addresses hold by the informer, which is
+// ahead of the scheduler's cache: the pod may have been woken by an address that the
+// cache has not seen. Others wake no pod before the cache has seen the node.
+func (pl *Constraints) holdNow(constraints []constraint.Constraint, name string) bool {
+	if !constraint.About(constraints, constraint.IP) {
+		return false
+	}
+	node, err := pl.nodes.Get(name)
+	return err == nil && hold(constraints, node)
 }

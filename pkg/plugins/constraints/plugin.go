@@ -9,10 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
+	"github.com/espalier-scheduler/espalier/pkg/waiting"
 )
 
 // ErrReasonConstraints is the reason of a node on which some constraint does not hold.
@@ -22,7 +24,7 @@ const ErrReasonConstraints = "node(s) didn't match the pod's constraints"
 const Name = "Constraints"
 
 // Constraints is the plugin. It keeps nothing between cycles.
-type Constraints struct{}
+type Constraints struct{ nodes corelisters.NodeLister }
 
 var (
 	_ fwk.PreFilterPlugin   = &Constraints{}
@@ -32,11 +34,15 @@ var (
 )
 
 // New makes the plugin, which takes no arguments.
-func New(_ context.Context, obj runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	if obj != nil {
 		return nil, fmt.Errorf("args of plugin %s: it takes none, got %T: remove its pluginConfig", Name, obj)
 	}
-	return &Constraints{}, nil
+	nodes := handle.SharedInformerFactory().Core().V1().Nodes()
+	if err := waiting.Of(ctx, handle).OnNodeUpdate(nodes.Informer(), addressesChanged, suits); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return &Constraints{nodes: nodes.Lister()}, nil
 }
 
 // Name returns the plugin's name.

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -18,11 +22,38 @@ import (
 
 func newPlugin(t *testing.T) *constraints.Constraints {
 	t.Helper()
-	pl, err := constraints.New(t.Context(), nil, nil)
+	pl, _, _ := newCluster(t)
+	return pl
+}
+
+// handle is as much of the framework as the plugin asks for.
+type handle struct {
+	fwk.Handle
+	factory informers.SharedInformerFactory
+	woken   chan string // names of the pods given to Activate
+}
+
+func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	for _, p := range pods {
+		h.woken <- p.Name
+	}
+}
+
+// newCluster makes the plugin in a cluster that has the objects, with a client to change
+// it and the pods that are woken.
+func newCluster(t *testing.T, objects ...runtime.Object) (*constraints.Constraints, *fake.Clientset, <-chan string) {
+	t.Helper()
+	client, woken := fake.NewClientset(objects...), make(chan string, 100)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pl, err := constraints.New(t.Context(), nil, handle{factory: factory, woken: woken})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pl.(*constraints.Constraints)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	t.Cleanup(factory.Shutdown)
+	return pl.(*constraints.Constraints), client, woken
 }
 
 // asking is a pod with an annotation; "" is none.

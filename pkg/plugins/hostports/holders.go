@@ -27,10 +27,10 @@ type holders struct {
 	nodes map[string]held
 }
 
-// held is what is held of one node as of a generation, which is unique among all
-// states of all nodes, including those that preemption only imagines.
+// held is what is held of one node as of a stamp, which tells all its states apart,
+// including those that preemption only imagines and those in the cycle of a pod group.
 type held struct {
-	generation int64
+	stamp clusterview.Stamp
 	// byNode is what the node holds itself; malformed says that nobody can tell.
 	byNode    hostport.Set
 	malformed bool
@@ -39,15 +39,15 @@ type held struct {
 
 // of returns what is held of the node. Nobody writes to it.
 func (h *holders) of(node fwk.NodeInfo) held {
-	name, generation := node.Node().Name, node.GetGeneration()
+	name := node.Node().Name
 	h.mu.RLock()
 	known, ok := h.nodes[name]
 	h.mu.RUnlock()
-	if ok && known.generation == generation {
+	if ok && !known.stamp.Stale(node) {
 		return known
 	}
 	byNode, err := clusterview.ReservedHostPorts(node.Node())
-	known = held{generation: generation, byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
+	known = held{stamp: clusterview.StampOf(node), byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
 	for _, p := range node.GetPods() {
 		hold(known.byPods, p.GetPod())
 	}

@@ -6,6 +6,7 @@ package nodeplugins
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -25,19 +26,33 @@ func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 	return []fwk.ClusterEventWithHint{
 		// A kubelet says that a driver has been installed on its node.
 		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterCSINodeChange},
-		// A node arrives that has the handler. Handlers have no event of their own: they come with
-		// the first report of the kubelet, which makes the node ready, or with one after
-		// a restart of the runtime, in which the node was not ready.
+		// A node arrives that has the handler, or the drivers; or it becomes one that pods may go to.
+		// That a node reports another handler has no event: see handlersChanged.
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: pl.afterNodeChange},
 		// A claim of the pod is bound, and to a volume of another driver than its class
 		// promised, or of none; or it comes only now.
 		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClaimChange},
-		// A provisioner turns out to be no CSI driver. A class or a volume cannot become
-		// another one's: what they name is fixed.
+		// A class of the pod names another provisioner. That is fixed, so it is mended by
+		// making the class anew, which reads like an update to who has missed the deletion.
+		// The deletion alone helps nobody: VolumeBinding refuses claims without their class.
+		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClassChange},
+		// A provisioner turns out to be no CSI driver.
 		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: pl.afterDriverDeletion},
 		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
 		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: pl.afterRuntimeClassAdd},
 	}, nil
+}
+
+// handlersChanged reports whether a kubelet reports other handlers than before. A
+// runtime that restarts quickly leaves its node ready, and the framework sees no event.
+func handlersChanged(before, after *corev1.Node) bool {
+	return !slices.Equal(handlers(before), handlers(after))
+}
+
+// suits reports whether a pod wants a handler and a node has it.
+func (pl *NodePlugins) suits(pod *corev1.Pod, node *corev1.Node) bool {
+	n, err := pl.needed.of(pod)
+	return err == nil && n.handler != "" && n.handledBy(node)
 }
 
 // queueIf is the hint's answer.
@@ -65,7 +80,7 @@ func (pl *NodePlugins) afterCSINodeChange(_ klog.Logger, pod *corev1.Pod, oldObj
 }
 
 func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	_, after, err := util.As[*corev1.Node](oldObj, newObj)
+	before, after, err := util.As[*corev1.Node](oldObj, newObj)
 	if err != nil {
 		return unreadable("node", err)
 	}
@@ -73,9 +88,17 @@ func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, n
 	if err != nil {
 		return fwk.QueueSkip, nil //nolint:nilerr // no node helps a pod without its RuntimeClass
 	}
-	// Whether the node had the handler before does not matter: it may have come in
-	// an update without an event. Drivers are none of a node's, but of its CSINode.
-	return queueIf(n.handler != "" && n.handledBy(after))
+	if before != nil {
+		// Whether the node had the handler before does not matter: it may have come in an
+		// update without an event. Drivers are none of a node's, but of its CSINode.
+		return queueIf(pl.suits(pod, after))
+	}
+	// The event of the CSINode may have been a moment too early: the pod met no node yet.
+	csiNode, err := pl.csiNode(after.Name)
+	if err != nil {
+		return unreadable("node", err)
+	}
+	return queueIf(!n.empty() && n.missingDriver(csiNode) == "" && n.handledBy(after))
 }
 
 func (pl *NodePlugins) afterClaimChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
@@ -99,13 +122,27 @@ func (pl *NodePlugins) afterDriverDeletion(_ klog.Logger, pod *corev1.Pod, oldOb
 	if err != nil {
 		return unreadable("CSIDriver", err)
 	}
-	for i := range pod.Spec.Volumes {
-		claim, err := pl.needed.claims.PersistentVolumeClaims(pod.Namespace).Get(claimName(pod, &pod.Spec.Volumes[i]))
-		if err == nil && pl.needed.provisioner(volume.GetPersistentVolumeClaimClass(claim)) == before.Name {
-			return fwk.Queue, nil
-		}
+	return queueIf(pl.anyClass(pod, func(class string) bool { return pl.needed.provisioner(class) == before.Name }))
+}
+
+func (pl *NodePlugins) afterClassChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*storagev1.StorageClass](oldObj, newObj)
+	if err != nil {
+		return unreadable("StorageClass", err)
 	}
-	return fwk.QueueSkip, nil
+	if before != nil && before.Provisioner == after.Provisioner {
+		return fwk.QueueSkip, nil
+	}
+	return queueIf(pl.anyClass(pod, func(class string) bool { return class == after.Name }))
+}
+
+// anyClass reports whether a class of the pod's claims is meant. Claims that do not
+// exist have none.
+func (pl *NodePlugins) anyClass(pod *corev1.Pod, meant func(class string) bool) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		claim, err := pl.needed.claims.PersistentVolumeClaims(pod.Namespace).Get(claimName(pod, &v))
+		return err == nil && meant(volume.GetPersistentVolumeClaimClass(claim))
+	})
 }
 
 func (pl *NodePlugins) afterRuntimeClassAdd(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {

@@ -62,10 +62,17 @@ func (pl *NodePlugins) Filter(ctx context.Context, cycle fwk.CycleState, pod *co
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonDriver)
 		}
 	}
-	if !s.needs.handledBy(node) {
+	if !s.needs.handledBy(node) && !pl.handledByNow(s.needs, node.Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonHandler)
 	}
 	return nil
+}
+
+// handledByNow reports whether a node has the handler by the informer, which is ahead of
+// the scheduler's cache: the pod may have been woken by what the cache has not seen.
+func (pl *NodePlugins) handledByNow(n needs, name string) bool {
+	node, err := pl.nodes.Get(name)
+	return err == nil && n.handledBy(node)
 }
 
 // csiNode is the CSINode of a node, nil if there is none.

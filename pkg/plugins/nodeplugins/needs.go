@@ -42,9 +42,18 @@ func (n needs) missingDriver(csiNode *storagev1.CSINode) string {
 
 // handledBy reports whether a node has the handler, or reports none at all.
 func (n needs) handledBy(node *corev1.Node) bool {
-	handlers := node.Status.RuntimeHandlers
-	return n.handler == "" || len(handlers) == 0 ||
-		slices.ContainsFunc(handlers, func(h corev1.NodeRuntimeHandler) bool { return h.Name == n.handler })
+	reported := node.Status.RuntimeHandlers
+	return n.handler == "" || len(reported) == 0 ||
+		slices.ContainsFunc(reported, func(h corev1.NodeRuntimeHandler) bool { return h.Name == n.handler })
+}
+
+// handlers are the names of the handlers that a node reports.
+func handlers(node *corev1.Node) []string {
+	var names []string
+	for _, h := range node.Status.RuntimeHandlers {
+		names = append(names, h.Name)
+	}
+	return names
 }
 
 // resolver finds out what pods need.

@@ -9,7 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/waiting"
 )
 
 const (
@@ -26,6 +29,7 @@ const Name = "NodePlugins"
 type NodePlugins struct {
 	needed   resolver
 	csiNodes fwk.CSIManager
+	nodes    corelisters.NodeLister
 }
 
 var (
@@ -36,11 +40,17 @@ var (
 )
 
 // New makes the plugin, which takes no arguments.
-func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	if obj != nil {
 		return nil, fmt.Errorf("args of plugin %s: it takes none, got %T: remove its pluginConfig", Name, obj)
 	}
-	return &NodePlugins{needed: newResolver(handle.SharedInformerFactory()), csiNodes: handle.SharedCSIManager()}, nil
+	factory := handle.SharedInformerFactory()
+	nodes := factory.Core().V1().Nodes()
+	pl := &NodePlugins{needed: newResolver(factory), csiNodes: handle.SharedCSIManager(), nodes: nodes.Lister()}
+	if err := waiting.Of(ctx, handle).OnNodeUpdate(nodes.Informer(), handlersChanged, pl.suits); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return pl, nil
 }
 
 // Name returns the plugin's name.

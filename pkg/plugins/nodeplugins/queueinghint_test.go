@@ -45,6 +45,7 @@ func TestHints(t *testing.T) {
 	cluster := []runtime.Object{
 		runtimeClass("kata", "kata-qemu"), csiDriver("d2"),
 		storageClass("one", "d1"), storageClass("two", "d2"), claim("c1", "one", ""), claim("c2", "two", ""),
+		csiNode("late", "d1", "d2"),
 	}
 	driver, handler := pod("", inline("d1"), inline("d2")), pod("kata")
 	both := pod("kata", inline("d1"))
@@ -69,6 +70,9 @@ func TestHints(t *testing.T) {
 		{"a node comes with the handler", fwk.Node, fwk.Add, handler, nil, node("n", "", "kata-qemu"), fwk.Queue},
 		{"a node comes that reports none", fwk.Node, fwk.Add, handler, nil, node("n"), fwk.Queue},
 		{"a node comes without it", fwk.Node, fwk.Add, both, nil, node("n", "", "runc"), fwk.QueueSkip},
+		{"a node comes after its CSINode", fwk.Node, fwk.Add, driver, nil, node("late"), fwk.Queue},
+		{"the same, without the handler", fwk.Node, fwk.Add, both, nil, node("late", "", "runc"), fwk.QueueSkip},
+		{"a node comes before its CSINode", fwk.Node, fwk.Add, both, nil, node("n", "", "kata-qemu"), fwk.QueueSkip},
 		{"a node is ready again and has it", fwk.Node, fwk.UpdateNodeCondition, handler, node("n", "runc"), node("n", "runc", "kata-qemu"), fwk.Queue},
 		{"a node has had it without an event", fwk.Node, fwk.UpdateNodeCondition, handler, node("n", "kata-qemu"), node("n", "kata-qemu"), fwk.Queue},
 		{"a pod that wants no handler", fwk.Node, fwk.Add, driver, nil, node("n"), fwk.QueueSkip},
@@ -84,6 +88,12 @@ func TestHints(t *testing.T) {
 		{"the same, seen late", fwk.CSIDriver, fwk.Delete, pod("", claimed("c1")), cache.DeletedFinalStateUnknown{Obj: csiDriver("d1")}, nil, fwk.Queue},
 		{"another driver is deleted", fwk.CSIDriver, fwk.Delete, pod("", claimed("c2")), csiDriver("d1"), nil, fwk.QueueSkip},
 		{"the driver of an inline volume is deleted", fwk.CSIDriver, fwk.Delete, pod("", inline("d1")), csiDriver("d1"), nil, fwk.QueueSkip},
+
+		{"the class comes anew", fwk.StorageClass, fwk.Add, pod("", claimed("c1")), nil, storageClass("one", "d3"), fwk.Queue},
+		{"the class comes anew, unseen", fwk.StorageClass, fwk.Update, pod("", claimed("c1")), storageClass("one", "d1"), storageClass("one", "d3"), fwk.Queue},
+		{"the class changes otherwise", fwk.StorageClass, fwk.Update, pod("", claimed("c1")), storageClass("one", "d1"), storageClass("one", "d1"), fwk.QueueSkip},
+		{"another class comes", fwk.StorageClass, fwk.Add, pod("", claimed("c1")), nil, storageClass("two", "d3"), fwk.QueueSkip},
+		{"a class comes, of an inline volume's driver", fwk.StorageClass, fwk.Add, driver, nil, storageClass("one", "d1"), fwk.QueueSkip},
 
 		{"the pod's RuntimeClass comes back", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("gone"), fwk.Queue},
 		{"another RuntimeClass comes", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("kata"), fwk.QueueSkip},
@@ -115,7 +125,7 @@ func TestEventsToRegister(t *testing.T) {
 			t.Errorf("%v: got %v, %v", e.Event, got, err)
 		}
 	}
-	if len(events) != 5 {
+	if len(events) != 6 {
 		t.Errorf("%d events are registered", len(events))
 	}
 }

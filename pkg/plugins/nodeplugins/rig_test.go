@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -38,13 +39,26 @@ type handle struct {
 	fwk.Handle
 	factory informers.SharedInformerFactory
 	csi     csiNodes
+	woken   chan string // names of the pods given to Activate
 }
 
 func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h handle) SharedCSIManager() fwk.CSIManager                       { return h.csi }
+func (h handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	for _, p := range pods {
+		h.woken <- p.Name
+	}
+}
+func (h handle) SharedCSIManager() fwk.CSIManager { return h.csi }
 
 // newPlugin makes the plugin in a cluster that has the objects.
 func newPlugin(t *testing.T, objects ...runtime.Object) *nodeplugins.NodePlugins {
+	t.Helper()
+	pl, _, _ := newCluster(t, objects...)
+	return pl
+}
+
+// newCluster is newPlugin, with a client to change the cluster and the pods that are woken.
+func newCluster(t *testing.T, objects ...runtime.Object) (*nodeplugins.NodePlugins, *fake.Clientset, <-chan string) {
 	t.Helper()
 	csi := csiNodes{}
 	var others []runtime.Object
@@ -55,15 +69,16 @@ func newPlugin(t *testing.T, objects ...runtime.Object) *nodeplugins.NodePlugins
 		}
 		others = append(others, o)
 	}
-	factory := informers.NewSharedInformerFactory(fake.NewClientset(others...), 0)
-	pl, err := nodeplugins.New(t.Context(), nil, handle{factory: factory, csi: csi})
+	client, woken := fake.NewClientset(others...), make(chan string, 100)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pl, err := nodeplugins.New(t.Context(), nil, handle{factory: factory, csi: csi, woken: woken})
 	if err != nil {
 		t.Fatal(err)
 	}
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 	t.Cleanup(factory.Shutdown)
-	return pl.(*nodeplugins.NodePlugins)
+	return pl.(*nodeplugins.NodePlugins), client, woken
 }
 
 func csiNode(name string, drivers ...string) *storagev1.CSINode {
