@@ -19,6 +19,7 @@ import (
 
 // admission is a ValidatingAdmissionPolicy, compiled as an API server does.
 type admission struct {
+	conditions  []cel.Program
 	names       []string
 	variables   map[string]cel.Program
 	validations []cel.Program
@@ -51,6 +52,9 @@ func compileAdmission(t *testing.T) *admission {
 		return p
 	}
 	a := &admission{variables: make(map[string]cel.Program)}
+	for _, c := range policy.Spec.MatchConditions {
+		a.conditions = append(a.conditions, program(c.Expression))
+	}
 	for _, v := range policy.Spec.Variables {
 		a.names = append(a.names, v.Name)
 		a.variables[v.Name] = program(v.Expression)
@@ -63,6 +67,15 @@ func compileAdmission(t *testing.T) *admission {
 
 // refuses returns why the policy refuses an object, "" if it does not.
 func (a *admission) refuses(t fataler, object, oldObject any) string {
+	for _, c := range a.conditions {
+		applies, _, err := c.Eval(map[string]any{"object": object, "oldObject": oldObject})
+		if err != nil {
+			t.Fatalf("condition of %v: %v", object, err)
+		}
+		if applies.Value() != true {
+			return ""
+		}
+	}
 	variables := map[string]any{}
 	input := map[string]any{"object": object, "oldObject": oldObject, "variables": variables}
 	for _, name := range a.names {
@@ -159,6 +172,35 @@ func TestAdmissionLooksAtWhatIsWritten(t *testing.T) {
 	}
 	if why := a.refuses(t, map[string]any{"kind": "Pod", "metadata": map[string]any{}, "spec": map[string]any{}}, nil); why != "" {
 		t.Errorf("a pod without annotations is refused: %s", why)
+	}
+}
+
+// A stale annotation of a template, from before the policy, must not stop the
+// controllers that make pods from it, whoever schedules those.
+func TestRegression_AdmissionStopsAReplacement(t *testing.T) {
+	a := compileAdmission(t)
+	bad := map[string]any{clusterview.PlacementAnnotation: "sprd=zone", clusterview.Prefix + "stale": ""}
+	for _, tc := range []struct {
+		kind    string
+		owner   map[string]any
+		refused bool
+	}{
+		{"Pod", map[string]any{"kind": "ReplicaSet", "controller": true}, false},
+		{"ReplicaSet", map[string]any{"kind": "Deployment", "controller": true}, false},
+		{"Job", map[string]any{"kind": "CronJob", "controller": true}, false},
+		{"Pod", map[string]any{"kind": "ReplicaSet", "controller": false}, true},
+		{"Pod", map[string]any{"kind": "Fleet"}, true},
+		{"StatefulSet", map[string]any{"kind": "Database", "controller": true}, true},
+	} {
+		object := annotated(tc.kind, bad)
+		metadata, ok := object["metadata"].(map[string]any)
+		if !ok {
+			t.Fatal("no metadata")
+		}
+		metadata["ownerReferences"] = []any{tc.owner}
+		if why := a.refuses(t, object, nil); (why != "") != tc.refused {
+			t.Errorf("%s of %v: %q", tc.kind, tc.owner, why)
+		}
 	}
 }
 

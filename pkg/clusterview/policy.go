@@ -110,19 +110,18 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 	return out, nil
 }
 
+// policyLimits reads the limits of a policy. Where there is an error there are none.
 func policyLimits(in []placementv1alpha1.DomainLimit) ([]limit.Limit, error) {
 	limits := make([]limit.Limit, 0, len(in))
 	for i, l := range in {
 		property, err := level.ParseProperty(string(l.Property))
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("spec.domainLimits[%d].property: %w", i, err)
-		case l.Max < 1:
-			return nil, fmt.Errorf("spec.domainLimits[%d].max: %d: use a whole number from 1", i, l.Max)
-		case slices.ContainsFunc(limits, func(o limit.Limit) bool { return o.Property == property }):
-			return nil, fmt.Errorf("spec.domainLimits[%d].property: second limit over %q: name each property once", i, property)
 		}
 		limits = append(limits, limit.Limit{Property: property, Pods: l.Max})
+	}
+	if err := limit.Validate(limits); err != nil {
+		return nil, fmt.Errorf("spec.domainLimits: %w", err)
 	}
 	return limits, nil
 }

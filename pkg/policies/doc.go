@@ -12,7 +12,8 @@
 //	   └──► unreadable: the API server refuses, or does not answer
 //
 // The kind may be installed, removed and installed again at any time. Until it is
-// there the API server is asked for it now and then, and there are no policies.
+// there the API server is asked for it now and then, and there are no policies; from
+// the moment it is seen they are unread.
 // Registering the kind with the scheduler's queue was rejected: the scheduler then
 // waits at its start for an informer that without the kind never syncs.
 //

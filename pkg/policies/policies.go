@@ -23,7 +23,8 @@ import (
 // refuses the pod, and takes it up again when the policies are known.
 const patience = 5 * time.Second
 
-// errUnread is why a pod is refused before anything is known.
+// errUnread is why a pod is refused before anything is known of the policies that
+// there are.
 var errUnread = errors.New("PlacementPolicies have not been read yet")
 
 // Policies is what is known of the policies of a cluster.

@@ -143,6 +143,20 @@ func (r *rig) governs(name string, p *corev1.Pod) {
 	}
 }
 
+// refuses waits for the policies to be unreadable.
+func (r *rig) refuses(p *corev1.Pod) {
+	r.t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
+		got, err := r.Governing(p)
+		if err != nil && !errors.Is(err, errUnread) {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("got %v, %v, want an error of reading", got, err)
+		}
+	}
+}
+
 func installed(c *cluster) { c.there = true }
 
 func pod(namespace, name, app string) *corev1.Pod {
@@ -231,12 +245,20 @@ func TestInstalledLaterAndRemoved(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	web := pod("ns", "web", "web")
 	forbidden := apierrors.NewForbidden(placementv1alpha1.Resource(placementv1alpha1.PlacementPolicyResource), "", errors.New("no right"))
-	for name, prepare := range map[string]func(*cluster){
-		"no answer": func(c *cluster) { c.answerErr = errors.New("no right") },
-		"no list":   func(c *cluster) { c.there, c.listErr = true, forbidden },
+	for name, tc := range map[string]struct{ prepare, later func(*cluster) }{
+		"no answer": {prepare: func(c *cluster) { c.answerErr = errors.New("no right") }},
+		"no list":   {prepare: func(c *cluster) { c.there, c.listErr = true, forbidden }},
+		// That there was no kind must not stand for what it has now.
+		"installed later, no list": {func(*cluster) {}, func(c *cluster) { c.there, c.listErr = true, forbidden }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, prepare, web)
+			r := start(t, tc.prepare, web)
+			if tc.later != nil {
+				r.wakes("web")
+				r.governs("", web)
+				r.cluster.set(func() { tc.later(r.cluster) })
+				r.refuses(web)
+			}
 			if p, err := r.Await(t.Context(), web); err == nil || !strings.Contains(err.Error(), "no right") || !strings.Contains(err.Error(), "PlacementPolicies cannot be read") {
 				t.Errorf("got %v, %v", p, err)
 			}

@@ -39,6 +39,7 @@ func (p *Policies) watch(ctx context.Context, from source) {
 			p.unreadable(err)
 		case there:
 			logger.Info("Reading PlacementPolicies")
+			p.unread()
 			p.follow(ctx, from.listWatch())
 		default:
 			logger.V(4).Info("PlacementPolicies are not installed")
@@ -173,6 +174,16 @@ func (p *Policies) none() {
 		}
 	}
 	p.known()
+}
+
+// unread says that there are policies of which none has been read: that there were
+// none when their kind was not installed is no knowledge of what there is now.
+func (p *Policies) unread() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = errUnread
+	}
 }
 
 // unreadable says why the policies are not known, unless they are: what was known

@@ -222,6 +222,8 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 		"label key":     {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a b")}}, "use node.name or the key of a node label"},
 		"strategy":      {weighted("Sprad", "a"), "Sprad"},
 		"twice":         {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("a")}}, "name each property once"},
+		"two spellings": {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("Node.Labels.a")}}, "name each property once"},
+		"limited twice": {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{Property: "node.name", Max: 1}, {Property: "NODE.Name", Max: 2}}}, "name each property once"},
 		"packed weight": {weighted("Pack", "a", placementv1alpha1.Weight{Value: "a", Share: 1}), "only a level that spreads has weights"},
 		"share":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a", Share: 1000001}), "1000000"},
 		"value":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a b", Share: 1}), "a weight is for a label value"},

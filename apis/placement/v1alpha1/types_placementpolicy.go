@@ -44,25 +44,27 @@ type PlacementPolicySpec struct {
 
 	// levels are the levels over which the pods are placed, in decreasing order of precedence. They
 	// take the place of the pod's ScheduleAnyway topology spread constraints and of the profile's
-	// default levels. Without any, those hold.
+	// default levels. Without any, those hold. Pods of a DaemonSet are not placed by them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.property == b.property))",message="name each property once: a second level over it could never decide anything"
+	// +kubebuilder:validation:XValidation:rule="[self.map(l, l.property.matches('^(?i:node[.]name)$') ? '' : l.property.matches('^(?i)node[.]labels[.]') ? l.property.substring(12) : l.property.matches('^(?i)engine[.]labels[.]') ? l.property.substring(14) : l.property)].all(keys, keys.all(a, keys.exists_one(b, a == b)))",message="name each property once: a second level over it could never decide anything"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(l, l.property.matches('^(?i:node[.]name)$')) || self[size(self) - 1].property.matches('^(?i:node[.]name)$')",message="name node.name last, or not at all: below it every branch is one node"
 	Levels []Level `json:"levels,omitempty"`
 
 	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
-	// hold for pods without an annotation of their own that says the same.
+	// take the place of the profile's default limits. They do not hold for pods with an annotation
+	// espalier.dev/domain-limits, whatever it limits, nor for those of a DaemonSet.
 	// +optional
 	// +listType=map
 	// +listMapKey=property
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="[self.map(l, l.property.matches('^(?i:node[.]name)$') ? '' : l.property.matches('^(?i)node[.]labels[.]') ? l.property.substring(12) : l.property.matches('^(?i)engine[.]labels[.]') ? l.property.substring(14) : l.property)].all(keys, keys.all(a, keys.exists_one(b, a == b)))",message="name each property once: of two limits only the lower would ever decide anything"
 	DomainLimits []DomainLimit `json:"domainLimits,omitempty"`
 
-	// faults says when a node counts as faulty for the pods. Without it the profile's arguments hold.
+	// faults says when a node counts as faulty for the pods. It is not in effect yet: nothing reads it.
 	// +optional
 	Faults *Faults `json:"faults,omitempty"`
 }
@@ -174,7 +176,8 @@ type PlacementPolicyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// selectedPods is how many pods the selector selects: those that one of Espalier's schedulers
-	// places or has placed, and that have not ended and are not told to end.
+	// places or has placed, and that have not ended and are not told to end. Pods of a DaemonSet are
+	// not among them: their controller chooses their nodes.
 	// +optional
 	SelectedPods int32 `json:"selectedPods"`
 

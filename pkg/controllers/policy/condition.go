@@ -30,7 +30,11 @@ func (s *standing) accepted() metav1.Condition {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
 			err.Error()+"; pods that need it stay Pending")
 	}
-	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
+	message := "the policy can be read"
+	if s.policy.Faults != nil {
+		message += "; its faults are not in effect yet"
+	}
+	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, message)
 }
 
 // conflicting tells both sides of a conflict, each what it needs to know: who comes
@@ -68,7 +72,7 @@ func (s *standing) overruled() metav1.Condition {
 	}
 	if len(parts) == 0 {
 		return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionFalse, placementv1alpha1.ReasonNotOverruled,
-			"all selected pods are placed by this policy")
+			"nothing comes before this policy for any of the selected pods")
 	}
 	return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionTrue, reason, strings.Join(parts, "; "))
 }

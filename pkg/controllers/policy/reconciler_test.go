@@ -29,6 +29,15 @@ func named(name string, change func(*corev1.Pod)) *corev1.Pod {
 
 func same(*corev1.Pod) {}
 
+// daemon makes a pod one of a DaemonSet, beside an owner that does not control it.
+func daemon(p *corev1.Pod) {
+	yes := true
+	p.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "example.com/v1", Kind: "Fleet", Name: "f"},
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds", Controller: &yes},
+	}
+}
+
 func TestReconcile(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
@@ -46,6 +55,7 @@ func TestReconcile(t *testing.T) {
 		named("succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
 		named("failed", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
 		named("leaving", func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"} }),
+		named("daemon", daemon),
 		named("far", func(p *corev1.Pod) { p.Namespace = "third" }),
 	).Build()
 	r := &Reconciler{Client: c, Schedulers: []string{"espalier-scheduler"}, Clock: clocktesting.NewFakePassiveClock(noon.Time)}
@@ -91,6 +101,10 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 	if brief(before[0]) != brief(after[0]) || !counts(trimmed, []string{"espalier-scheduler"}) {
 		t.Errorf("got %q, want %q", brief(after[0]), brief(before[0]))
 	}
+	kept, err := trim(named("d", daemon))
+	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || counts(pod, []string{"espalier-scheduler"}) || len(pod.OwnerReferences) != 1 {
+		t.Errorf("a DaemonSet's pod becomes %v, %v", kept, err)
+	}
 	if len(trimmed.Spec.Containers) > 0 || len(trimmed.Annotations) != 1 {
 		t.Errorf("it keeps %v", trimmed)
 	}
@@ -104,12 +118,13 @@ func TestPodMatters(t *testing.T) {
 		before, after func(*corev1.Pod)
 		want          bool
 	}{
-		"nothing":             {same, same, false},
-		"bound":               {same, func(p *corev1.Pod) { p.Spec.NodeName = "n" }, false},
-		"ended":               {same, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
-		"label":               {same, func(p *corev1.Pod) { p.Labels["x"] = "y" }, true},
-		"annotation":          {same, func(p *corev1.Pod) { p.Annotations["x"] = "y" }, true},
-		"label, but not ours": {foreign, func(p *corev1.Pod) { foreign(p); p.Labels["x"] = "y" }, false},
+		"nothing":                {same, same, false},
+		"bound":                  {same, func(p *corev1.Pod) { p.Spec.NodeName = "n" }, false},
+		"ended":                  {same, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
+		"label":                  {same, func(p *corev1.Pod) { p.Labels["x"] = "y" }, true},
+		"annotation":             {same, func(p *corev1.Pod) { p.Annotations["x"] = "y" }, true},
+		"adopted by a DaemonSet": {same, daemon, true},
+		"label, but not ours":    {foreign, func(p *corev1.Pod) { foreign(p); p.Labels["x"] = "y" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := matters.Update(event.UpdateEvent{ObjectOld: named("p", tc.before), ObjectNew: named("p", tc.after)}); got != tc.want {

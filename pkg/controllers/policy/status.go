@@ -17,8 +17,9 @@ import (
 // namespace.
 type standing struct {
 	policy *clusterview.Policy
-	// levels, limits and faults are whether the policy says anything of them.
-	levels, limits, faults bool
+	// levels and limits are whether the policy says anything of them. Of faults it may
+	// say what it likes: nothing places a pod by that yet.
+	levels, limits bool
 	// selected and governed are numbers of pods; annotated is how many of those that
 	// no other policy takes have an annotation that comes before something it says.
 	selected, governed, annotated int32
@@ -42,7 +43,7 @@ func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, no
 		spec := &policies[i].Spec
 		standings[i] = &standing{
 			policy: clusterview.ReadPolicy(&policies[i]),
-			levels: len(spec.Levels) > 0, limits: len(spec.DomainLimits) > 0, faults: spec.Faults != nil,
+			levels: len(spec.Levels) > 0, limits: len(spec.DomainLimits) > 0,
 		}
 	}
 	ordered := slices.Clone(standings)
@@ -87,7 +88,7 @@ func (s *standing) govern(pod *corev1.Pod) {
 	if (s.levels && placement) || (s.limits && limits) {
 		s.annotated++
 	}
-	if s.faults || (s.levels && !placement) || (s.limits && !limits) {
+	if (s.levels && !placement) || (s.limits && !limits) {
 		s.governed++
 	}
 }
@@ -111,8 +112,9 @@ func (s *standing) status(policy *placementv1alpha1.PlacementPolicy, now metav1.
 }
 
 // counts reports whether a pod is one of those that a status speaks of: one that
-// the named schedulers place, and that is there to stay.
+// the named schedulers place, and that is there to stay. A pod whose node its
+// controller chooses is none of them: no policy has a say in that.
 func counts(pod *corev1.Pod, schedulers []string) bool {
-	return slices.Contains(schedulers, pod.Spec.SchedulerName) && pod.DeletionTimestamp == nil &&
+	return slices.Contains(schedulers, pod.Spec.SchedulerName) && !clusterview.Daemon(pod) && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }

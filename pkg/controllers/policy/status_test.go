@@ -68,6 +68,8 @@ func TestCompute(t *testing.T) {
 	bad.Spec.Levels[0].Property = "node.id"
 	limited := made("limited", "web", 0)
 	limited.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "zone", Max: 1}}
+	faults := made("faults", "web", 0)
+	faults.Spec.Levels, faults.Spec.Faults = nil, &placementv1alpha1.Faults{}
 	for name, tc := range map[string]struct {
 		policies []placementv1alpha1.PlacementPolicy
 		pods     []corev1.Pod
@@ -103,7 +105,8 @@ func TestCompute(t *testing.T) {
 		"an annotation for what it does not say": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(1, "web", clusterview.DomainLimitsAnnotation), []string{"1 1 Valid! NoConflict NotOverruled"},
 		},
-		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
+		"faults, which nothing reads": {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 0 Valid! NoConflict NotOverruled"}},
+		"one that cannot be read":     {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compute(tc.policies, tc.pods, noon)
@@ -126,7 +129,9 @@ func TestMessages(t *testing.T) {
 	}
 	bad := made("bad", "none", 9)
 	bad.Spec.Levels[0].Property = "node.id"
-	policies = append(policies, bad)
+	withFaults := made("faults", "none", 10)
+	withFaults.Spec.Faults = &placementv1alpha1.Faults{}
+	policies = append(policies, bad, withFaults)
 	statuses := compute(policies, append(append(pods(2, "web"), pods(3, "db")...), pods(1, "x", clusterview.PlacementAnnotation)...), noon)
 	message := func(i int, kind string) string { return meta.FindStatusCondition(statuses[i].Conditions, kind).Message }
 	for _, tc := range []struct{ got, want string }{
@@ -137,7 +142,9 @@ func TestMessages(t *testing.T) {
 				`this policy comes before "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; the older one governs, by name on a tie`},
 		{message(1, placementv1alpha1.ConditionOverruled),
 			`policies that come before this one govern some of the selected pods: "old" (2 pods); 1 pod with annotations of their own, which come before policies`},
-		{message(0, placementv1alpha1.ConditionOverruled), "all selected pods are placed by this policy"},
+		{message(0, placementv1alpha1.ConditionAccepted), "the policy can be read"},
+		{message(8, placementv1alpha1.ConditionAccepted), "the policy can be read; its faults are not in effect yet"},
+		{message(0, placementv1alpha1.ConditionOverruled), "nothing comes before this policy for any of the selected pods"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got  %s\nwant %s", tc.got, tc.want)

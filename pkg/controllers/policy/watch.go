@@ -99,10 +99,15 @@ func trim(obj any) (any, error) {
 			annotations[key] = ""
 		}
 	}
+	var owners []metav1.OwnerReference
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		owners = append(owners, *owner)
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			Labels: pod.Labels, Annotations: annotations, DeletionTimestamp: pod.DeletionTimestamp,
+			OwnerReferences: owners,
 		},
 		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},

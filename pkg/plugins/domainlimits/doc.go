@@ -18,12 +18,12 @@
 //   - Pods on cordoned nodes count, and also those on nodes that are not ready, which may
 //     still run: a limit that holds only while all is well holds nothing.
 //   - A node without the property of a limit takes no pod that has the limit.
-//   - Pods of a DaemonSet are held to the limits of their own
-//     annotation, but not to the profile's defaults: their controller has chosen
-//     their nodes, and a default is for those who have not.
+//   - Pods of a DaemonSet are held to the limits of their own annotation, but not to
+//     those of a policy or of the profile's defaults: their controller has chosen
+//     their nodes, and these limits are for those who have not.
 //
-// It answers the seed "Scheduler design": the filter of max replicas per node. The pod
-// that cannot be read stays Pending, with a message that quotes the bad part.
+// It answers the seed "Scheduler design": the filter of max replicas per node. A pod
+// whose limits cannot be read stays Pending, with a message that quotes the bad part.
 //
 //   - filter.go: PreFilter, its extensions and Filter
 //   - state.go: what one cycle knows

@@ -22,7 +22,7 @@ func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod 
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	levels, err := clusterview.Levels(pod, policy, pl.defaults)
+	levels, err := pl.under(policy, pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}

@@ -27,6 +27,7 @@ func TestPreFilter(t *testing.T) {
 		levels string
 	}{
 		{"defaults", asking(""), fwk.Skip, "spread=zone"},
+		{"defaults, of a DaemonSet", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
 		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host"},
 		{"a level that leaves nodes out", asking("spread=rack;missing=Exclude"), fwk.Success, "spread=rack;missing=Exclude"},

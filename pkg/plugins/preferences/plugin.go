@@ -79,5 +79,15 @@ func (pl *Preferences) levels(pod *corev1.Pod) ([]level.Level, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pl.under(policy, pod)
+}
+
+// under resolves the pod's levels under the policy that governs it. To those of a
+// DaemonSet's pod only its own word belongs: its node was chosen by its controller,
+// and somebody else's policy that cannot be read must not keep it from there.
+func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) ([]level.Level, error) {
+	if clusterview.Daemon(pod) {
+		return clusterview.Levels(pod, nil, nil)
+	}
 	return clusterview.Levels(pod, policy, pl.defaults)
 }

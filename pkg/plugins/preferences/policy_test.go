@@ -46,7 +46,7 @@ func TestPreFilterUnderAPolicy(t *testing.T) {
 		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
 		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
 		{"constraints after it", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Success, "pack=rack;missing=Exclude"},
-		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, "pack=rack;missing=Exclude"},
+		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			state := framework.NewCycleState()
@@ -65,6 +65,25 @@ func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
 		if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), part) {
 			t.Errorf("got %v, want %q", status, part)
 		}
+	}
+}
+
+// A DaemonSet's pod is not placed by policies: one that cannot be read does not
+// block it, only its own annotation does.
+func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
+	pl := under(t, placementv1alpha1.Level{Property: "node.id"})
+	pod, bad := asking("").OwnerReference("ds", daemonSet).Obj(), asking("spread=node.id").OwnerReference("ds", daemonSet).Obj()
+	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod, nil); !status.IsSkip() {
+		t.Errorf("PreFilter says %v", status)
+	}
+	if _, status := pl.SignPod(t.Context(), pod); !status.IsSuccess() {
+		t.Errorf("SignPod says %v", status)
+	}
+	if got, err := hint(t, pl, framework.EventTargetPodUpdate, pod, bad, pod); err != nil || got != fwk.Queue {
+		t.Errorf("its annotation is taken away: %v, %v", got, err)
+	}
+	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), bad, nil); status.Code() != fwk.UnschedulableAndUnresolvable {
+		t.Errorf("its own annotation cannot be read: %v", status)
 	}
 }
 
