@@ -6,7 +6,6 @@ package parity
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 	"text/tabwriter"
 )
@@ -25,12 +24,15 @@ type Service struct {
 	Labels []string
 	// CPU and Memory are what each task reserves, the old ones too. 0 is nothing.
 	CPU, Memory int64
-	// Port is a port of the host that each task takes, 0 if none.
-	Port uint32
-	// MaxPerNode bounds the service's tasks on a node, 0 if nothing does.
+	// Ports are those of the host that each task takes.
+	Ports []Port
+	// MaxPerNode bounds the service's tasks on a node, 0 if nothing does. With it
+	// no node has older tasks; see filters.readLimit.
 	MaxPerNode int
-	// Constraints are in Docker's language; see allows for how much of it.
+	// Constraints are in Docker's language; see property for how much of it.
 	Constraints []string
+	// Platforms are those that the service's image is built for, none for any.
+	Platforms []Platform
 	// Unversioned tasks have no spec version: SwarmKit decides them one by one.
 	Unversioned bool
 }
@@ -45,10 +47,32 @@ type Node struct {
 	// Running counts the tasks of the service's newest version, Older those of
 	// the version before, Others those of other services.
 	Running, Older, Others int
-	// PortTaken says that another service has the service's port on this node.
-	PortTaken bool
+	// Taken are the ports that another service has on this node.
+	Taken []Port
+	// Platform is the zero one where the node tells none.
+	Platform Platform
 	// Failures counts the tasks of the newest version that have failed here of late.
 	Failures int
+}
+
+// Port is a port of the host, of every address. Its protocol is tcp, udp or sctp.
+type Port struct {
+	Number   uint32
+	Protocol string
+}
+
+func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol) }
+
+// Platform is an operating system and an architecture, either empty for any.
+type Platform struct {
+	OS, Arch string
+}
+
+func (p Platform) String() string {
+	if p.Arch == "" {
+		return p.OS
+	}
+	return p.OS + "/" + p.Arch
 }
 
 // State is what a node's status and availability come to.
@@ -68,53 +92,6 @@ const faulty = 5
 // Faulty says that the service has failed on the node often enough.
 func (n *Node) Faulty() bool { return n.Failures >= faulty }
 
-// Room is how many of the service's new tasks the filters allow on the node. It
-// is SwarmKit's pipeline, said for one node and a whole batch.
-func (c *Cluster) Room(n *Node) int {
-	s := &c.Service
-	if n.State != Active || !allows(s.Constraints, n.Labels) {
-		return 0
-	}
-	room := int64(math.MaxInt32)
-	old := int64(n.Running + n.Older)
-	if s.CPU > 0 {
-		room = min(room, n.CPU/s.CPU-old)
-	}
-	if s.Memory > 0 {
-		room = min(room, n.Memory/s.Memory-old)
-	}
-	if s.MaxPerNode > 0 {
-		room = min(room, int64(s.MaxPerNode)-old)
-	}
-	if s.Port > 0 {
-		room = min(room, 1-old)
-		if n.PortTaken {
-			room = 0
-		}
-	}
-	return int(max(0, room))
-}
-
-// allows reads the constraints that are generated here: node.labels.KEY, "==" or
-// "!=", a value; all must hold, and a label that is missing equals nothing. It knows
-// nothing of the rest of the language, and says so loudly.
-func allows(constraints []string, labels map[string]string) bool {
-	for _, c := range constraints {
-		key, value, equal := strings.Cut(c, "==")
-		if !equal {
-			key, value, _ = strings.Cut(c, "!=")
-		}
-		label, ok := strings.CutPrefix(strings.TrimSpace(key), "node.labels.")
-		if !ok {
-			panic(fmt.Sprintf("constraint %q: only node.labels.KEY is compared", c))
-		}
-		if has := strings.EqualFold(labels[label], strings.TrimSpace(value)); has != equal {
-			return false
-		}
-	}
-	return true
-}
-
 // String draws the cluster for people.
 func (c *Cluster) String() string { return c.Table(nil) }
 
@@ -126,7 +103,7 @@ func (c *Cluster) Table(columns []Column) string {
 	for _, what := range []struct {
 		name  string
 		value int64
-	}{{"cpu", s.CPU}, {"memory", s.Memory}, {"host port", int64(s.Port)}, {"at most per node", int64(s.MaxPerNode)}} {
+	}{{"cpu", s.CPU}, {"memory", s.Memory}, {"at most per node", int64(s.MaxPerNode)}} {
 		if what.value > 0 {
 			fmt.Fprintf(&out, ", %s %d", what.name, what.value)
 		}
@@ -134,20 +111,26 @@ func (c *Cluster) Table(columns []Column) string {
 	for _, constraint := range s.Constraints {
 		fmt.Fprintf(&out, ", %s", constraint)
 	}
+	if len(s.Ports) > 0 {
+		fmt.Fprintf(&out, ", host ports %v", s.Ports)
+	}
+	if len(s.Platforms) > 0 {
+		fmt.Fprintf(&out, ", for %v", s.Platforms)
+	}
 	if s.Unversioned {
 		out.WriteString(", without a spec version")
 	}
 	out.WriteString("\n")
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "node\t%s\tstate\trunning\tolder\tothers\tfailures\troom", strings.Join(s.Labels, "\t"))
+	fmt.Fprintf(w, "node\t%s\tstate\tplatform\tports taken\trunning\tolder\tothers\tfailures\troom", strings.Join(s.Labels, "\t"))
 	for _, col := range columns {
 		fmt.Fprintf(w, "\t%s", col.Title)
 	}
 	fmt.Fprintln(w)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d", n.Name, strings.Join(n.values(s.Labels), "\t"), n.State,
-			n.Running, n.Older, n.Others, n.Failures, c.Room(n))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%d\t%d\t%d\t%d\t%d", n.Name, strings.Join(n.values(s.Labels), "\t"), n.State,
+			n.Platform, n.Taken, n.Running, n.Older, n.Others, n.Failures, c.Room(n))
 		for _, col := range columns {
 			fmt.Fprintf(w, "\t%d", col.Count[n.Name])
 		}

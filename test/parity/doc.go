@@ -5,7 +5,9 @@
 // real scheduler of SwarmKit, in memory, and with the spread tree of Espalier.
 //
 //	Cluster ──► Swarm    the scheduler of github.com/moby/swarmkit/v2 over its memory store
-//	        └─► Ours     pkg/placement/tree with filters that mirror SwarmKit's
+//	        ├─► Ours     pkg/placement/tree with the filters of pkg/placement: constraint,
+//	        │            hostport, limit, platform
+//	        └─► Room     SwarmKit's filters, said once more in a few lines
 //	             │
 //	             ▼
 //	           Compare   as many tasks placed; at every level as even as can be, and so

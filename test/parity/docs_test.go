@@ -4,70 +4,112 @@
 package parity
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 var (
-	nameInDocs   = regexp.MustCompile(`\bTest[A-Z]\w*`)
+	// A test as a page names it: alone, or after its package as seen from the root;
+	// or in a command.
+	nameInDocs   = regexp.MustCompile("(?:`(?:([\\w./-]+) )?|-run )(Test[A-Z]\\w*)")
+	anyName      = regexp.MustCompile(`\bTest[A-Z]\w*`)
 	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
 	vectorName   = regexp.MustCompile(`^TestVector_(\d+)_(\d+)`)
 )
 
 const page = "docs/parity.md"
 
-// A page of evidence is worth what its evidence is: every test it names must exist,
-// and no vector may be carried without a row.
+// A page of evidence is worth what its evidence is: every test it names must exist, in
+// the package it names or in one only, and no vector may be carried without a row.
 func TestNamesInTheDocs(t *testing.T) {
 	root := os.DirFS("../..")
 	text, err := fs.ReadFile(root, page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exists := testsBelow(t, root)
-	names := nameInDocs.FindAllString(string(text), -1)
-	if len(names) < 100 {
+	packages := testsBelow(t, root)
+	if names := nameInDocs.FindAllString(string(text), -1); len(names) < 100 {
 		t.Errorf("%s names %d tests: it has been read wrongly", page, len(names))
 	}
-	for _, name := range names {
-		if !exists[name] {
-			t.Errorf("%s names %s, which does not exist: name the test that shows it now", page, name)
-		}
+	for _, problem := range wrongNames(string(text), packages) {
+		t.Errorf("%s: %s", page, problem)
 	}
-	for name := range exists {
+	for name := range packages {
 		if m := vectorName.FindStringSubmatch(name); len(m) == 3 && !strings.Contains(string(text), "\n| "+m[1]+"."+m[2]+" ") {
 			t.Errorf("%s carries a vector that has no row in %s: add one for %s.%s", name, page, m[1], m[2])
 		}
 	}
 }
 
-// testsBelow returns the names of all tests of the repository, whatever module they are in.
-func testsBelow(t *testing.T, root fs.FS) map[string]bool {
+// wrongNames says which names of a page lead to no test, or to more than one.
+func wrongNames(text string, packages map[string][]string) []string {
+	var problems []string
+	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	names := nameInDocs.FindAllStringSubmatch(text, -1)
+	if n := len(anyName.FindAllString(text, -1)); n != len(names) {
+		complain("%d of %d names are not written as `TestName` or `pkg/path TestName`", n-len(names), n)
+	}
+	for _, m := range names {
+		pkg, name := m[1], m[2]
+		switch in := packages[name]; {
+		case len(in) == 0:
+			complain("%s does not exist: name the test that shows it now", name)
+		case pkg == "" && len(in) > 1:
+			complain("%s could be that of any of %q: write its package before it", name, in)
+		case pkg != "" && !slices.Contains(in, pkg):
+			complain("%s is in %q, not in %s", name, in, pkg)
+		}
+	}
+	return problems
+}
+
+func TestRegression_NamesThatSeveralPackagesHave(t *testing.T) {
+	packages := map[string][]string{"TestOne": {"pkg/a"}, "TestTwo": {"pkg/a", "pkg/b"}}
+	for text, problems := range map[string]int{
+		"`TestOne`, `pkg/a TestOne`":       0,
+		"`pkg/a TestTwo`, `pkg/b TestTwo`": 0,
+		"`TestTwo`":                        1,
+		"`pkg/b TestOne`":                  1,
+		"`TestNone`, `pkg/a TestNone`":     2,
+		"TestOne":                          1,
+	} {
+		if got := wrongNames(text, packages); len(got) != problems {
+			t.Errorf("%s: problems %q, want %d", text, got, problems)
+		}
+	}
+}
+
+// testsBelow returns the packages of all tests of the repository by the tests' names,
+// whatever module they are in.
+func testsBelow(t *testing.T, root fs.FS) map[string][]string {
 	t.Helper()
-	exists := make(map[string]bool)
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	packages := make(map[string][]string)
+	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && (d.Name() == "_output" || d.Name() == "bin" || d.Name() == ".git"):
 			return fs.SkipDir
-		case !strings.HasSuffix(path, "_test.go"):
+		case !strings.HasSuffix(file, "_test.go"):
 			return nil
 		}
-		source, err := fs.ReadFile(root, path)
+		source, err := fs.ReadFile(root, file)
 		if err != nil {
 			return err
 		}
 		for _, m := range testFunction.FindAllSubmatch(source, -1) {
-			exists[string(m[1])] = true
+			packages[string(m[1])] = append(packages[string(m[1])], path.Dir(file))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exists
+	return packages
 }

@@ -6,6 +6,8 @@ package parity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // Generate draws a cluster. The same seed gives the same cluster.
@@ -44,17 +46,21 @@ func (g generator) service() Service {
 	if g.oneIn(3) {
 		s.Memory = 1 + g.Int64N(3)
 	}
-	if g.oneIn(8) {
-		s.Port = 8080
+	if g.oneIn(6) {
+		s.Ports = g.ports(1 + g.IntN(2))
 	}
 	if g.oneIn(6) {
 		s.MaxPerNode = 1 + g.IntN(4)
 	}
-	if g.oneIn(4) {
-		s.Constraints = append(s.Constraints, "node.labels.disk == ssd")
+	if g.oneIn(3) {
+		for range 1 + g.IntN(3) {
+			s.Constraints = append(s.Constraints, g.constraint())
+		}
 	}
-	if g.oneIn(8) {
-		s.Constraints = append(s.Constraints, "node.labels.az != b")
+	if g.oneIn(4) {
+		for range 1 + g.IntN(2) {
+			s.Platforms = append(s.Platforms, g.platform(wanted))
+		}
 	}
 	return s
 }
@@ -67,7 +73,7 @@ func (g generator) node(name string, s *Service, most int, failing bool) Node {
 		}
 	}
 	if !g.oneIn(3) {
-		n.Labels["disk"] = "ssd"
+		n.Labels["disk"] = g.oneOf("ssd", "ssd", "SSD", "hdd", "s*d")
 	}
 	n.CPU, n.Memory = g.amount(), g.amount()
 	if g.oneIn(10) {
@@ -76,11 +82,22 @@ func (g generator) node(name string, s *Service, most int, failing bool) Node {
 	if n.State == Drain || n.State == Down {
 		return n
 	}
+	n.Platform = g.platform(reported)
+	if slices.ContainsFunc(s.Constraints, aboutArch) {
+		// SwarmKit compares a constraint with what the engine reports, we with
+		// the name of Go and of images: they agree where it is that.
+		n.Platform.Arch = strings.NewReplacer("x86_64", "amd64", "aarch64", "arm64").Replace(n.Platform.Arch)
+	}
 	n.Running, n.Older, n.Others = g.IntN(most+1), g.older(most), g.IntN(most+1)
 	if g.oneIn(40) {
 		n.Running += 100
 	}
-	n.PortTaken = s.Port > 0 && g.oneIn(4)
+	if s.MaxPerNode > 0 {
+		n.Older = 0
+	}
+	if len(s.Ports) > 0 && g.oneIn(3) {
+		n.Taken = g.ports(1 + g.IntN(2))
+	}
 	if failing && g.oneIn(3) {
 		n.Failures = 3 + g.IntN(5)
 	}

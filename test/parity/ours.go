@@ -30,24 +30,28 @@ func (by Counting) count(n *Node) int {
 	return n.Running
 }
 
-// Ours lets the spread tree place the new tasks.
+// Ours lets the spread tree place the new tasks where our filters allow them.
 func Ours(c *Cluster, by Counting) (Placed, error) {
 	levels, err := Levels(c.Service.Labels)
 	if err != nil {
 		return nil, err
 	}
+	f, err := newFilters(c)
+	if err != nil {
+		return nil, err
+	}
 	t := tree.New(levels)
-	room := make(map[string]int64)
+	nodes := make(map[string]*Node)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		node := placementNode(n, c.Service.Labels, by)
-		t.Set(node)
-		room[n.Name] = node.Tally.Revision + int64(c.Room(n))
+		t.Set(placementNode(n, c.Service.Labels, by))
+		nodes[n.Name] = n
 	}
 	placed := Placed{}
 	for _, name := range t.Place(c.Service.Tasks, func(name string) bool {
+		n := nodes[name]
 		tally, ok := t.Tally(name)
-		return ok && tally.Revision < room[name]
+		return ok && f.refusal(n, tally.Revision-int64(by.count(n))) == ""
 	}) {
 		placed[name]++
 	}
@@ -70,7 +74,7 @@ func placementNode(n *Node, labels []string, by Counting) placement.Node {
 	counted := int64(by.count(n))
 	workload := int64(n.Running + n.Older)
 	all := workload + int64(n.Others)
-	if n.PortTaken {
+	if len(n.Taken) > 0 {
 		all++
 	}
 	node := placement.Node{

@@ -83,10 +83,16 @@ type result struct {
 	err                error
 	swarm, all, newest Placed
 	byAll, byNewest    Verdict
+	// differ are nodes on which our filters and the mirror differ, closed why nodes were.
+	differ []string
+	closed map[Refusal]bool
 }
 
 func run(ctx context.Context, c *Cluster) (r result) {
 	if r.swarm, r.err = Swarm(ctx, c); r.err != nil {
+		return r
+	}
+	if r.differ, r.closed, r.err = Differ(c); r.err != nil {
 		return r
 	}
 	if r.all, r.err = Ours(c, All); r.err != nil {
@@ -101,7 +107,7 @@ func run(ctx context.Context, c *Cluster) (r result) {
 }
 
 func (r result) ok() bool {
-	return r.err == nil && len(r.byAll.Findings) == 0 && len(r.byNewest.Findings) == 0
+	return r.err == nil && len(r.differ) == 0 && len(r.byAll.Findings) == 0 && len(r.byNewest.Findings) == 0
 }
 
 func (r result) String(c *Cluster) string {
@@ -109,6 +115,9 @@ func (r result) String(c *Cluster) string {
 	out.WriteString(c.Table([]Column{{"swarmkit", r.swarm}, {"ours", r.all}, {"ours, newest", r.newest}}))
 	if r.err != nil {
 		fmt.Fprintf(&out, "error: %v\n", r.err)
+	}
+	for _, d := range r.differ {
+		fmt.Fprintln(&out, d)
 	}
 	for _, f := range r.byAll.Findings {
 		fmt.Fprintf(&out, "counting %s: %s\n", All, f)
@@ -124,6 +133,8 @@ func (r result) String(c *Cluster) string {
 type summary struct {
 	clusters, even, uneven, refused, failed int
 	byLevels                                [4]int
+	// closed are the clusters in which a filter has closed a node.
+	closed map[Refusal]int
 }
 
 func (s *summary) add(c *Cluster, r result) {
@@ -133,6 +144,12 @@ func (s *summary) add(c *Cluster, r result) {
 		s.even++
 	} else {
 		s.uneven++
+	}
+	if s.closed == nil {
+		s.closed = make(map[Refusal]int)
+	}
+	for why := range r.closed {
+		s.closed[why]++
 	}
 	if r.swarm.Total() < c.Service.Tasks {
 		s.refused++
@@ -147,7 +164,7 @@ func (s *summary) add(c *Cluster, r result) {
 
 func (s *summary) String() string {
 	return fmt.Sprintf("%d clusters, %v with none, one, two, three preferences; SwarmKit is as even as can be in %d and less in %d; "+
-		"in %d not all tasks fit, in %d nodes are faulty", s.clusters, s.byLevels, s.even, s.uneven, s.refused, s.failed)
+		"in %d not all tasks fit, in %d nodes are faulty; clusters with a node that %v", s.clusters, s.byLevels, s.even, s.uneven, s.refused, s.failed, s.closed)
 }
 
 // check sees that every kind of cluster has been among them.
@@ -158,6 +175,11 @@ func (s *summary) check(t *testing.T) {
 	} {
 		if n < s.clusters/50 {
 			t.Errorf("only %d of %d clusters %s", n, s.clusters, what)
+		}
+	}
+	for _, why := range []Refusal{notReady, noConstraint, noPlatform, noPort, noRoom, noResources} {
+		if n := s.closed[why]; n < s.clusters/50 {
+			t.Errorf("only %d of %d clusters have a node that %s", n, s.clusters, why)
 		}
 	}
 }

@@ -58,6 +58,9 @@ func (s *swarm) node(n *Node) *api.Node {
 			Resources: &api.Resources{NanoCPUs: n.CPU, MemoryBytes: n.Memory},
 		},
 	}
+	if n.Platform != (Platform{}) {
+		node.Description.Platform = &api.Platform{OS: n.Platform.OS, Architecture: n.Platform.Arch}
+	}
 	switch n.State {
 	case Pause:
 		node.Spec.Availability = api.NodeAvailabilityPause
@@ -82,9 +85,9 @@ func (s *swarm) tasksOn(n *Node) []*api.Task {
 	for i := range n.Others {
 		tasks = append(tasks, task(fmt.Sprintf("%s-other-%d", n.Name, i), "other"))
 	}
-	if n.PortTaken {
+	if len(n.Taken) > 0 {
 		tasks = append(tasks, task(n.Name+"-port", "port"))
-		tasks[len(tasks)-1].Endpoint = endpoint(s.Service.Port)
+		tasks[len(tasks)-1].Endpoint = endpoint(n.Taken)
 	}
 	for i := range n.Failures {
 		t := task(failing(n, i), service)
@@ -121,14 +124,17 @@ func (s *swarm) task(id string, version *api.Version) *api.Task {
 			Reservations: &api.Resources{NanoCPUs: s.Service.CPU, MemoryBytes: s.Service.Memory},
 		}
 	}
-	if s.Service.Port > 0 {
-		t.Endpoint = endpoint(s.Service.Port)
+	if len(s.Service.Ports) > 0 {
+		t.Endpoint = endpoint(s.Service.Ports)
 	}
 	p := &api.Placement{Constraints: s.Service.Constraints, MaxReplicas: uint64(s.Service.MaxPerNode)}
 	for _, l := range s.Service.Labels {
 		p.Preferences = append(p.Preferences, &api.PlacementPreference{
 			Preference: &api.PlacementPreference_Spread{Spread: &api.SpreadOver{SpreadDescriptor: "node.labels." + l}},
 		})
+	}
+	for _, wanted := range s.Service.Platforms {
+		p.Platforms = append(p.Platforms, &api.Platform{OS: wanted.OS, Architecture: wanted.Arch})
 	}
 	t.Spec.Placement = p
 	return t
@@ -144,6 +150,12 @@ func task(id, service string) *api.Task {
 	}
 }
 
-func endpoint(port uint32) *api.Endpoint {
-	return &api.Endpoint{Ports: []*api.PortConfig{{PublishMode: api.PublishModeHost, PublishedPort: port, Protocol: api.ProtocolTCP}}}
+func endpoint(ports []Port) *api.Endpoint {
+	e := &api.Endpoint{}
+	for _, p := range ports {
+		e.Ports = append(e.Ports, &api.PortConfig{PublishMode: api.PublishModeHost, PublishedPort: p.Number, Protocol: protocols[p.Protocol]})
+	}
+	return e
 }
+
+var protocols = map[string]api.PortConfig_Protocol{"tcp": api.ProtocolTCP, "udp": api.ProtocolUDP, "sctp": api.ProtocolSCTP}

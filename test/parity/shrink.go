@@ -50,18 +50,19 @@ func smaller(c *Cluster) []*Cluster {
 			with(func(s *Cluster) { *field(s) = 0 })
 		}
 	}
-	if c.Service.Port > 0 {
-		with(func(s *Cluster) {
-			s.Service.Port = 0
-			for i := range s.Nodes {
-				s.Nodes[i].PortTaken = false
-			}
-		})
+	for i := range c.Service.Ports {
+		with(func(s *Cluster) { s.Service.Ports = slices.Delete(slices.Clone(s.Service.Ports), i, i+1) })
+	}
+	for i := range c.Service.Platforms {
+		with(func(s *Cluster) { s.Service.Platforms = slices.Delete(slices.Clone(s.Service.Platforms), i, i+1) })
 	}
 	if c.Service.Unversioned {
 		with(func(s *Cluster) { s.Service.Unversioned = false })
 	}
 	for i := range c.Nodes {
+		if len(c.Nodes[i].Taken) > 0 {
+			with(func(s *Cluster) { s.Nodes[i].Taken = nil })
+		}
 		less(func(s *Cluster) *int { return &s.Nodes[i].Running })
 		less(func(s *Cluster) *int { return &s.Nodes[i].Older })
 		less(func(s *Cluster) *int { return &s.Nodes[i].Others })
