@@ -156,11 +156,17 @@ func (p *Policy) Compare(q *Policy) int {
 	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
 }
 
+// Places reports whether the policy has a say in where pods go. One that is about
+// faults alone has none yet, and must not keep another from having it.
+func (p *Policy) Places() bool {
+	return p.Err() != nil || len(p.levels) > 0 || len(p.limits) > 0
+}
+
 // Governing returns the policy that governs a pod: the first in order of Compare
-// that selects it. It is nil if none does. The policies must be in that order.
+// that selects it and has a say. It is nil if none does. The policies must be in that order.
 func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
 	for _, p := range policies {
-		if p.Selects(pod) {
+		if p.Places() && p.Selects(pod) {
 			return p
 		}
 	}

@@ -161,6 +161,8 @@ func TestGoverning(t *testing.T) {
 	other.Spec.PodSelector.MatchLabels = map[string]string{"app": "db"}
 	elsewhere := policy("a-elsewhere", 3*time.Hour)
 	elsewhere.Namespace = "elsewhere"
+	faults := policy("a-faults", 3*time.Hour)
+	faults.Spec.Faults = &placementv1alpha1.Faults{}
 	for name, tc := range map[string]struct {
 		policies []*placementv1alpha1.PlacementPolicy
 		want     string
@@ -171,11 +173,16 @@ func TestGoverning(t *testing.T) {
 		"by name on a tie":       {[]*placementv1alpha1.PlacementPolicy{policy("b", 0), policy("a", 0)}, "a"},
 		"of other pods":          {[]*placementv1alpha1.PlacementPolicy{other}, ""},
 		"of other pods, and one": {[]*placementv1alpha1.PlacementPolicy{other, policy("b", 0)}, "b"},
+		"of faults alone":        {[]*placementv1alpha1.PlacementPolicy{faults}, ""},
+		"of faults alone, first": {[]*placementv1alpha1.PlacementPolicy{faults, policy("b", 0)}, "b"},
 		"of another namespace":   {[]*placementv1alpha1.PlacementPolicy{elsewhere}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var policies []*clusterview.Policy
 			for _, in := range tc.policies {
+				if in.Spec.Faults == nil {
+					in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
+				}
 				policies = append(policies, clusterview.ReadPolicy(in))
 			}
 			slices.SortFunc(policies, (*clusterview.Policy).Compare)
@@ -195,6 +202,7 @@ func TestGoverningDoesNotDependOnTheOrderSeen(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching("[a-d]{1,2}"), 1, 8, rapid.ID).Draw(t, "names")
 		for _, name := range names {
 			in := policy(name, time.Duration(rapid.IntRange(0, 2).Draw(t, "age"))*time.Second)
+			in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
 			if rapid.Bool().Draw(t, "other") {
 				in.Spec.PodSelector.MatchLabels = map[string]string{"app": "db"}
 			}

@@ -63,12 +63,15 @@ func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, no
 func count(ordered []*standing, pod *corev1.Pod) {
 	var selecting []*standing
 	for _, s := range ordered {
-		if s.policy.Selects(pod) {
+		if !s.policy.Selects(pod) {
+			continue
+		}
+		s.selected++
+		if s.policy.Places() {
 			selecting = append(selecting, s)
 		}
 	}
 	for i, s := range selecting {
-		s.selected++
 		if i == 0 {
 			s.govern(pod)
 		}
