@@ -50,7 +50,7 @@ func start(t *testing.T, objects ...runtime.Object) *cluster {
 		t.Fatal(err)
 	}
 	cfg := obj.(*schedulerapi.KubeSchedulerConfiguration)
-	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.TODO()))
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
 	c := &cluster{T: t, ctx: ctx, client: fake.NewClientset(objects...)}
 	c.client.PrependReactor("create", "pods", c.bind)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: c.client.EventsV1()})
