@@ -45,8 +45,8 @@ func Limits(path *field.Path, in []config.DomainLimit) ([]limit.Limit, field.Err
 	if err := limit.Validate(limits); err != nil {
 		// Each limit by itself is right, so one of them repeats another.
 		i := len(in) - 1
-		if syntax, ok := errors.AsType[*limit.SyntaxError](err); ok && syntax.Limit > 0 {
-			i = syntax.Limit - 1
+		if syntax, ok := errors.AsType[*limit.SyntaxError](err); ok && syntax.Number > 0 {
+			i = syntax.Number - 1
 		}
 		return nil, append(errs, field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error()))
 	}

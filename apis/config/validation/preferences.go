@@ -97,8 +97,8 @@ func weights(in map[string]int64) []level.Weight {
 }
 
 func repeated(path *field.Path, in []config.Level, err error) *field.Error {
-	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok && 0 < syntax.Level && syntax.Level <= len(in) {
-		i := syntax.Level - 1
+	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok && 0 < syntax.Number && syntax.Number <= len(in) {
+		i := syntax.Number - 1
 		return field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error())
 	}
 	return field.Invalid(path, len(in), err.Error())

@@ -46,7 +46,7 @@ func Parse(s string) (Set, error) {
 		text = strings.TrimSpace(text)
 		r, err := parseRange(text)
 		if err != nil {
-			return nil, err.in(number, text)
+			return nil, err.In(noun, number, text)
 		}
 		ranges = append(ranges, r)
 	}

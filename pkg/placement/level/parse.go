@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
@@ -46,7 +48,7 @@ func Parse(s string) ([]Level, error) {
 			err = checkDecides(levels, l.Property)
 		}
 		if err != nil {
-			return nil, err.in(len(levels)+1, text)
+			return nil, err.In(noun, len(levels)+1, text)
 		}
 		levels = append(levels, l)
 	}
@@ -96,9 +98,9 @@ func parseOptions(l *Level, options string) *SyntaxError {
 		}
 		name, text, ok := strings.Cut(option, "=")
 		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
-		value, isWeight := cutPrefixFold(name, weightPrefix)
+		value, isWeight := syntax.CutPrefixFold(name, weightPrefix)
 		switch {
-		case !isWeight && !isWord(name, missingOption):
+		case !isWeight && !syntax.SameWord(name, missingOption):
 			return refuse("unknown option", name, allowedOption)
 		case !ok:
 			return refuse("no value in option", option, allowedOption)
@@ -124,7 +126,7 @@ func parseOptions(l *Level, options string) *SyntaxError {
 // parseStrategy returns "" for a word that is none.
 func parseStrategy(word string) Strategy {
 	for _, s := range []Strategy{Spread, Pack} {
-		if isWord(word, string(s)) {
+		if syntax.SameWord(word, string(s)) {
 			return s
 		}
 	}
@@ -133,7 +135,7 @@ func parseStrategy(word string) Strategy {
 
 func parseMissing(s string) (Missing, bool) {
 	for _, m := range []Missing{Include, Exclude} {
-		if isWord(s, string(m)) {
+		if syntax.SameWord(s, string(m)) {
 			return m, true
 		}
 	}

@@ -3,7 +3,11 @@
 
 package level
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+)
 
 // A property is read in four spellings, and has one canonical spelling:
 //
@@ -51,12 +55,12 @@ func parseProperty(s string) (Property, *SyntaxError) {
 	if s == "" {
 		return Property{}, refuse("empty property", s, allowedProperty)
 	}
-	if isWord(s, NodeName) {
+	if syntax.SameWord(s, NodeName) {
 		return Property{}, nil
 	}
-	key, ok := cutPrefixFold(s, nodeLabelPrefix)
+	key, ok := syntax.CutPrefixFold(s, nodeLabelPrefix)
 	if !ok {
-		key, ok = cutPrefixFold(s, engineLabelPrefix)
+		key, ok = syntax.CutPrefixFold(s, engineLabelPrefix)
 	}
 	if !ok {
 		if reserved(s) {
@@ -76,7 +80,7 @@ func parseProperty(s string) (Property, *SyntaxError) {
 func refuseReserved(s string) *SyntaxError {
 	allowed := allowedProperty
 	if isLabelKey(s) {
-		allowed += "; a node label of this very key is " + nodeLabelPrefix + cut(s)
+		allowed += "; a node label of this very key is " + nodeLabelPrefix + syntax.Cut(s)
 	}
 	return refuse("unknown property", s, allowed)
 }
@@ -149,17 +153,6 @@ func isAlnum(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// isWord compares without regard to case, and only ASCII: in Unicode's folding "K"
-// also is the Kelvin sign, which is longer and so is ruled out by its length.
-func isWord(s, word string) bool { return len(s) == len(word) && strings.EqualFold(s, word) }
-
 func hasPrefixFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && isWord(s[:len(prefix)], prefix)
-}
-
-func cutPrefixFold(s, prefix string) (string, bool) {
-	if !hasPrefixFold(s, prefix) {
-		return s, false
-	}
-	return s[len(prefix):], true
+	return len(s) >= len(prefix) && syntax.SameWord(s[:len(prefix)], prefix)
 }

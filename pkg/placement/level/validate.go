@@ -38,7 +38,7 @@ func Validate(levels []Level) error {
 			err = checkDecides(levels[:i], l.Property)
 		}
 		if err != nil {
-			return err.in(i+1, l.String())
+			return err.In(noun, i+1, l.String())
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func Validate(limits []Limit) error {
 			err = checkNotNamed(limits[:i], l.Property)
 		}
 		if err != nil {
-			return err.in(i+1, l.String())
+			return err.In(noun, i+1, l.String())
 		}
 	}
 	return nil

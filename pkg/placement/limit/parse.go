@@ -41,7 +41,7 @@ func Parse(s string) ([]Limit, error) {
 			err = checkNotNamed(limits, l.Property)
 		}
 		if err != nil {
-			return nil, err.in(len(limits)+1, text)
+			return nil, err.In(noun, len(limits)+1, text)
 		}
 		limits = append(limits, l)
 	}
