@@ -5,6 +5,7 @@ package clusterview
 
 import (
 	"cmp"
+	"fmt"
 	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling"
@@ -77,6 +79,16 @@ type Identifier struct {
 // NewIdentifier returns an Identifier over a lister of ReplicaSets.
 func NewIdentifier(replicaSets appslisters.ReplicaSetLister) *Identifier {
 	return &Identifier{replicaSets: replicaSets}
+}
+
+// WatchingIdentifier returns an Identifier that follows the ReplicaSets of an informer:
+// for who keeps what it tells.
+func WatchingIdentifier(replicaSets appsinformers.ReplicaSetInformer) (*Identifier, error) {
+	i := NewIdentifier(replicaSets.Lister())
+	if err := i.Watch(replicaSets.Informer()); err != nil {
+		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
+	}
+	return i, nil
 }
 
 // Watch makes the identifier notice ReplicaSets that change their owner: one that is

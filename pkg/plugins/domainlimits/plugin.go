@@ -58,10 +58,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
-	replicaSets := handle.SharedInformerFactory().Apps().V1().ReplicaSets()
-	identifier := clusterview.NewIdentifier(replicaSets.Lister())
-	if err := identifier.Watch(replicaSets.Informer()); err != nil {
-		return nil, fmt.Errorf("plugin %s: watching ReplicaSets: %w", Name, err)
+	identifier, err := clusterview.WatchingIdentifier(handle.SharedInformerFactory().Apps().V1().ReplicaSets())
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	known, err := policies.For(ctx, handle)
 	if err != nil {
