@@ -16,10 +16,9 @@ type Node struct {
 	// Tally counts the pods on the node.
 	Tally Tally
 
-	// Failures is the number of recent failures of the workload's revision on
-	// this node if there were enough to call the node faulty, and 0 otherwise.
-	// Faulty nodes are the last choice, never excluded.
-	Failures int
+	// Record is how the workload's revision has fared on this node. Faulty nodes
+	// are the last choice, never excluded.
+	Record
 
 	// Unready marks a node whose Ready condition is not true. Its pods do not
 	// count for its branches: they do not run, and the workload's controller is
