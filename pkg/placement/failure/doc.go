@@ -14,8 +14,8 @@
 // It has one rule for time: a failure at t counts at any time before t + window, and
 // no longer at that very moment. (SwarmKit has two that differ there: what it counts
 // is still counted at that moment, but forgotten when another failure is recorded.)
-// A time to come is as good as now. Nothing depends on the order in which things are
-// told, nor on how often.
+// A time to come is as good as now. Nothing depends on how often things are told, nor
+// on their order, as long as a pod's place is told before its success.
 //
 // An error that the revision shows on more than half of the nodes it was tried on,
 // and on two at least, is its own: it counts against no node, from the first on, for

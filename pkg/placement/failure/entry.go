@@ -152,15 +152,19 @@ func (e *entry) judge() (record placement.Record, since time.Time) {
 			}
 		}
 		mark = rule.lastMark(times)
+		if record.Failures >= rule.Threshold {
+			since = mark
+			if mark.IsZero() {
+				// The clock has gone back to before two that never met.
+				since = times[len(times)-1]
+			}
+		}
 	}
 	record.Proven = e.lastProof().After(mark) || e.succeeded.After(mark) && rule.isRecent(e.succeeded, now)
 	for _, p := range e.pods {
 		if p.isUnproven() {
 			record.Unproven++
 		}
-	}
-	if record.Failures >= rule.Threshold {
-		since = mark
 	}
 	return record, since
 }

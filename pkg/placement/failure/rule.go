@@ -13,9 +13,9 @@ const Memory = 24 * time.Hour
 // Rule says when a node is faulty.
 type Rule struct {
 	// Threshold is the number of failures that mark a node; below 1 it is 1.
-	Threshold int
+	Threshold int `json:"threshold"`
 	// Window is how long a failure is recent.
-	Window time.Duration
+	Window time.Duration `json:"window"`
 }
 
 // keepAtLeast is enough to tell bad nodes from worse ones under small thresholds.

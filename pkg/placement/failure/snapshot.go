@@ -4,7 +4,6 @@
 package failure
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -17,9 +16,12 @@ type Snapshot struct {
 
 // RevisionHistory is what outlives a ledger of one revision.
 type RevisionHistory struct {
-	Workload string        `json:"workload"`
-	Revision string        `json:"revision"`
-	Nodes    []NodeHistory `json:"nodes"`
+	Workload string `json:"workload"`
+	Revision string `json:"revision"`
+	// Rule is the workload's own, nil if it has none. Without it a longer window would
+	// be forgotten before anybody who knows of it is heard.
+	Rule  *Rule         `json:"rule,omitempty"`
+	Nodes []NodeHistory `json:"nodes"`
 }
 
 // NodeHistory is what outlives a ledger of one revision on one node.
@@ -41,6 +43,9 @@ func (l *Ledger) Snapshot() (s Snapshot) {
 	for _, of := range l.Revisions() {
 		r := l.revisions[of]
 		h := RevisionHistory{Workload: of.Workload, Revision: of.Revision}
+		if rule := r.rule(); rule != l.defaults {
+			h.Rule = &rule
+		}
 		var sound []*entry
 		for _, node := range slices.Sorted(maps.Keys(r.entries)) {
 			switch e := r.entries[node]; {
@@ -66,7 +71,11 @@ func (l *Ledger) Restore(s Snapshot) (first []Revision) {
 	for _, h := range s.Revisions {
 		of := Revision{h.Workload, h.Revision}
 		known := l.Knows(of)
-		r := l.revision(of, l.defaults)
+		rule := l.defaults
+		if h.Rule != nil {
+			rule = h.Rule.normal()
+		}
+		r := l.revision(of, rule)
 		for _, n := range h.Nodes {
 			r.restore(n)
 		}
@@ -84,11 +93,9 @@ func (r *revision) restore(n NodeHistory) {
 		f.At = r.in.bound(f.At)
 		failures[i] = f
 	}
-	// Nobody knows the workload's own rule yet, and its threshold may be high: the
-	// snapshot was short enough when it was taken.
-	e := r.entry(n.Node)
-	r.fail(n.Node, cmp.Or(len(e.failures)+len(failures), 1), failures...)
-	if !n.Succeeded.IsZero() {
+	// The success first: otherwise what it forgives would be news, and lost at once.
+	if e := r.entry(n.Node); !n.Succeeded.IsZero() {
 		r.update(e, func() { r.succeed(e, r.in.bound(n.Succeeded)) })
 	}
+	r.fail(n.Node, r.rule().capacity(), failures...)
 }

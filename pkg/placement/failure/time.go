@@ -29,7 +29,7 @@ func (l *Ledger) Advance(now time.Time) {
 	}
 }
 
-// Next is the next time at which Advance will change anything, false if it is never.
+// Next is the time before which Advance changes nothing, false if it never does.
 func (l *Ledger) Next() (at time.Time, ok bool) {
 	if len(l.agenda) == 0 {
 		return at, false
