@@ -16,6 +16,7 @@ func (l *Ledger) SetRule(workload string, rule Rule) {
 		return
 	}
 	w.rule = rule
+	l.history++
 	for _, of := range l.Revisions() {
 		if of.Workload == workload {
 			l.refresh(l.revisions[of])

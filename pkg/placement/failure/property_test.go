@@ -44,6 +44,9 @@ type pair struct {
 	plain  *plain
 	seen   map[failure.Revision]map[string]placement.Record
 	since  map[failure.Revision]uint64
+	// saved is a snapshot, and when in the history it was taken.
+	saved   failure.Snapshot
+	savedAt uint64
 }
 
 func newPair(t *rapid.T) *pair {
@@ -137,6 +140,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		},
 		"forget": p.forget,
 		"follow": p.follow,
+		"save":   p.save,
 		"":       p.check,
 	}
 }
@@ -174,6 +178,16 @@ func (p *pair) follow(t *rapid.T) {
 	}
 	if again, anew, same := p.ledger.Changed(of, version); len(again) > 0 || anew || same != version {
 		t.Fatalf("asked again, Changed says %v, %v, %d; want nothing", again, anew, same)
+	}
+}
+
+// save takes a snapshot only if the history says so.
+func (p *pair) save(t *rapid.T) {
+	if now := p.ledger.History(); now != p.savedAt {
+		p.saved, p.savedAt = p.ledger.Snapshot(), now
+	}
+	if diff := cmp.Diff(p.saved, p.ledger.Snapshot()); diff != "" {
+		t.Fatalf("what is saved is not what is known, and the history does not say so (-saved +known):\n%s", diff)
 	}
 }
 
