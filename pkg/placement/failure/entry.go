@@ -83,7 +83,7 @@ func (e *entry) lastProof() (last time.Time) {
 // isUnforgiven says whether a failure is later than all successes, and not yet too
 // long ago to matter.
 func (e *entry) isUnforgiven(f Failure) bool {
-	rule, now := e.of.rule(), e.of.in.now
+	rule, now := e.of.rule, e.of.in.now
 	switch {
 	case f.At.Before(e.succeeded):
 		return false
@@ -106,14 +106,14 @@ func (e *entry) isVindicated() bool {
 	for i, f := range e.failures {
 		times[i] = f.At
 	}
-	return e.lastProof().After(e.of.rule().lastMark(times))
+	return e.lastProof().After(e.of.rule.lastMark(times))
 }
 
 // settle forgets what counts for nothing any more, and finds what concerns other nodes.
 func (e *entry) settle() {
 	e.shown = nil
 	if len(e.failures) > 0 {
-		rule, now := e.of.rule(), e.of.in.now
+		rule, now := e.of.rule, e.of.in.now
 		e.vindicated = e.isVindicated()
 		counts := false
 		for _, f := range e.failures {
@@ -135,7 +135,7 @@ func (e *entry) settle() {
 
 // judge makes the record from the facts, and from which kinds are the workload's own.
 func (e *entry) judge() (record placement.Record, since time.Time) {
-	rule, now := e.of.rule(), e.of.in.now
+	rule, now := e.of.rule, e.of.in.now
 	var mark time.Time
 	if len(e.failures) > 0 {
 		times := make([]time.Time, 0, len(e.failures))
@@ -171,7 +171,7 @@ func (e *entry) judge() (record placement.Record, since time.Time) {
 
 // next is the first time to come at which the entry changes by itself.
 func (e *entry) next() (first time.Time) {
-	rule, now := e.of.rule(), e.of.in.now
+	rule, now := e.of.rule, e.of.in.now
 	consider := func(at time.Time) {
 		if at.After(now) && (first.IsZero() || at.Before(first)) {
 			first = at

@@ -8,20 +8,19 @@ import (
 	"slices"
 )
 
-// SetRule gives a workload another rule, as when its policy has changed. It is lost on
-// one that has no revision in the ledger: Fail brings the rule along.
-func (l *Ledger) SetRule(workload string, rule Rule) {
-	w, ok := l.workloads[workload]
-	if rule = rule.normal(); !ok || w.rule == rule {
+// SetRule gives a revision another rule, as when its policy has changed. It is lost on
+// one that is not in the ledger: Fail brings the rule along.
+//
+// The rule is not the workload's: in a rollout that changes labels the old pods and the
+// new may be under different policies, and neither may judge the other's nodes.
+func (l *Ledger) SetRule(of Revision, rule Rule) {
+	r, ok := l.revisions[of]
+	if rule = rule.normal(); !ok || r.rule == rule {
 		return
 	}
-	w.rule = rule
+	r.rule = rule
 	l.history++
-	for _, of := range l.Revisions() {
-		if of.Workload == workload {
-			l.refresh(l.revisions[of])
-		}
-	}
+	l.refresh(r)
 }
 
 // Revisions are those in the ledger, in order.
@@ -39,12 +38,9 @@ func (l *Ledger) Forget(of Revision) {
 		r.drop(e)
 	}
 	delete(l.revisions, of)
-	if r.workload.revisions--; r.workload.revisions == 0 {
-		delete(l.workloads, of.Workload)
-	}
 }
 
-// ForgetWorkload drops all revisions of a workload, and its rule.
+// ForgetWorkload drops all revisions of a workload.
 func (l *Ledger) ForgetWorkload(workload string) {
 	for _, of := range l.Revisions() {
 		if of.Workload == workload {

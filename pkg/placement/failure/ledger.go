@@ -13,7 +13,7 @@ import (
 
 // Options are what a ledger goes by.
 type Options struct {
-	// Rule holds for workloads that have none of their own.
+	// Rule holds for revisions that have none of their own.
 	Rule Rule
 	// OwnErrors says that an error which shows on more than half of the nodes that a
 	// revision was tried on, and on two at least, counts against none of them.
@@ -28,7 +28,6 @@ type Ledger struct {
 	ownErrors bool
 	now       time.Time
 
-	workloads map[string]*workload
 	revisions map[Revision]*revision
 	marked    map[*entry]struct{}
 	agenda    agenda
@@ -37,22 +36,16 @@ type Ledger struct {
 	version, history uint64
 }
 
-// workload has what its revisions share. It is there as long as one of them is.
-type workload struct {
-	rule      Rule
-	revisions int
-}
-
 // New returns an empty ledger.
 func New(o Options) *Ledger {
 	return &Ledger{
 		defaults: o.Rule.normal(), ownErrors: o.OwnErrors,
-		workloads: make(map[string]*workload), revisions: make(map[Revision]*revision), marked: make(map[*entry]struct{}),
+		revisions: make(map[Revision]*revision), marked: make(map[*entry]struct{}),
 	}
 }
 
 // Fail tells of a failure on a node, and of the rule that the pod was under, which is the
-// workload's from now on; a zero rule leaves it as it is. It reports whether the failure
+// revision's from now on; a zero rule leaves it as it is. It reports whether the failure
 // is news, and whether it is the first that is known of the revision: then the ledger
 // wants to be told of all pods of the revision, and only from then on.
 //
@@ -60,13 +53,13 @@ func New(o Options) *Ledger {
 // marks of old accidents for as long as they live.
 func (l *Ledger) Fail(of Revision, node string, under Rule, f Failure) (news, first bool) {
 	if under == (Rule{}) {
-		under = l.Rule(of.Workload)
+		under = l.Rule(of)
 	}
 	under, f.At = under.normal(), l.bound(f.At)
 	if !under.isRecent(f.At, l.now) {
 		return false, false
 	}
-	l.SetRule(of.Workload, under)
+	l.SetRule(of, under)
 	known := l.Knows(of)
 	return l.revision(of, under).fail(node, under.capacity(), f), !known
 }
@@ -197,18 +190,12 @@ func (l *Ledger) Changed(of Revision, since uint64) (nodes []string, anew bool, 
 	return nodes, false, version
 }
 
-// revision is one that there is from now on. The rule is for a workload that is new.
+// revision is one that there is from now on. The rule is for one that is new.
 func (l *Ledger) revision(of Revision, rule Rule) *revision {
 	r, ok := l.revisions[of]
 	if !ok {
-		w, ok := l.workloads[of.Workload]
-		if !ok {
-			w = &workload{rule: rule}
-			l.workloads[of.Workload] = w
-		}
-		w.revisions++
 		l.version++
-		r = &revision{Revision: of, in: l, workload: w, entries: make(map[string]*entry), changed: list.New(), since: l.version}
+		r = &revision{Revision: of, in: l, rule: rule, entries: make(map[string]*entry), changed: list.New(), since: l.version}
 		l.revisions[of] = r
 	}
 	return r

@@ -200,15 +200,19 @@ func TestARuleOfItsOwn(t *testing.T) {
 	if got := s.Marks(); len(got) != 1 || got[0].Failures != 1 {
 		t.Errorf("marks: %+v, want one for a failure half an hour ago", got)
 	}
-	s.SetRule("web", seeds)
+	s.SetRule(web1, seeds)
 	s.want(web1, "n1", placement.Record{Unforgiven: 1})
 	if got := s.Marks(); len(got) != 0 {
 		t.Errorf("marks after the rule has changed: %+v", got)
 	}
+	web2 := failure.Revision{Workload: "web", Revision: "2"}
+	if s.Fail(web2, "n1", long, failure.Failure{Pod: "b", At: s.now}); s.Rule(web1) != seeds || s.Rule(web2) != long {
+		t.Errorf("of two revisions one has the rule %+v, the other %+v", s.Rule(web1), s.Rule(web2))
+	}
 	s.ForgetWorkload("web")
-	s.SetRule("web", long)
-	if got := s.Rule("web"); got != seeds {
-		t.Errorf("a workload without failures has the rule %+v, want the default", got)
+	s.SetRule(web1, long)
+	if got := s.Rule(web1); got != seeds {
+		t.Errorf("a revision without failures has the rule %+v, want the default", got)
 	}
 }
 
@@ -228,7 +232,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	s.Place(web1, "good", "g")
 	s.at(failure.Memory + 5*time.Second)
-	if _, more := s.Next(); s.Knows(web1) || more || s.Rule("web") != seeds {
+	if _, more := s.Next(); s.Knows(web1) || more || s.Rule(web1) != seeds {
 		t.Errorf("after a day the ledger knows %+v", s.Revisions())
 	}
 }

@@ -49,7 +49,7 @@ func (l *Ledger) Marks() []Mark {
 // kinds are those of the failures that count.
 func (e *entry) kinds() (kinds []Count) {
 	for _, f := range e.failures {
-		if !e.of.rule().isRecent(f.At, e.of.in.now) || e.of.isOwn(f.Kind) {
+		if !e.of.rule.isRecent(f.At, e.of.in.now) || e.of.isOwn(f.Kind) {
 			continue
 		}
 		i := slices.IndexFunc(kinds, func(k Count) bool { return k.Kind == f.Kind })

@@ -17,7 +17,7 @@ type plain struct {
 	defaults  failure.Rule
 	ownErrors bool
 	now       time.Time
-	rules     map[string]failure.Rule
+	rules     map[failure.Revision]failure.Rule
 	failures  []told
 	successes []told
 	pods      []stay
@@ -36,8 +36,8 @@ type stay struct {
 	succeeded, failed time.Time
 }
 
-func (p *plain) rule(workload string) failure.Rule {
-	if rule, ok := p.rules[workload]; ok {
+func (p *plain) rule(of failure.Revision) failure.Rule {
+	if rule, ok := p.rules[of]; ok {
 		return rule
 	}
 	return p.defaults
@@ -122,10 +122,10 @@ func mark(failures []told, rule failure.Rule) (last time.Time) {
 	return last
 }
 
-func (p *plain) isRecent(f told) bool { return p.now.Sub(f.At) < p.rule(f.Workload).Window }
+func (p *plain) isRecent(f told) bool { return p.now.Sub(f.At) < p.rule(f.Revision).Window }
 
 func (p *plain) isUnforgiven(f told) bool {
-	rule := p.rule(f.Workload)
+	rule := p.rule(f.Revision)
 	vindicated := p.proof(f.Revision, f.node).After(mark(p.on(f.Revision, f.node), rule))
 	tooOld := p.now.Sub(f.At) >= max(rule.Window, failure.Memory)
 	return !f.At.Before(p.lastSuccess(f.Revision, f.node)) && (p.isRecent(f) || !vindicated && !tooOld)
@@ -145,9 +145,9 @@ func (p *plain) forget() {
 	p.failures = kept
 	p.successes = slices.DeleteFunc(p.successes, func(s told) bool { return !p.knows(s.Revision) })
 	p.pods = slices.DeleteFunc(p.pods, func(s stay) bool { return !p.knows(s.Revision) })
-	for workload := range p.rules {
-		if !slices.ContainsFunc(p.failures, func(f told) bool { return f.Workload == workload }) {
-			delete(p.rules, workload)
+	for of := range p.rules {
+		if !p.knows(of) {
+			delete(p.rules, of)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (p *plain) record(of failure.Revision, node string) (r placement.Record) {
 			r.Unforgiven++
 		}
 	}
-	rule := p.rule(of.Workload)
+	rule := p.rule(of)
 	last, success := mark(blamed, rule), p.lastSuccess(of, node)
 	r.Proven = p.proof(of, node).After(last) || success.After(last) && p.now.Sub(success) < rule.Window
 	for _, s := range p.pods {

@@ -14,9 +14,9 @@ import (
 
 func (p *plain) advance(now time.Time) { p.now = now; p.forget() }
 
-func (p *plain) setRule(workload string, rule failure.Rule) {
-	if slices.ContainsFunc(p.failures, func(f told) bool { return f.Workload == workload }) {
-		p.rules[workload] = rule
+func (p *plain) setRule(of failure.Revision, rule failure.Rule) {
+	if p.knows(of) {
+		p.rules[of] = rule
 		p.forget()
 	}
 }
@@ -26,9 +26,9 @@ func (p *plain) fail(of failure.Revision, node string, under failure.Rule, f fai
 	if p.now.Sub(f.At) >= under.Window {
 		return false
 	}
-	p.setRule(of.Workload, under)
+	p.setRule(of, under)
 	first = !p.knows(of)
-	p.rules[of.Workload] = under
+	p.rules[of] = under
 	p.add(told{of, node, f})
 	for len(p.on(of, node)) > max(64, 2*under.Threshold) {
 		oldest := p.on(of, node)[0]

@@ -53,7 +53,7 @@ func newPair(t *rapid.T) *pair {
 	rule, own := rapid.SampledFrom(rules).Draw(t, "rule"), rapid.Bool().Draw(t, "own errors")
 	p := &pair{
 		ledger: failure.New(failure.Options{Rule: rule, OwnErrors: own}),
-		plain:  &plain{defaults: rule, ownErrors: own, rules: make(map[string]failure.Rule)},
+		plain:  &plain{defaults: rule, ownErrors: own, rules: make(map[failure.Revision]failure.Rule)},
 		seen:   make(map[failure.Revision]map[string]placement.Record), since: make(map[failure.Revision]uint64),
 	}
 	for _, of := range revisions {
@@ -85,7 +85,7 @@ func (p *pair) fail(t *rapid.T) {
 	of, node := where(t)
 	key := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "key")
 	f := failure.Failure{Pod: uid(t, node), Key: key, Kind: rapid.SampledFrom([]string{"Error", "Image"}).Draw(t, "kind"), At: p.at(t)}
-	under := p.plain.rule(of.Workload)
+	under := p.plain.rule(of)
 	if rapid.IntRange(0, 9).Draw(t, "another rule") == 0 {
 		under = rapid.SampledFrom(rules).Draw(t, "rule")
 	}
@@ -135,8 +135,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"set rule": func(t *rapid.T) {
 			of, _ := where(t)
 			rule := rapid.SampledFrom(rules).Draw(t, "rule")
-			p.ledger.SetRule(of.Workload, rule)
-			p.plain.setRule(of.Workload, rule)
+			p.ledger.SetRule(of, rule)
+			p.plain.setRule(of, rule)
 		},
 		"forget": p.forget,
 		"follow": p.follow,
@@ -211,7 +211,7 @@ func (p *pair) checkMarks(t *rapid.T) {
 	for _, of := range revisions {
 		for _, node := range nodes {
 			r := p.plain.record(of, node)
-			if r.Failures < p.plain.rule(of.Workload).Threshold {
+			if r.Failures < p.plain.rule(of).Threshold {
 				continue
 			}
 			if len(marks) == 0 || marks[0].Node != node || marks[0].Revision != of || marks[0].Failures != r.Failures {

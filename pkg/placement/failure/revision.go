@@ -12,9 +12,9 @@ import (
 // revision is what is known of one revision, on all nodes.
 type revision struct {
 	Revision
-	in       *Ledger
-	workload *workload
-	entries  map[string]*entry
+	in      *Ledger
+	rule    Rule
+	entries map[string]*entry
 
 	// failing is how many entries have failures. Without any, the revision is forgotten.
 	failing int
@@ -35,8 +35,6 @@ type kind struct {
 	// own says that failures of the kind are the workload's own.
 	own bool
 }
-
-func (r *revision) rule() Rule { return r.workload.rule }
 
 // entry is that of a node, which there is from now on.
 func (r *revision) entry(node string) *entry {

@@ -18,7 +18,7 @@ type Snapshot struct {
 type RevisionHistory struct {
 	Workload string `json:"workload"`
 	Revision string `json:"revision"`
-	// Rule is the workload's own, nil if it has none. Without it a longer window would
+	// Rule is the revision's own, nil if it has none. Without it a longer window would
 	// be forgotten before anybody who knows of it is heard.
 	Rule  *Rule         `json:"rule,omitempty"`
 	Nodes []NodeHistory `json:"nodes"`
@@ -43,7 +43,7 @@ func (l *Ledger) Snapshot() (s Snapshot) {
 	for _, of := range l.Revisions() {
 		r := l.revisions[of]
 		h := RevisionHistory{Workload: of.Workload, Revision: of.Revision}
-		if rule := r.rule(); rule != l.defaults {
+		if rule := r.rule; rule != l.defaults {
 			h.Rule = &rule
 		}
 		var sound []*entry
@@ -97,5 +97,5 @@ func (r *revision) restore(n NodeHistory) {
 	if e := r.entry(n.Node); !n.Succeeded.IsZero() {
 		r.update(e, func() { r.succeed(e, r.in.bound(n.Succeeded)) })
 	}
-	r.fail(n.Node, r.rule().capacity(), failures...)
+	r.fail(n.Node, r.rule.capacity(), failures...)
 }

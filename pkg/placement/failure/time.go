@@ -37,10 +37,10 @@ func (l *Ledger) Next() (at time.Time, ok bool) {
 	return l.agenda[0].due, true
 }
 
-// Rule is that of a workload.
-func (l *Ledger) Rule(workload string) Rule {
-	if w, ok := l.workloads[workload]; ok {
-		return w.rule
+// Rule is that of a revision.
+func (l *Ledger) Rule(of Revision) Rule {
+	if r, ok := l.revisions[of]; ok {
+		return r.rule
 	}
 	return l.defaults
 }
