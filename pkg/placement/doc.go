@@ -6,6 +6,7 @@
 //
 //   - level: one placement preference, and the syntax in which people write it
 //   - tree: the spread tree
+//   - failure: the nodes on which a workload has failed of late
 //   - hostport: the ports that a node keeps for itself, and their syntax
 //   - constraint: one condition on a node, in Docker's language
 //   - platform: what a program was built for

@@ -11,12 +11,13 @@ type Record struct {
 	Failures int
 
 	// Unforgiven counts the failures since something of the revision last
-	// succeeded on the node, or since the node was last marked faulty, however long
-	// ago: they are what a node is on trial for when its mark has faded.
+	// succeeded on the node, however long ago: they are what a node is on trial for
+	// when its mark has faded.
 	Unforgiven int
 
 	// Proven says that something of the revision has succeeded on the node within
-	// the window, or runs there and has proven itself.
+	// the window, or runs there and has proven itself; since the node was last
+	// marked faulty, if it was.
 	Proven bool
 
 	// Unproven counts the pods of the revision on the node that have neither

@@ -1,0 +1,30 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failure remembers on which nodes a workload has failed of late.
+//
+// The Ledger is told what became of a revision's pods, and answers with a
+// placement.Record for each node:
+//
+//	              Fail        Fail … the threshold           the window
+//	no record ──────────► open ──────────► faulty ────────────────────────► half-open
+//	    ▲                  │  Succeed                      Succeed             │
+//	    └──────────────────┴──────────────────◄────────────────────────────────┘
+//
+// It has one rule for time: a failure at t counts at any time before t + window, and
+// no longer at that very moment. (SwarmKit has two that differ there: what it counts
+// is still counted at that moment, but forgotten when another failure is recorded.)
+// A time to come is as good as now. Nothing depends on how often things are told, nor
+// on their order, as long as a pod's place is told before its success.
+//
+// An error that the revision shows on more than half of the nodes it was tried on,
+// and on two at least, is its own: it counts against no node, from the first on, for
+// as long as that is so.
+//
+// A revision that has not failed is not in the ledger and costs nothing. One that has
+// is there, with its pods, until no failure of it counts for anything any more. The
+// ledger bounds itself: no failure is remembered for longer than Memory, nor more of a
+// revision on one node than it takes to compare faulty nodes.
+//
+// There is no clock and no lock: both belong to who holds the ledger.
+package failure

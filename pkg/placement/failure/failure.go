@@ -1,0 +1,53 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Revision is one version of a workload. The texts mean nothing to the ledger.
+type Revision struct{ Workload, Revision string }
+
+// Compare orders revisions by workload, then by revision.
+func (r Revision) Compare(o Revision) int {
+	return cmp.Or(strings.Compare(r.Workload, o.Workload), strings.Compare(r.Revision, o.Revision))
+}
+
+// Failure is one failure of one pod. Pod and Key together name it: told twice, it is
+// one failure, at the earlier of the times.
+type Failure struct {
+	// Pod is the pod's UID.
+	Pod string `json:"pod"`
+	// Key tells the failures of one pod apart.
+	Key string `json:"key,omitempty"`
+	// Kind is what went wrong, in a word: failures of one kind have one cause.
+	Kind string `json:"kind,omitempty"`
+	// At is when.
+	At time.Time `json:"at"`
+}
+
+// compare orders failures by time. The rest makes the order total, so that what is
+// kept and what is forgotten does not depend on who came first.
+func (f Failure) compare(o Failure) int {
+	return cmp.Or(f.At.Compare(o.At), strings.Compare(f.Pod, o.Pod), strings.Compare(f.Key, o.Key), strings.Compare(f.Kind, o.Kind))
+}
+
+func (f Failure) isSame(o Failure) bool { return f.Pod == o.Pod && f.Key == o.Key }
+
+// insert adds a failure to some that are in order. It reports whether that changed
+// anything.
+func insert(failures []Failure, f Failure) ([]Failure, bool) {
+	if i := slices.IndexFunc(failures, f.isSame); i >= 0 {
+		if failures[i].compare(f) <= 0 {
+			return failures, false
+		}
+		failures = slices.Delete(failures, i, i+1)
+	}
+	i, _ := slices.BinarySearchFunc(failures, f, Failure.compare)
+	return slices.Insert(failures, i, f), true
+}

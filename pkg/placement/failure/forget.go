@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"maps"
+	"slices"
+)
+
+// SetRule gives a revision another rule, as when its policy has changed. It is lost on
+// one that is not in the ledger: Fail brings the rule along.
+//
+// The rule is not the workload's: in a rollout that changes labels the old pods and the
+// new may be under different policies, and neither may judge the other's nodes.
+func (l *Ledger) SetRule(of Revision, rule Rule) {
+	r, ok := l.revisions[of]
+	if rule = rule.normal(); !ok || r.rule == rule {
+		return
+	}
+	r.rule = rule
+	l.history++
+	l.refresh(r)
+}
+
+// Revisions are those in the ledger, in order.
+func (l *Ledger) Revisions() []Revision {
+	return slices.SortedFunc(maps.Keys(l.revisions), Revision.Compare)
+}
+
+// Forget drops a revision. It starts clean if it comes back.
+func (l *Ledger) Forget(of Revision) {
+	r, ok := l.revisions[of]
+	if !ok {
+		return
+	}
+	for _, e := range r.entries {
+		r.drop(e)
+	}
+	delete(l.revisions, of)
+}
+
+// ForgetWorkload drops all revisions of a workload.
+func (l *Ledger) ForgetWorkload(workload string) {
+	for _, of := range l.Revisions() {
+		if of.Workload == workload {
+			l.Forget(of)
+		}
+	}
+}
+
+// ForgetNode drops what is known of a node. One that comes back under its name is
+// another node.
+func (l *Ledger) ForgetNode(node string) {
+	for _, of := range l.Revisions() {
+		r := l.revisions[of]
+		e, ok := r.entries[node]
+		if !ok {
+			continue
+		}
+		r.drop(e)
+		r.reconsider(r.decide())
+		l.tidy(r)
+	}
+}
+
+// tidy forgets a revision of which no failure counts for anything any more.
+func (l *Ledger) tidy(r *revision) {
+	if r.failing == 0 {
+		l.Forget(r.Revision)
+	}
+}

@@ -1,0 +1,202 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// plain is the ledger in its plainest form: lists of all that was told, walked anew for
+// every question.
+type plain struct {
+	defaults  failure.Rule
+	ownErrors bool
+	now       time.Time
+	rules     map[failure.Revision]failure.Rule
+	failures  []told
+	successes []told
+	pods      []stay
+}
+
+// told is a failure of a revision on a node; of a success, only where and when.
+type told struct {
+	failure.Revision
+	node string
+	failure.Failure
+}
+
+type stay struct {
+	failure.Revision
+	node, uid         string
+	succeeded, failed time.Time
+}
+
+func (p *plain) rule(of failure.Revision) failure.Rule {
+	if rule, ok := p.rules[of]; ok {
+		return rule
+	}
+	return p.defaults
+}
+
+func (p *plain) clamp(at time.Time) time.Time {
+	if at.After(p.now) {
+		return p.now
+	}
+	return at
+}
+
+func (p *plain) knows(of failure.Revision) bool {
+	return slices.ContainsFunc(p.failures, func(f told) bool { return f.Revision == of })
+}
+
+// on are the failures of a revision on a node, oldest first.
+func (p *plain) on(of failure.Revision, node string) (failures []told) {
+	for _, f := range p.failures {
+		if f.Revision == of && f.node == node {
+			failures = append(failures, f)
+		}
+	}
+	slices.SortFunc(failures, func(a, b told) int {
+		switch {
+		case !a.At.Equal(b.At):
+			return a.At.Compare(b.At)
+		case a.Pod+a.Key < b.Pod+b.Key:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return failures
+}
+
+func (p *plain) lastSuccess(of failure.Revision, node string) (last time.Time) {
+	for _, s := range p.successes {
+		if s.Revision == of && s.node == node && s.At.After(last) {
+			last = s.At
+		}
+	}
+	return last
+}
+
+func (p *plain) lastFailure(of failure.Revision, node, uid string) (last time.Time) {
+	for _, f := range p.on(of, node) {
+		if f.Pod == uid {
+			last = f.At
+		}
+	}
+	return last
+}
+
+// proof is the latest of the pods that are doing well on a node.
+func (p *plain) proof(of failure.Revision, node string) (last time.Time) {
+	for _, s := range p.pods {
+		if s.Revision == of && s.node == node && s.succeeded.After(s.failed) && s.succeeded.After(last) {
+			last = s.succeeded
+		}
+	}
+	return last
+}
+
+// mark is when failures were last enough to mark a node that was not marked: at the
+// moment before, fewer than the threshold were in the window.
+func mark(failures []told, rule failure.Rule) (last time.Time) {
+	for i, f := range failures {
+		before, then := 0, 1
+		for _, earlier := range failures[:i] {
+			if f.At.Sub(earlier.At) <= rule.Window {
+				before++
+			}
+			if f.At.Sub(earlier.At) < rule.Window {
+				then++
+			}
+		}
+		if before < rule.Threshold && then >= rule.Threshold {
+			last = f.At
+		}
+	}
+	return last
+}
+
+func (p *plain) isRecent(f told) bool { return p.now.Sub(f.At) < p.rule(f.Revision).Window }
+
+func (p *plain) isUnforgiven(f told) bool {
+	rule := p.rule(f.Revision)
+	vindicated := p.proof(f.Revision, f.node).After(mark(p.on(f.Revision, f.node), rule))
+	tooOld := p.now.Sub(f.At) >= max(rule.Window, failure.Memory)
+	return !f.At.Before(p.lastSuccess(f.Revision, f.node)) && (p.isRecent(f) || !vindicated && !tooOld)
+}
+
+func (p *plain) counts(f told) bool { return p.isRecent(f) || p.isUnforgiven(f) }
+
+// forget is what the ledger does by itself: it lets go of a node's failures together,
+// when none counts any more, and of a revision when it has no failures.
+func (p *plain) forget() {
+	var kept []told
+	for _, f := range p.failures {
+		if slices.ContainsFunc(p.on(f.Revision, f.node), p.counts) {
+			kept = append(kept, f)
+		}
+	}
+	p.failures = kept
+	p.successes = slices.DeleteFunc(p.successes, func(s told) bool { return !p.knows(s.Revision) })
+	p.pods = slices.DeleteFunc(p.pods, func(s stay) bool { return !p.knows(s.Revision) })
+	for of := range p.rules {
+		if !p.knows(of) {
+			delete(p.rules, of)
+		}
+	}
+}
+
+// nodes are those on which a revision was tried, or only those on which a kind of
+// failure shows.
+func (p *plain) nodes(of failure.Revision, kind string, all bool) int {
+	var nodes []string
+	for _, f := range p.failures {
+		if f.Revision == of && (all || f.Kind == kind && p.counts(f)) {
+			nodes = append(nodes, f.node)
+		}
+	}
+	for _, s := range p.successes {
+		if s.Revision == of && all {
+			nodes = append(nodes, s.node)
+		}
+	}
+	for _, s := range p.pods {
+		if s.Revision == of && all {
+			nodes = append(nodes, s.node)
+		}
+	}
+	slices.Sort(nodes)
+	return len(slices.Compact(nodes))
+}
+
+func (p *plain) isOwn(f told) bool {
+	shown := p.nodes(f.Revision, f.Kind, false)
+	return p.ownErrors && shown >= 2 && 2*shown > p.nodes(f.Revision, "", true)
+}
+
+func (p *plain) record(of failure.Revision, node string) (r placement.Record) {
+	blamed := slices.DeleteFunc(p.on(of, node), p.isOwn)
+	for _, f := range blamed {
+		if p.isRecent(f) {
+			r.Failures++
+		}
+		if p.isUnforgiven(f) {
+			r.Unforgiven++
+		}
+	}
+	rule := p.rule(of)
+	last, success := mark(blamed, rule), p.lastSuccess(of, node)
+	r.Proven = p.proof(of, node).After(last) || success.After(last) && p.now.Sub(success) < rule.Window
+	for _, s := range p.pods {
+		if s.Revision == of && s.node == node && s.succeeded.IsZero() && s.failed.IsZero() {
+			r.Unproven++
+		}
+	}
+	return r
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import "time"
+
+// Memory is how long a failure can be held against a node on which nothing has
+// succeeded since, or the window, if that is longer. There is always a pod or an
+// owner whose end nobody has heard of: a grudge must not outlive its cause for ever.
+const Memory = 24 * time.Hour
+
+// Rule says when a node is faulty.
+type Rule struct {
+	// Threshold is the number of failures that mark a node; below 1 it is 1.
+	Threshold int `json:"threshold"`
+	// Window is how long a failure is recent.
+	Window time.Duration `json:"window"`
+}
+
+// keepAtLeast is enough to tell bad nodes from worse ones under small thresholds.
+const keepAtLeast = 64
+
+// capacity is how many failures of one revision are kept of one node, the newest. Twice
+// the threshold lets the node that has just been marked be told from one that fails all
+// the time; beyond that, worse is the same.
+func (r Rule) capacity() int { return max(keepAtLeast, 2*r.Threshold) }
+
+func (r Rule) normal() Rule {
+	r.Threshold = max(1, r.Threshold)
+	return r
+}
+
+// isRecent says whether a failure, or a success, is in the window.
+func (r Rule) isRecent(at, now time.Time) bool { return now.Sub(at) < r.Window }
+
+// memory is how long anything is remembered.
+func (r Rule) memory() time.Duration { return max(Memory, r.Window) }
+
+// lastMark is when the number of recent failures last rose to the threshold, zero if
+// it never did. The times are in order.
+func (r Rule) lastMark(times []time.Time) (last time.Time) {
+	// The failures before counted are not recent any more when times[i] comes; those
+	// before standing were not even the moment before, so that a failure that comes as
+	// another fades prolongs a mark and does not renew it.
+	counted, standing := 0, 0
+	for i, at := range times {
+		for !r.isRecent(times[counted], at) {
+			counted++
+		}
+		for at.Sub(times[standing]) > r.Window {
+			standing++
+		}
+		if i+1-counted >= r.Threshold && i-standing < r.Threshold {
+			last = at
+		}
+	}
+	return last
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// written is a snapshot as a later scheduler reads it.
+func written(t rapid.TB, s failure.Snapshot) (read failure.Snapshot) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, read); diff != "" {
+		t.Fatalf("read from %s (-want +got):\n%s", text, diff)
+	}
+	return read
+}
+
+// A ledger that reads a snapshot and is told where the pods are knows what the one that
+// wrote it knew of every node with failures; reading it again changes nothing.
+func TestASuccessorKnowsWhatIsKnown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPair(t)
+		actions := p.actions()
+		// The plain form was checked elsewhere; and what a clock gone back has brought
+		// back to life is not in any snapshot.
+		delete(actions, "")
+		delete(actions, "step back")
+		t.Repeat(actions)
+
+		snapshot := written(t, p.ledger.Snapshot())
+		successor := failure.New(failure.Options{Rule: p.plain.defaults, OwnErrors: p.plain.ownErrors})
+		successor.Advance(p.plain.now)
+		first := successor.Restore(snapshot)
+		if diff := cmp.Diff(p.ledger.Revisions(), first); diff != "" && len(first)+len(p.ledger.Revisions()) > 0 {
+			t.Fatalf("revisions that are new to the successor (-want +got):\n%s", diff)
+		}
+		for _, s := range p.plain.pods {
+			successor.Place(s.Revision, s.node, s.uid)
+			if s.succeeded.After(s.failed) {
+				successor.Succeed(s.Revision, s.node, s.uid, s.succeeded)
+			}
+		}
+		for _, of := range revisions {
+			for _, node := range nodes {
+				want, got := p.ledger.Record(of, node), successor.Record(of, node)
+				// Of pods that have failed once, all is forgotten but that they are there.
+				want.Unproven, got.Unproven = 0, 0
+				if len(p.plain.on(of, node)) > 0 && got != want {
+					t.Fatalf("%v on %s: the successor believes %+v, want %+v", of, node, got, want)
+				}
+			}
+		}
+		for name, l := range map[string]*failure.Ledger{"its own": p.ledger, "the same": successor} {
+			before, history := l.Snapshot(), l.History()
+			if again := l.Restore(snapshot); len(again) > 0 || l.History() != history {
+				t.Fatalf("%s snapshot makes %v new, and the history changes: %v", name, again, l.History() != history)
+			}
+			if diff := cmp.Diff(before, l.Snapshot()); diff != "" {
+				t.Fatalf("%s snapshot changes the ledger (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// What succeeds everywhere else must not fill the record.
+func TestASnapshotHasFewOfTheSoundNodes(t *testing.T) {
+	s := tell(t, options)
+	s.fail(web1, "bad", "Error", 5)
+	for i := range 1000 {
+		node := fmt.Sprint("good-", i)
+		s.Place(web1, node, node)
+		s.Succeed(web1, node, node, s.now)
+	}
+	if got := s.Snapshot().Revisions[0].Nodes; len(got) != 3 || got[0].Node != "bad" {
+		t.Errorf("the snapshot has %d nodes, want the bad one and 2 others", len(got))
+	}
+}
+
+func TestAnOldSnapshotIsWorthNothing(t *testing.T) {
+	s := tell(t, options)
+	s.fail(web1, "bad", "Error", 5)
+	snapshot := s.Snapshot()
+	later := tell(t, options)
+	later.at(failure.Memory)
+	if first := later.Restore(snapshot); len(first) > 0 || len(later.Revisions()) > 0 {
+		t.Errorf("a snapshot of yesterday makes %v known", later.Revisions())
+	}
+	// An hour is not too long for what has never succeeded since.
+	later = tell(t, options)
+	later.at(time.Hour)
+	later.Restore(snapshot)
+	if got := later.Record(web1, "bad"); got.Failures != 0 || got.Unforgiven != 5 {
+		t.Errorf("after an hour the record is %+v", got)
+	}
+}
