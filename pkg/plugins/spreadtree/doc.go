@@ -16,5 +16,6 @@
 //   - reserve.go: Reserve and Unreserve
 //   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
 //   - forest.go: the trees, by batch
+//   - faults.go: how they learn on which nodes a revision has failed
 //   - debounce.go: when a batch is complete
 package spreadtree

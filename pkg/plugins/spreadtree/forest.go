@@ -45,25 +45,33 @@ type forest struct {
 	maxNodes int
 }
 
-// planted is a tree and the version of the census it shows.
+// planted is a tree, the version of the census it shows, and what it heard of faults.
 type planted struct {
 	tree    *tree.Tree
 	version uint64
+	heard   heard
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
 	return &forest{census: clusterview.NewCensus(identifier), trees: lru.New(0), countAll: countAll, maxNodes: maxTreeNodes}
 }
 
-// tree returns the tree of a batch as the census has it now.
-func (f *forest) tree(b batch) *tree.Tree {
+// tree returns the tree of a batch as the census and the faults have it now.
+func (f *forest) tree(b batch, faults clusterview.Faults) *tree.Tree {
 	p := f.plant(b)
+	fared := p.hear(b.id, faults)
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
 		if f.countAll {
 			n.Tally.Revision = n.Tally.Workload
 		}
+		if p.heard.recorded {
+			n.Record = faults.Record(b.id, n.Name)
+		}
 		p.tree.Set(n)
 	})
+	for _, name := range fared {
+		p.tree.SetRecord(name, faults.Record(b.id, name))
+	}
 	if departures {
 		p.tree.Keep(f.census.Has)
 	}

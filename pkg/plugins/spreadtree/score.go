@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -34,16 +35,20 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	faults, err := clusterview.ReadFaults(state)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
 	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("listing nodes: %w", err))
 	}
-	ranked := pl.rank(ctx, pod, levels, snapshot, nodes)
+	ranked := pl.rank(ctx, pod, levels, faults, snapshot, nodes)
 	state.Write(scoresKey, score(ranked))
 	return nil
 }
 
-func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
+func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
 	fits := make(map[string]bool, len(feasible))
 	for _, n := range feasible {
 		fits[n.Node().Name] = true
@@ -51,7 +56,7 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
-	t := pl.forest.tree(b)
+	t := pl.forest.tree(b, faults)
 	// The filters have just spoken on every node.
 	t.RecheckAll()
 	ranked := t.Rank(func(name string) bool { return fits[name] })
