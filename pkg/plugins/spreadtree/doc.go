@@ -16,5 +16,6 @@
 //   - reserve.go: Reserve and Unreserve
 //   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
 //   - forest.go: the trees, by batch
+//   - grove.go, idle.go: which of them are kept, and for how long
 //   - debounce.go: when a batch is complete
 package spreadtree
