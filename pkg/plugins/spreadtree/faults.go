@@ -22,6 +22,9 @@ type heard struct {
 // hear has the tree judge by the rule of the faults, and returns the nodes whose
 // records may have changed since the last time. The faults are nil where nobody keeps any.
 func (p *planted) hear(of clusterview.Identity, faults clusterview.Faults) []string {
+	if p.shared() {
+		return nil // by batches without records, whatever their rules
+	}
 	if told := faults != nil; told != p.heard.told {
 		// There are records in the tree that nobody keeps, or pods that it has taken for
 		// unproven by itself: all nodes are told to it anew.
@@ -39,4 +42,14 @@ func (p *planted) hear(of clusterview.Identity, faults clusterview.Faults) []str
 	p.heard.version = version
 	p.heard.recorded = p.heard.recorded || anew || len(nodes) > 0
 	return nodes
+}
+
+// hasRecords reports that a revision has failed somewhere. Its pods may all be gone:
+// then no node has any, and still they are not alike.
+func hasRecords(of clusterview.Identity, faults clusterview.Faults) bool {
+	if faults == nil {
+		return false
+	}
+	nodes, anew, _ := faults.Changed(of, 0)
+	return anew || len(nodes) > 0
 }

@@ -177,3 +177,14 @@ func TestFaultsThatCannotBeRead(t *testing.T) {
 		t.Errorf("PreScore says %v", s)
 	}
 }
+
+// Two workloads of which nothing runs are alike, but not if one of them has failed.
+func TestRecordsOfAWorkloadWithoutPods(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
+	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
+	for range 2 {
+		expectScores(t, "the one that never failed", r.rank(other, l.under()), 100, 100, 100)
+		expectScores(t, "the one that has", r.rank(webPod("p", "").Obj(), l.under()), 100, 100, 99)
+	}
+}

@@ -30,10 +30,11 @@ type SpreadTree struct {
 	identifier *clusterview.Identifier
 	batches    *debouncer
 
-	// mu guards forest: a binding that fails takes its pod back from another
+	// mu guards forest and keeper: a binding that fails takes its pod back from another
 	// goroutine than the one that decides. Nothing else is locked under it.
 	mu     sync.Mutex
 	forest *forest
+	keeper keeper
 }
 
 var (
@@ -63,6 +64,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		identifier: identifier,
 		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
 	}
+	pl.keeper.clock = clock.RealClock{}
+	pl.forest.onPlant = pl.tendLocked
 	logger := klog.FromContext(ctx)
 	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
 		func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })

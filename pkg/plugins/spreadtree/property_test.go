@@ -222,9 +222,9 @@ func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string 
 		}
 	}
 	if d := gocmp.Diff(want, best); d != "" {
-		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, w.treeOf(p.pod))
+		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, w.shown(p.pod))
 	}
-	if err := w.treeOf(p.pod).Validate(); err != nil {
+	if err := w.shown(p.pod).Validate(); err != nil {
 		w.t.Fatal(err)
 	}
 	return rapid.SampledFrom(best).Draw(w.t, "chosen")
