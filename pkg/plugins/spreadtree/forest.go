@@ -45,10 +45,12 @@ type forest struct {
 	maxNodes int
 }
 
-// planted is a tree and the version of the census it shows.
+// planted is a tree, the version of the census it shows, and what its filters' answers
+// are worth.
 type planted struct {
 	tree    *tree.Tree
 	version uint64
+	memory  memory
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
@@ -56,7 +58,7 @@ func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
 }
 
 // tree returns the tree of a batch as the census has it now.
-func (f *forest) tree(b batch) *tree.Tree {
+func (f *forest) tree(b batch) *planted {
 	p := f.plant(b)
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
 		if f.countAll {
@@ -69,7 +71,7 @@ func (f *forest) tree(b batch) *tree.Tree {
 	}
 	p.version = f.census.Version()
 	f.thin(p.tree.Len())
-	return p.tree
+	return p
 }
 
 // thin fells the trees that were not needed for longest, until those that are left

@@ -84,7 +84,7 @@ var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 
 // args are the defaults.
 func args() *config.SpreadTreeArgs {
-	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest}
+	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}
 }
 
 func newRig(ctx context.Context, t tb, args *config.SpreadTreeArgs) *rig {
