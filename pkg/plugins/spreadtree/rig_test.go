@@ -61,7 +61,8 @@ type rig struct {
 	pl        *SpreadTree
 	cache     cache.Cache
 	snapshot  *cache.Snapshot
-	activated []string // names of the pods given to Activate
+	activated []string        // names of the pods given to Activate
+	nominated map[string]bool // nodes that pods are nominated for
 }
 
 // handle is as much of the framework as the plugin asks for.
