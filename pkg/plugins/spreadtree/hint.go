@@ -78,7 +78,7 @@ func (pl *SpreadTree) nominated(node string) bool {
 // recall forgets what the filters said in earlier cycles, but for what still holds.
 func (p *planted) recall(pod *corev1.Pod, lasting bool) {
 	m := p.memory
-	if m.unknown || m.about != nil && !(lasting && clusterview.SameNeeds(m.about, pod)) {
+	if m.unknown || m.about != nil && (!lasting || !clusterview.SameNeeds(m.about, pod)) {
 		p.tree.RecheckAll()
 	} else {
 		for _, node := range m.passing {

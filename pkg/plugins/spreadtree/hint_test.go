@@ -82,8 +82,8 @@ func TestHintRemembers(t *testing.T) {
 
 func TestHintForgets(t *testing.T) {
 	for name, change := range map[string]func(f *filters) (pod *corev1.Pod, lasting bool){
-		"answers that do not last": func(f *filters) (*corev1.Pod, bool) { return webPod("p", "spread=zone").Obj(), false },
-		"for a pod with other needs": func(f *filters) (*corev1.Pod, bool) {
+		"answers that do not last": func(*filters) (*corev1.Pod, bool) { return webPod("p", "spread=zone").Obj(), false },
+		"for a pod with other needs": func(*filters) (*corev1.Pod, bool) {
 			return webPod("p", "spread=zone").NodeSelector(map[string]string{"disk": "ssd"}).Obj(), true
 		},
 		"after a pod with other needs": func(f *filters) (*corev1.Pod, bool) {
