@@ -13,6 +13,7 @@
 // revision and levels) and brought up to date from the nodes that have changed.
 //
 //   - score.go: PreScore and Score
+//   - hint.go: the node that is proposed instead, where all others need no look
 //   - reserve.go: Reserve and Unreserve
 //   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
 //   - forest.go: the trees, by batch

@@ -188,3 +188,38 @@ func TestRecordsOfAWorkloadWithoutPods(t *testing.T) {
 		expectScores(t, "the one that has", r.rank(webPod("p", "").Obj(), l.under()), 100, 100, 99)
 	}
 }
+
+// The node that is proposed is decided by records as well, and filters that have
+// spoken on a node are not asked again for a record.
+func TestProposedNodeByRecords(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	r.runs("a", "2", 2)
+	r.runs("b", "2", 1)
+	r.feasible()
+	var asked []string
+	propose := func() string {
+		asked = nil
+		node, err := r.pl.Hint(l.under(), webPod("p", "").Obj(), true, func(node string) (bool, error) {
+			asked = append(asked, node)
+			return true, nil
+		})
+		r.must(err)
+		return node
+	}
+	if got := propose(); got != "c" {
+		t.Errorf("after one failure on c the node is %q: of two it would be a mark", got)
+	}
+	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
+	if got := propose(); got != "b" {
+		t.Errorf("after the second failure on c the node is %q", got)
+	}
+	l.write(onC, placement.Record{Proven: true})
+	if got := propose(); got != "c" || len(asked) != 1 {
+		t.Errorf("after a success on c the node is %q, with %q asked about", got, asked)
+	}
+	state := l.under()
+	state.Write("Espalier/Faults", scores{})
+	if node, err := r.pl.Hint(state, webPod("p", "").Obj(), true, func(string) (bool, error) { return true, nil }); err == nil {
+		t.Errorf("with faults that cannot be read the node is %q", node)
+	}
+}

@@ -50,11 +50,13 @@ type forest struct {
 	onPlant func()
 }
 
-// planted is a tree, the version of the census it shows, and what it heard of faults.
+// planted is a tree, the version of the census it shows, what it heard of faults, and
+// what its filters' answers are worth.
 type planted struct {
 	tree    *tree.Tree
 	version uint64
 	heard   heard
+	memory  memory
 	key     batchKey
 	season  uint64 // of the grove, when it was used last
 }
@@ -64,7 +66,7 @@ func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
 }
 
 // tree returns the tree of a batch as the census and the faults have it now.
-func (f *forest) tree(b batch, faults clusterview.Faults) *tree.Tree {
+func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
 	p := f.plant(b, faults)
 	fared := p.hear(b.id, faults)
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
@@ -84,7 +86,7 @@ func (f *forest) tree(b batch, faults clusterview.Faults) *tree.Tree {
 	}
 	p.version = f.census.Version()
 	f.thin(p.tree.Len())
-	return p.tree
+	return p
 }
 
 // thin fells the trees that were not needed for longest, until those that are left

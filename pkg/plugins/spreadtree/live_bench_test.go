@@ -44,7 +44,7 @@ func (r *rig) live(pod *corev1.Pod, node string) {
 	r.must(err)
 	r.pl.mu.Lock()
 	b := batch{r.pl.forest.census.RefreshFor(pod, snapshot), levels}
-	t := r.pl.forest.tree(b, nil)
+	t := r.pl.forest.tree(b, nil).tree
 	r.pl.mu.Unlock()
 	if t.Len() != len(snapshot) {
 		r.Fatalf("the tree has %d nodes", t.Len())

@@ -29,9 +29,11 @@ type SpreadTree struct {
 	handle     fwk.Handle
 	identifier *clusterview.Identifier
 	batches    *debouncer
+	hints      config.NodeHint
 
 	// mu guards forest and keeper: a binding that fails takes its pod back from another
-	// goroutine than the one that decides. Nothing else is locked under it.
+	// goroutine than the one that decides. Filters and faults are asked under it, which
+	// must not wait for who takes a pod back.
 	mu     sync.Mutex
 	forest *forest
 	keeper keeper
@@ -62,6 +64,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	pl := &SpreadTree{
 		handle:     handle,
 		identifier: identifier,
+		hints:      args.NodeHint,
 		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
 	}
 	pl.keeper.clock = clock.RealClock{}

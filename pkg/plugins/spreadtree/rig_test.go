@@ -61,7 +61,8 @@ type rig struct {
 	pl        *SpreadTree
 	cache     cache.Cache
 	snapshot  *cache.Snapshot
-	activated []string // names of the pods given to Activate
+	activated []string        // names of the pods given to Activate
+	nominated map[string]bool // nodes that pods are nominated for
 }
 
 // handle is as much of the framework as the plugin asks for.
@@ -84,7 +85,7 @@ var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 
 // args are the defaults.
 func args() *config.SpreadTreeArgs {
-	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest}
+	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}
 }
 
 func newRig(ctx context.Context, t tb, args *config.SpreadTreeArgs) *rig {

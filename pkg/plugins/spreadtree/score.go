@@ -56,9 +56,12 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
-	t := pl.forest.tree(b, faults)
-	// The filters have just spoken on every node.
+	p := pl.forest.tree(b, faults)
+	t := p.tree
+	// The filters have just spoken, on every node that they were asked about: for the next pod
+	// it may be others.
 	t.RecheckAll()
+	p.memory = memory{unknown: true}
 	ranked := t.Rank(func(name string) bool { return fits[name] })
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
 		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", t.String())
