@@ -183,7 +183,8 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("default levels are %v", args.DefaultLevels)
 			}
 		case *config.SpreadTreeArgs:
-			if args.CountRevisions != config.CountNewest || args.Batch.Window.Duration != 0 || args.Batch.MaxDelay.Duration != time.Second {
+			if args.CountRevisions != config.CountNewest || args.Batch.Window.Duration != 0 || args.Batch.MaxDelay.Duration != time.Second ||
+				args.NodeHint != config.NodeHintEnabled {
 				t.Errorf("the tree's arguments are %+v", args)
 			}
 		case *schedulerapi.PodTopologySpreadArgs:

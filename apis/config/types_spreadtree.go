@@ -16,6 +16,8 @@ type SpreadTreeArgs struct {
 	CountRevisions CountRevisions
 	// Batch gathers the pods of one workload before the first of them is placed.
 	Batch Batch
+	// NodeHint says whether the tree proposes the node for a pod.
+	NodeHint NodeHint
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -27,6 +29,16 @@ const (
 	CountNewest CountRevisions = "Newest"
 	// CountAll counts the pods of all revisions alike.
 	CountAll CountRevisions = "All"
+)
+
+// NodeHint says whether a pod's node is proposed by the tree.
+type NodeHint string
+
+const (
+	// NodeHintEnabled proposes the best node of the tree that fits, so that no other is looked at.
+	NodeHintEnabled NodeHint = "Enabled"
+	// NodeHintDisabled has every pod filtered and scored on all nodes.
+	NodeHintDisabled NodeHint = "Disabled"
 )
 
 // Batch is how long a pod waits for others of its workload.

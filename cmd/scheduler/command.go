@@ -13,9 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
@@ -36,8 +39,7 @@ func newCommand(version string) *cobra.Command {
 	for name, factory := range plugins.Registry() {
 		options = append(options, app.WithPlugin(name, factory))
 	}
-	cmd := app.NewSchedulerCommand(options...)
-	cmd.Use = "espalier-scheduler"
+	cmd := newUpstreamCommand("espalier-scheduler", adapt, options...)
 	cmd.Long = description
 	// Help is a page long. Who mistypes a flag wants to read which.
 	cmd.SilenceUsage = true
@@ -67,6 +69,13 @@ func newCommand(version string) *cobra.Command {
 		return untilTold(func() error { return run(cmd, args) })
 	}
 	return cmd
+}
+
+// adapt gives the scheduler's profiles their fast path.
+func adapt(cmd *cobra.Command, sched *scheduler.Scheduler) {
+	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
+		cmd.PrintErrln("Warning:", reason)
+	}
 }
 
 // prepare finds out what would keep the scheduler from running, as long as that can

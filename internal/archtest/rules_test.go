@@ -95,6 +95,20 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/preferences/x.go", "pkg/plugins"},
 	},
 	{
+		name: "fastpath-is-above-plugins", room: "pkg/fastpath/...", tests: true,
+		deny: []string{
+			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it is wired into a scheduler by whoever starts one, the command or a test of speed",
+		broken: [2]string{"pkg/fastpath/x.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
+	},
+	{
+		name: "nobody-below-knows-the-fastpath", room: "pkg/...", except: []string{"pkg/fastpath"}, tests: true,
+		deny:   []string{"pkg/fastpath/..."},
+		why:    "a plugin proposes nodes to whoever asks; it must work without",
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/fastpath"},
+	},
+	{
 		name: "controllers-stay-apart", room: "pkg/controllers/...", tests: true,
 		deny:   []string{"pkg/plugins/...", "pkg/policies/...", "k8s.io/kubernetes/..."},
 		why:    "plugins and controllers never meet",

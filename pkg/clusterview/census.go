@@ -5,7 +5,6 @@ package clusterview
 
 import (
 	"iter"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -15,48 +14,42 @@ import (
 )
 
 // Census counts the pods on every node by workload and revision. It is brought up
-// to date from the scheduler's snapshot, recounting only the nodes that have
-// changed, and serves all workloads.
+// to date from the scheduler's snapshot, and serves all workloads.
 //
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
 // been chosen for it.
+//
+// What a refresh costs is one comparison of stamps for every node, and then what has
+// changed: of a changed node, only pods that were not there before are identified.
 //
 // A Census is not safe for concurrent use.
 type Census struct {
 	identifier *Identifier
 	nodes      map[string]*count
-	// order is the same nodes as the last snapshot had them. Snapshots keep their
-	// order, so that a node is found by its position and seldom by its name.
-	order []*count
-	// round numbers the snapshots.
-	round uint64
+	// order is the same nodes as the last snapshot had them.
+	order []seen
+	// newest is the node that changed last; see count.older.
+	newest    *count
+	workloads register
+	// serial numbers the nodes as they come.
+	serial uint64
 	// version moves with every change; departed is the version of the last departure.
 	version, departed uint64
 	// epoch is the identifier's at the last Refresh.
 	epoch uint64
 }
 
-// count is what stands on one node.
-type count struct {
-	name      string
-	stamp     Stamp
-	version   uint64
-	round     uint64 // of the last snapshot that had the node
-	node      *corev1.Node
-	pods      int64
-	workloads map[Workload][]revisionCount
-	// provisional: some pod's identity was, so it is worth asking again.
-	provisional bool
-}
-
-type revisionCount struct {
-	owner, revision string
-	pods            int64
+// seen is a node as a snapshot had it. Snapshots keep their nodes, and the order of
+// them, so that all a refresh reads of a node that has not changed is here, side by side.
+type seen struct {
+	info  fwk.NodeInfo
+	stamp Stamp
+	count *count
 }
 
 // NewCensus returns an empty census.
 func NewCensus(identifier *Identifier) *Census {
-	return &Census{identifier: identifier, nodes: make(map[string]*count)}
+	return &Census{identifier: identifier, nodes: make(map[string]*count), workloads: make(register)}
 }
 
 // Version identifies the state of the census: Each reports what came after one.
@@ -64,36 +57,57 @@ func (c *Census) Version() uint64 { return c.version }
 
 // Refresh brings the census up to date with a snapshot of all nodes.
 func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
-	c.round++
-	epoch := c.identifier.Epoch()
-	allAnew := epoch != c.epoch
-	c.epoch = epoch
-	before, now := c.order, c.order[:0]
+	if epoch := c.identifier.Epoch(); epoch != c.epoch {
+		c.epoch = epoch
+		c.forgetIdentities()
+	}
+	if len(snapshot) != len(c.order) || !c.refreshInOrder(snapshot) {
+		c.reorder(snapshot)
+	}
+}
+
+// refreshInOrder is false when it meets another node than the last snapshot had in
+// this place. What it has done until then is right.
+func (c *Census) refreshInOrder(snapshot []fwk.NodeInfo) bool {
+	for i, info := range snapshot {
+		s := &c.order[i]
+		if s.info != info {
+			return false
+		}
+		if !s.stamp.Stale(info) {
+			continue
+		}
+		if node := info.Node(); node == nil || node.Name != s.count.name {
+			return false
+		}
+		c.recount(s)
+	}
+	return true
+}
+
+// reorder refreshes from a snapshot of other nodes than the last.
+func (c *Census) reorder(snapshot []fwk.NodeInfo) {
+	before := c.order
+	c.order = make([]seen, 0, len(snapshot))
 	for _, info := range snapshot {
 		node := info.Node()
 		if node == nil {
 			continue // a node that is gone, while some of its pods are not
 		}
-		var n *count
-		if at := len(now); at < len(before) && before[at].name == node.Name {
-			n = before[at]
+		s := seen{info: info, stamp: unstamped}
+		if n, known := c.nodes[node.Name]; known {
+			s.stamp, s.count = before[n.at].stamp, n
 		} else {
-			n = c.count(node.Name)
+			s.count = c.admit(node.Name)
 		}
-		n.round = c.round
-		if allAnew || n.stale(info) {
-			c.version++
-			n.version = c.version
-			n.recount(info, c.identifier)
+		s.count.at = len(c.order)
+		c.order = append(c.order, s)
+		if s.stamp.Stale(info) {
+			c.recount(&c.order[s.count.at])
 		}
-		now = append(now, n)
 	}
-	if len(now) < len(before) {
-		clear(before[len(now):])
-	}
-	c.order = now
 	if len(c.order) < len(c.nodes) {
-		c.forgetAbsent()
+		c.forgetAbsent(before)
 	}
 }
 
@@ -113,32 +127,45 @@ func (c *Census) RefreshFor(pod *corev1.Pod, snapshot []fwk.NodeInfo) Identity {
 	}
 }
 
-// stale reports that a node may not be as it was counted.
-func (n *count) stale(info fwk.NodeInfo) bool { return n.provisional || n.stamp.Stale(info) }
-
-// count returns what is known of a node, which is nothing if it is new.
-func (c *Census) count(name string) *count {
-	n, known := c.nodes[name]
-	if !known {
-		n = &count{name: name, stamp: unstamped}
-		c.nodes[name] = n
-	}
+// admit makes the entry of a node that is new.
+func (c *Census) admit(name string) *count {
+	c.serial++
+	n := &count{name: name, serial: c.serial}
+	c.nodes[name] = n
 	return n
 }
 
-// forgetAbsent drops the nodes that are not in the last snapshot.
-func (c *Census) forgetAbsent() {
+// forgetAbsent drops the nodes that were in the order before and are not in it now.
+func (c *Census) forgetAbsent(before []seen) {
 	c.version++
 	c.departed = c.version
-	maps.DeleteFunc(c.nodes, func(_ string, n *count) bool { return n.round != c.round })
+	for _, s := range before {
+		n := s.count
+		if n.at < len(c.order) && c.order[n.at].count == n {
+			continue
+		}
+		for _, p := range n.pods {
+			c.workloads.leave(n, p.of)
+		}
+		c.unlink(n)
+		delete(c.nodes, n.name)
+	}
 }
 
-// Doubt has a node counted anew at the next Refresh although nothing says that it
-// has changed: for who has altered what Each told, and cannot know whether a
+// forgetIdentities has all pods identified anew.
+func (c *Census) forgetIdentities() {
+	for i := range c.order {
+		c.order[i].stamp = unstamped
+		c.order[i].count.forget()
+	}
+}
+
+// Doubt has a node told again by Each after the next Refresh although nothing says
+// that it has changed: for who has altered what Each told, and cannot know whether a
 // snapshot will say the same.
 func (c *Census) Doubt(name string) {
 	if n, ok := c.nodes[name]; ok {
-		n.stamp = unstamped
+		c.order[n.at].stamp = unstamped
 	}
 }
 
@@ -146,28 +173,38 @@ func (c *Census) Doubt(name string) {
 // census, as levels, workload and revision see it. It returns whether nodes have
 // departed since; ask Has for which.
 func (c *Census) Each(since uint64, of Identity, levels []level.Level, changed func(placement.Node)) (departures bool) {
-	for _, n := range c.order {
-		if n.version <= since {
-			continue
-		}
+	w := c.workloads[of.Workload]
+	for n := c.newest; n != nil && n.version > since; n = n.older {
 		changed(placement.Node{
 			Name:    n.name,
 			Values:  Values(n.node, levels),
-			Tally:   n.tally(of),
+			Tally:   w.tally(n, of),
 			Unready: Unready(n.node),
 		})
 	}
 	return c.departed > since
 }
 
+// Counts reports whether any pod of a workload counts, wherever it is.
+func (c *Census) Counts(w Workload) bool { return c.workloads[w] != nil }
+
 // Revision returns the nodes on which pods of a revision count, with their number.
 // Cordoned nodes and nodes that are not ready are among them: what stands there may
-// still run.
+// still run. The nodes without any cost nothing.
 func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 	return func(yield func(*corev1.Node, int64) bool) {
-		for _, n := range c.order {
-			if pods := n.tally(of).Revision; pods > 0 && !yield(n.node, pods) {
+		w := c.workloads[of.Workload]
+		if w == nil {
+			return
+		}
+		for i := 0; i < len(w.stands); {
+			n := w.stands[i].node
+			t := w.tallyAt(i, n, of)
+			if t.Revision > 0 && !yield(n.node, t.Revision) {
 				return
+			}
+			for i < len(w.stands) && w.stands[i].node == n {
+				i++
 			}
 		}
 	}
@@ -177,47 +214,6 @@ func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 func (c *Census) Has(name string) bool {
 	_, ok := c.nodes[name]
 	return ok
-}
-
-func (n *count) recount(info fwk.NodeInfo, identifier *Identifier) {
-	*n = count{
-		name:      n.name,
-		stamp:     StampOf(info),
-		version:   n.version,
-		round:     n.round,
-		node:      info.Node(),
-		workloads: make(map[Workload][]revisionCount, len(n.workloads)),
-	}
-	for _, p := range info.GetPods() {
-		if pod := p.GetPod(); Counts(pod) {
-			id := identifier.Identify(pod)
-			n.pods++
-			n.provisional = n.provisional || id.Provisional
-			n.add(id)
-		}
-	}
-}
-
-func (n *count) add(id Identity) {
-	revisions := n.workloads[id.Workload]
-	for i := range revisions {
-		if r := &revisions[i]; r.owner == id.Owner && r.revision == id.Revision {
-			r.pods++
-			return
-		}
-	}
-	n.workloads[id.Workload] = append(revisions, revisionCount{id.Owner, id.Revision, 1})
-}
-
-func (n *count) tally(of Identity) placement.Tally {
-	t := placement.Tally{All: n.pods}
-	for _, r := range n.workloads[of.Workload] {
-		t.Workload += r.pods
-		if r.owner != of.Owner || r.revision == of.Revision {
-			t.Revision += r.pods
-		}
-	}
-	return t
 }
 
 // Counts reports whether a pod counts for spreading and for domain limits: until it is

@@ -63,6 +63,7 @@ func args[T runtime.Object](t *testing.T, cfg *schedulerconfig.KubeSchedulerConf
 var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
 	Batch:          config.Batch{MaxDelay: metav1.Duration{Duration: time.Second}},
+	NodeHint:       config.NodeHintEnabled,
 }
 
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
@@ -101,6 +102,7 @@ const everything = `  pluginConfig:
     args:
       countRevisions: All
       batch: {window: 50ms}
+      nodeHint: Disabled
   - name: HostPorts
     args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
@@ -134,6 +136,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 			Window:   metav1.Duration{Duration: 50 * time.Millisecond},
 			MaxDelay: metav1.Duration{Duration: time.Second},
 		},
+		NodeHint: config.NodeHintDisabled,
 	}
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)

@@ -22,10 +22,13 @@ func SetDefaults_Level(in *Level) {
 	}
 }
 
-// SetDefaults_SpreadTreeArgs fills in which revisions count.
+// SetDefaults_SpreadTreeArgs fills in which revisions count, and that nodes are proposed.
 func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	if in.CountRevisions == "" {
 		in.CountRevisions = CountNewest
+	}
+	if in.NodeHint == "" {
+		in.NodeHint = NodeHintEnabled
 	}
 }
 

@@ -50,16 +50,19 @@ func TestDefaults(t *testing.T) {
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountNewest,
 				Batch:          configv1.Batch{Window: duration(0), MaxDelay: duration(time.Second)},
+				NodeHint:       configv1.NodeHintEnabled,
 			},
 		},
 		"a tree that says everything": {
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
 				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
+				NodeHint:       configv1.NodeHintDisabled,
 			},
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
 				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
+				NodeHint:       configv1.NodeHintDisabled,
 			},
 		},
 	} {

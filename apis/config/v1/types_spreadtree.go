@@ -23,6 +23,14 @@ type SpreadTreeArgs struct {
 	// batch gathers the pods of one workload before the first of them is placed,
 	// so that a workload that arrives pod by pod is seen as a whole.
 	Batch Batch `json:"batch,omitzero"`
+
+	// nodeHint says whether the tree proposes the node for a pod. Enabled asks the
+	// filters about the best node of the tree, then the next, and looks at no others
+	// once one fits; pods that this cannot be right for are filtered and scored on
+	// all nodes. Disabled does that with every pod, which costs much more and lets
+	// other scorers, such as those of images and free resources, break the tree's ties.
+	// Default: Enabled.
+	NodeHint NodeHint `json:"nodeHint,omitempty"`
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -33,6 +41,16 @@ const (
 	CountNewest CountRevisions = "Newest"
 	// CountAll counts the pods of all revisions alike.
 	CountAll CountRevisions = "All"
+)
+
+// NodeHint says whether a pod's node is proposed by the tree.
+type NodeHint string
+
+const (
+	// NodeHintEnabled proposes the best node of the tree that fits.
+	NodeHintEnabled NodeHint = "Enabled"
+	// NodeHintDisabled has every pod filtered and scored on all nodes.
+	NodeHintDisabled NodeHint = "Disabled"
 )
 
 // Batch is how long a pod waits for others of its workload. Every new pod of

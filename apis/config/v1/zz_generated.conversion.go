@@ -232,6 +232,7 @@ func autoConvert_v1_SpreadTreeArgs_To_config_SpreadTreeArgs(in *SpreadTreeArgs, 
 	if err := Convert_v1_Batch_To_config_Batch(&in.Batch, &out.Batch, s); err != nil {
 		return err
 	}
+	out.NodeHint = config.NodeHint(in.NodeHint)
 	return nil
 }
 
@@ -245,6 +246,7 @@ func autoConvert_config_SpreadTreeArgs_To_v1_SpreadTreeArgs(in *config.SpreadTre
 	if err := Convert_config_Batch_To_v1_Batch(&in.Batch, &out.Batch, s); err != nil {
 		return err
 	}
+	out.NodeHint = NodeHint(in.NodeHint)
 	return nil
 }
 

@@ -25,6 +25,12 @@ func SpreadTreeArgs(path *field.Path, args *config.SpreadTreeArgs) field.ErrorLi
 		errs = append(errs, field.NotSupported(path.Child("countRevisions"), args.CountRevisions,
 			[]config.CountRevisions{config.CountAll, config.CountNewest}))
 	}
+	switch args.NodeHint {
+	case config.NodeHintEnabled, config.NodeHintDisabled:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("nodeHint"), args.NodeHint,
+			[]config.NodeHint{config.NodeHintDisabled, config.NodeHintEnabled}))
+	}
 	return append(errs, batch(path.Child("batch"), &args.Batch)...)
 }
 

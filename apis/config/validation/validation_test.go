@@ -117,7 +117,7 @@ func TestLevels(t *testing.T) {
 
 func TestSpreadTreeArgs(t *testing.T) {
 	batch := func(window, maxDelay time.Duration) config.SpreadTreeArgs {
-		return config.SpreadTreeArgs{CountRevisions: config.CountNewest, Batch: config.Batch{
+		return config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, Batch: config.Batch{
 			Window: metav1.Duration{Duration: window}, MaxDelay: metav1.Duration{Duration: maxDelay},
 		}}
 	}
@@ -129,10 +129,14 @@ func TestSpreadTreeArgs(t *testing.T) {
 		"off at all":    {batch(0, 0), nil},
 		"on":            {batch(50*time.Millisecond, time.Second), nil},
 		"as long":       {batch(time.Second, time.Second), nil},
-		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll}, nil},
+		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled}, nil},
 		"unknown revisions": {
-			config.SpreadTreeArgs{CountRevisions: "newest"},
+			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled},
 			[][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}},
+		},
+		"neither proposed nor not": {
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off"},
+			[][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}},
 		},
 		"window longer than the delay": {
 			batch(2*time.Second, time.Second),
@@ -155,7 +159,7 @@ func TestSpreadTreeArgs(t *testing.T) {
 
 // Without a path the messages begin at the arguments' own fields.
 func TestNilPath(t *testing.T) {
-	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}})
+	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}})
 	check(t, validation.PreferencesArgs(nil, &config.PreferencesArgs{DefaultLevels: []config.Level{on("")}}),
 		[][]string{{"defaultLevels[0].property"}})
 }

@@ -19,6 +19,7 @@ type fork struct {
 	level  level.Level
 	index  int  // of the level
 	within bool // the second fork of a level with Others
+	next   []fork
 }
 
 // forks returns the divisions that the levels make, first level first.
@@ -30,6 +31,9 @@ func forks(levels []level.Level) []fork {
 			fs = append(fs, fork{level: l, index: i, within: true})
 		}
 	}
+	for i := range fs {
+		fs[i].next = fs[i+1:]
+	}
 	return fs
 }
 
@@ -38,6 +42,7 @@ type branch struct {
 	value  string
 	weight int64
 	nodes  []candidate
+	below  []fork // those still to come
 }
 
 // applies is false for the second fork of a level where the first has led to a
@@ -54,7 +59,7 @@ func (f fork) branches(in []candidate) []branch {
 		i := slices.IndexFunc(bs, func(b branch) bool { return b.value == value })
 		if i < 0 {
 			i = len(bs)
-			bs = append(bs, branch{value: value, weight: weight})
+			bs = append(bs, branch{value: value, weight: weight, below: f.next})
 		}
 		bs[i].nodes = append(bs[i].nodes, c)
 	}
@@ -84,18 +89,16 @@ func (f fork) offering(in []candidate) []branch {
 
 // before orders branches, the one that gets the next pod first:
 //
-//  1. those with a healthy feasible node;
+//  1. the best standing;
 //  2. the lowest load after the pod, (pods of the revision + 1) / weight, or where
 //     the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (pods + 1) / weight, or the most;
-//  4. the most feasible nodes;
-//  5. the value, byte by byte.
+//  4. the fewest unforgiven failures;
+//  5. the most feasible nodes;
+//  6. the value, byte by byte.
 func (f fork) before(a, b branch) int {
-	if ha, hb := a.healthy(), b.healthy(); ha != hb {
-		if ha {
-			return -1
-		}
-		return 1
+	if d := a.standing() - b.standing(); d != 0 {
+		return d
 	}
 	if c := f.compareCounts(a, b); c != 0 {
 		return c
@@ -106,8 +109,16 @@ func (f fork) before(a, b branch) int {
 	return strings.Compare(a.value, b.value)
 }
 
-// compareCounts is points 2 and 3 of before.
+// compareCounts is points 2 to 4 of before.
 func (f fork) compareCounts(a, b branch) int {
+	if c := f.comparePods(a, b); c != 0 {
+		return c
+	}
+	return sign(a.unforgiven() - b.unforgiven())
+}
+
+// comparePods is points 2 and 3 of before.
+func (f fork) comparePods(a, b branch) int {
 	if f.level.Strategy == level.Pack {
 		if c := sign(b.revision() - a.revision()); c != 0 {
 			return c
@@ -120,10 +131,6 @@ func (f fork) compareCounts(a, b branch) int {
 	// Weighted like the revision. The plain number would give every tie between
 	// 7/70 and 3/30 to the smaller share, whose count is always the lower one.
 	return a.loadAfter(a.workload()).Cmp(b.loadAfter(b.workload()))
-}
-
-func (b branch) healthy() bool {
-	return slices.ContainsFunc(b.nodes, func(c candidate) bool { return c.feasible && c.healthy() })
 }
 
 // loadAfter is the load of a branch with one pod more than pods.

@@ -22,8 +22,8 @@ type Answered func(node string) (fits, known bool)
 //   - it hangs under a branch on the way to that node which differs from a sibling
 //     in nothing but the number of nodes that fit, and this number, as far as it is
 //     certain, is no larger than what the sibling may come to.
-func MayAsk(levels []level.Level, nodes []placement.Node, answered Answered) []string {
-	in := judge(levels, nodes, func(name string) bool {
+func MayAsk(levels []level.Level, rule placement.Faults, nodes []placement.Node, answered Answered) []string {
+	in := judge(levels, rule, nodes, func(name string) bool {
 		fits, known := answered(name)
 		return fits || !known
 	})
@@ -40,7 +40,7 @@ func MayAsk(levels []level.Level, nodes []placement.Node, answered Answered) []s
 		open := notAsked(best.nodes, answered)
 		certain := countFeasible(best.nodes) - len(open)
 		if slices.ContainsFunc(branches, func(b branch) bool {
-			return b.value != best.value && b.healthy() == best.healthy() && f.compareCounts(b, best) == 0 && countFeasible(b.nodes) >= certain
+			return b.value != best.value && b.standing() == best.standing() && f.compareCounts(b, best) == 0 && countFeasible(b.nodes) >= certain
 		}) {
 			may = append(may, open...)
 		}

@@ -18,8 +18,8 @@ import (
 // the leaf the first of the nodes (see nodeBefore). Only what fits can be taken, but
 // everything ready counts for its branches. A node that a level leaves out neither
 // fits nor counts.
-func Pick(levels []level.Level, nodes []placement.Node, fits placement.Fits) (string, bool) {
-	in := judge(levels, nodes, fits)
+func Pick(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) (string, bool) {
+	in := judge(levels, rule, nodes, fits)
 	if countFeasible(in) == 0 {
 		return "", false
 	}
@@ -32,10 +32,10 @@ func Pick(levels []level.Level, nodes []placement.Node, fits placement.Fits) (st
 }
 
 // Place decides k pods one after the other, each on what those before it left
-// behind: every pod placed counts on its node three ways. fits is told how many
+// behind: every pod placed counts on its node three ways, and is unproven. fits is told how many
 // pods of this batch the node has got so far. The answer is shorter than k if the
 // room ends. The given nodes stay as they are.
-func Place(levels []level.Level, nodes []placement.Node, k int, fits func(node string, placed int) bool) []string {
+func Place(levels []level.Level, rule placement.Faults, nodes []placement.Node, k int, fits func(node string, placed int) bool) []string {
 	nodes = slices.Clone(nodes)
 	count := make([]int, len(nodes))
 	index := func(name string) int {
@@ -43,29 +43,28 @@ func Place(levels []level.Level, nodes []placement.Node, k int, fits func(node s
 	}
 	var placed []string
 	for range k {
-		name, ok := Pick(levels, nodes, func(name string) bool { return fits(name, count[index(name)]) })
+		name, ok := Pick(levels, rule, nodes, func(name string) bool { return fits(name, count[index(name)]) })
 		if !ok {
 			break
 		}
 		i := index(name)
 		count[i]++
 		nodes[i].Tally = nodes[i].Tally.Add(placement.Tally{Revision: 1, Workload: 1, All: 1})
+		nodes[i].Unproven++
 		placed = append(placed, name)
 	}
 	return placed
 }
 
-// candidate is a node in play with the filters' answer.
+// candidate is a node in play with the filters' answer, and the rule for its record.
 type candidate struct {
 	placement.Node
 	feasible bool
+	rule     placement.Faults
 }
 
-// healthy reports that the node is neither faulty nor unready.
-func (c candidate) healthy() bool { return c.Failures == 0 && !c.Unready }
-
 // judge asks the filters about every node that no level leaves out.
-func judge(levels []level.Level, nodes []placement.Node, fits placement.Fits) []candidate {
+func judge(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) []candidate {
 	var in []candidate
 	for _, n := range nodes {
 		out := false
@@ -73,7 +72,7 @@ func judge(levels []level.Level, nodes []placement.Node, fits placement.Fits) []
 			out = out || (l.Missing == level.Exclude && n.Values[i].Missing)
 		}
 		if !out {
-			in = append(in, candidate{n, fits(n.Name)})
+			in = append(in, candidate{n, fits(n.Name), rule})
 		}
 	}
 	return in
@@ -85,19 +84,16 @@ func onlyFeasible(in []candidate) []candidate {
 
 func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
 
-// nodeBefore orders the nodes of a leaf: ready before unready, fewer failures (none
-// is fewest), then fewer pods of the revision, of the workload, of all, then names.
+// nodeBefore orders the nodes of a leaf: the best standing, among faulty nodes fewer
+// failures, then fewer pods of the revision, of the workload, fewer unforgiven
+// failures, fewer pods in all, then names.
 func nodeBefore(a, b candidate) int {
-	if a.Unready != b.Unready {
-		if b.Unready {
-			return -1
-		}
-		return 1
-	}
 	for _, d := range []int64{
-		int64(a.Failures) - int64(b.Failures),
+		int64(a.standing()) - int64(b.standing()),
+		a.failures() - b.failures(),
 		a.Tally.Revision - b.Tally.Revision,
 		a.Tally.Workload - b.Tally.Workload,
+		a.unforgiven() - b.unforgiven(),
 		a.Tally.All - b.Tally.All,
 	} {
 		if d != 0 {

@@ -18,7 +18,7 @@ import (
 
 // cluster reads nodes from lines such as
 //
-//	n1 az1/r1 3/4/9 failures=5 unready room=2
+//	n1 az1/r1 3/4/9 failures=5 unforgiven=5 proven unproven=1 unready room=2
 //
 // which are: a name; a value for each level ("-" where the node has no such property,
 // two single quotes for an empty one, "." where there are no levels); pods of revision/workload/all (those left out are as the one before).
@@ -43,6 +43,12 @@ func cluster(t *testing.T, text string) ([]placement.Node, map[string]int) {
 			switch key, value, _ := strings.Cut(f, "="); key {
 			case "failures":
 				n.Failures = int(number(t, value))
+			case "unforgiven":
+				n.Unforgiven = int(number(t, value))
+			case "proven":
+				n.Proven = true
+			case "unproven":
+				n.Unproven = number(t, value)
 			case "unready":
 				n.Unready = true
 			case "room":
@@ -178,7 +184,7 @@ func TestPlace(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)
 			levels := parseLevels(t, tc.levels)
 			before := slices.Clone(nodes)
-			got := oracle.Place(levels, nodes, tc.k, within(room))
+			got := oracle.Place(levels, placement.Faults{}, nodes, tc.k, within(room))
 			if s := strings.Join(got, " "); s != tc.want {
 				t.Errorf("got  %s\nwant %s", s, tc.want)
 			}

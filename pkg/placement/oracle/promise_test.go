@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
 )
 
@@ -38,7 +39,7 @@ func TestCheckPromise(t *testing.T) {
 		{name: "on a node that is left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
 			want: `1 of 1 pods are on nodes that do not exist or are left out: ["a"]`},
 		{name: "a faulty node is outside of it", cluster: "a . 0 failures=5", k: 1, placed: "a",
-			want: `node "a" is faulty or unready: the promise does not speak of such`},
+			want: `node "a" has failures or is unready: the promise does not speak of such`},
 		{name: "the second level, inside a branch", levels: "spread=az,spread=rack", cluster: "a 1/1 1\nb 1/2 0\nc 2/1 1", k: 1, placed: "a",
 			want: `in all nodes, az "1": 1 1+0, 2 0+1 is more even than 1 1+1, 2 0+0`},
 		{name: "the first level is first", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 1", k: 1, placed: "c",
@@ -143,11 +144,11 @@ func TestBestClass(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)
 			levels := parseLevels(t, tc.levels)
 			fits := func(n string) bool { return room[n] > 0 }
-			got := oracle.BestClass(levels, nodes, fits)
+			got := oracle.BestClass(levels, placement.Faults{}, nodes, fits)
 			if diff := gocmp.Diff(strings.Fields(tc.want), append([]string{}, got...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if pick, ok := oracle.Pick(levels, nodes, fits); ok && !slices.Contains(got, pick) {
+			if pick, ok := oracle.Pick(levels, placement.Faults{}, nodes, fits); ok && !slices.Contains(got, pick) {
 				t.Errorf("Pick takes %q, which is not of the best class %v", pick, got)
 			}
 		})
@@ -172,7 +173,7 @@ func TestMayAsk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, _ := cluster(t, tc.cluster)
 			fit, refused := strings.Fields(tc.fit), strings.Fields(tc.refused)
-			got := oracle.MayAsk(parseLevels(t, tc.levels), nodes, func(n string) (bool, bool) {
+			got := oracle.MayAsk(parseLevels(t, tc.levels), placement.Faults{}, nodes, func(n string) (bool, bool) {
 				return slices.Contains(fit, n), slices.Contains(fit, n) || slices.Contains(refused, n)
 			})
 			if s := strings.Join(got, " "); s != tc.want {

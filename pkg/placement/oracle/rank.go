@@ -14,8 +14,8 @@ import (
 // names, in byte order: at each fork every branch that nothing but its value tells
 // from the first, and in each leaf so reached every node that nothing but its name
 // tells from the first.
-func BestClass(levels []level.Level, nodes []placement.Node, fits placement.Fits) []string {
-	in := judge(levels, nodes, fits)
+func BestClass(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) []string {
+	in := judge(levels, rule, nodes, fits)
 	if countFeasible(in) == 0 {
 		return nil
 	}
@@ -30,7 +30,9 @@ func BestClass(levels []level.Level, nodes []placement.Node, fits placement.Fits
 			offering := f.offering(in)
 			first := slices.MinFunc(offering, f.before)
 			for _, b := range offering {
-				if renamed := (branch{value: first.value, weight: b.weight, nodes: b.nodes}); f.before(first, renamed) == 0 {
+				renamed := b
+				renamed.value = first.value
+				if f.before(first, renamed) == 0 {
 					next = append(next, b.nodes)
 				}
 			}

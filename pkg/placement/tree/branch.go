@@ -14,17 +14,14 @@ import (
 // A leaf holds nodes, any other branch holds branches.
 type branch struct {
 	parent *branch
+	rule   *placement.Faults // the tree's
 	value  string
 	share  int64 // the weight of value at the parent's level; 1 where there are none
 	below  fork
 	pos    int // in parent.children
 
-	// Of all nodes below. An unready node is not in tally: its pods do not run.
-	tally placement.Tally
-	// open counts the nodes that the filters have not refused; healthy and
-	// unasked count the open nodes that are neither faulty nor unready, and those
-	// the filters have not been asked about since the node changed.
-	open, healthy, unasked int
+	sums
+	standing standing
 
 	nodes ranks[*node] // leaf
 	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
@@ -32,6 +29,29 @@ type branch struct {
 	toAsk    []*node
 	children ranks[*branch]     // not leaf
 	byValue  map[string]*branch // children by value; looked up, never ranged over
+}
+
+// sums are what the nodes below a branch add up to, or one node's part in it.
+type sums struct {
+	// An unready node is not in tally and history: its pods do not run.
+	tally   placement.Tally
+	history history
+	// open counts the nodes that the filters have not refused, unasked those
+	// of them that the filters have not been asked about since the node changed.
+	open, unasked int
+}
+
+func (s *sums) add(o *sums, by int) {
+	if by > 0 {
+		s.tally = s.tally.Add(o.tally)
+	} else {
+		s.tally = s.tally.Sub(o.tally)
+	}
+	if o.history != (history{}) {
+		s.history.add(&o.history, by)
+	}
+	s.open += by * o.open
+	s.unasked += by * o.unasked
 }
 
 // fork is how a branch divides: by the first of the levels still to come, or,
@@ -65,7 +85,7 @@ func (b *branch) child(values []placement.Value) *branch {
 	if c, ok := b.byValue[value]; ok {
 		return c
 	}
-	c := &branch{parent: b, value: value, share: share, below: below}
+	c := &branch{parent: b, rule: b.rule, value: value, share: share, below: below}
 	if b.byValue == nil {
 		b.byValue = make(map[string]*branch)
 	}
@@ -80,34 +100,20 @@ func (b *branch) prune(c *branch) {
 	delete(b.byValue, c.value)
 }
 
-// account adds (by 1) or takes away (by -1) what n stands for, in b and all
-// branches above. The heaps are out of order until settle.
-func (b *branch) account(n *node, by int) {
-	var tally placement.Tally
-	switch {
-	case n.Unready:
-	case by > 0:
-		tally = n.Tally
-	default:
-		tally = placement.Tally{}.Sub(n.Tally)
-	}
-	open, healthy, unasked := n.marks()
-	if by > 0 && unasked > 0 && !n.queued {
-		n.queued = true
-		b.toAsk = append(b.toAsk, n)
-	}
+// account adds to the sums of b and all branches above. The heaps are out of order
+// until settle.
+func (b *branch) account(d *sums, by int) {
 	for ; b != nil; b = b.parent {
-		b.tally = b.tally.Add(tally)
-		b.open += by * open
-		b.healthy += by * healthy
-		b.unasked += by * unasked
+		b.add(d, by)
 	}
 }
 
 // settle puts b and all branches above it back in their places.
 func (b *branch) settle() {
+	b.standing = b.judge()
 	for ; b.parent != nil; b = b.parent {
 		b.parent.children.fix(b.pos)
+		b.parent.standing = b.parent.judge()
 	}
 }
 
@@ -118,6 +124,7 @@ func (b *branch) reorder() {
 	}
 	b.children.init()
 	b.nodes.init()
+	b.standing = b.judge()
 }
 
 func (b *branch) eachNode(f func(*node)) {
@@ -149,13 +156,21 @@ func compareMerits(a, b *branch) int {
 // compareLoad is compareMerits up to the number of open nodes, which is only
 // known for certain when the filters have been asked about all of them.
 func compareLoad(a, b *branch) int {
-	if c := cmp.Or(
-		firstIf(a.open > 0, b.open > 0),
+	switch {
+	case (a.open > 0) != (b.open > 0):
+		return firstIf(a.open > 0, b.open > 0)
+	case a.standing != b.standing:
 		// A broken zone must not go on swallowing pods because it is the emptiest.
-		firstIf(a.healthy > 0, b.healthy > 0),
-	); c != 0 {
+		return cmp.Compare(a.standing, b.standing)
+	}
+	if c := comparePods(a, b); c != 0 {
 		return c
 	}
+	return cmp.Compare(a.history.unforgiven, b.history.unforgiven)
+}
+
+// comparePods orders two branches by the pods of the revision, and then of the workload.
+func comparePods(a, b *branch) int {
 	if a.parent.below.packs() {
 		return cmp.Or(
 			cmp.Compare(b.tally.Revision, a.tally.Revision),

@@ -21,7 +21,7 @@
 // To decide one pod:        Next
 // To decide a whole batch:  Place
 // To rank all nodes:        Rank
-// To keep it true:          Set, Add, Remove, Recheck
+// To keep it true:          Set, Add, Remove, Recheck, SetRecord, SetRule
 // To see it:                String, Explain
 //
 // A tree lives across decisions. It remembers what the filters said of a node

@@ -82,16 +82,22 @@ func (b *branch) figures() []string {
 	}
 }
 
-// state says how many nodes a branch has to offer.
+// state says how many nodes a branch has to offer, and what is held against it.
 func (b *branch) state() string {
 	s := fmt.Sprintf("%d open", b.open)
 	if b.unasked > 0 {
 		s += fmt.Sprintf(", %d not asked", b.unasked)
 	}
-	if b.open > 0 && b.healthy == 0 {
+	switch {
+	case b.open == 0:
+	case b.standing.noneHealthy():
 		s += ", none healthy"
+	case b.standing == faultyAsAWhole:
+		s += fmt.Sprintf(", faulty as a whole (%d failures)", b.history.failures)
+	case b.standing == onTrial:
+		s += ", on trial"
 	}
-	return s
+	return s + unforgiven(b.history.unforgiven)
 }
 
 func (n *node) figures() []string {
@@ -111,13 +117,24 @@ func (n *node) state() string {
 	case refused:
 		s = "refused"
 	}
-	if n.Failures > 0 {
-		s += fmt.Sprintf(", faulty (%d failures)", n.Failures)
+	switch {
+	case n.failures > 0:
+		s += fmt.Sprintf(", faulty (%d failures)", n.failures)
+	case n.standing == onTrial:
+		s += ", on trial"
 	}
 	if n.Unready {
 		s += ", not ready"
 	}
-	return s
+	return s + unforgiven(n.unforgiven)
+}
+
+// unforgiven says what may have broken a tie.
+func unforgiven(failures int) string {
+	if failures == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d unforgiven", failures)
 }
 
 // table sets the rows under their headings: labels to the left, numbers to the right.

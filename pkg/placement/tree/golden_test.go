@@ -18,8 +18,12 @@ import (
 // The stories in testdata are read by people first. Commands:
 //
 //	levels                      the tree's levels, in the syntax of annotations
-//	nodes                       a line a node: NAME VALUE... [pods=R/W/A] [failures=N] [unready] [room=N]
+//	rule [threshold=N] [half-open]
+//	                            how records count; without it one failure marks a node
+//	nodes                       a line a node: NAME VALUE... [pods=R/W/A] [failures=N] [unforgiven=N] [proven]
+//	                            [unproven=N] [unready] [room=N]
 //	                            with one VALUE a level, "-" for a node without the property
+//	records                     a line a node: NAME [failures=N] ..., and what is not said is nothing
 //	draw                        the tree
 //	explain                     one decision, nothing is counted
 //	place pods=N                a batch: the nodes in the order in which they were chosen, and the tree
@@ -65,6 +69,15 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		for line := range strings.Lines(d.Input) {
 			s.tree.Set(s.node(t, d, strings.Fields(line)))
 		}
+	case "rule":
+		rule := placement.Faults{HalfOpen: d.HasArg("half-open")}
+		d.MaybeScanArgs(t, "threshold", &rule.Threshold)
+		s.tree.SetRule(rule)
+	case "records":
+		for line := range strings.Lines(d.Input) {
+			words := strings.Fields(line)
+			s.tree.SetRecord(words[0], s.record(t, d, words))
+		}
 	case "remove":
 		for _, arg := range d.CmdArgs {
 			s.tree.Remove(arg.Key)
@@ -94,17 +107,34 @@ func (s *story) node(t *testing.T, d *datadriven.TestData, words []string) place
 			n.Values = append(n.Values, placement.Value{Text: word})
 		}
 	}
-	for _, word := range words[1+s.levels:] {
+	s.describe(t, d, &n, words[1+s.levels:])
+	return n
+}
+
+func (s *story) record(t *testing.T, d *datadriven.TestData, words []string) placement.Record {
+	n := placement.Node{Name: words[0]}
+	s.describe(t, d, &n, words[1:])
+	return n.Record
+}
+
+func (s *story) describe(t *testing.T, d *datadriven.TestData, n *placement.Node, words []string) {
+	for _, word := range words {
 		var err error
-		var room int
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "pods":
 			_, err = fmt.Sscanf(value, "%d/%d/%d", &n.Tally.Revision, &n.Tally.Workload, &n.Tally.All)
 		case "failures":
 			_, err = fmt.Sscan(value, &n.Failures)
+		case "unforgiven":
+			_, err = fmt.Sscan(value, &n.Unforgiven)
+		case "proven":
+			n.Proven = true
+		case "unproven":
+			_, err = fmt.Sscan(value, &n.Unproven)
 		case "unready":
 			n.Unready = true
 		case "room":
+			var room int
 			_, err = fmt.Sscan(value, &room)
 			s.room[n.Name] = room
 		default:
@@ -114,7 +144,6 @@ func (s *story) node(t *testing.T, d *datadriven.TestData, words []string) place
 			d.Fatalf(t, "node %s: %q: %v", n.Name, word, err)
 		}
 	}
-	return n
 }
 
 func (s *story) fits(name string) bool {

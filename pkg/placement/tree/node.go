@@ -12,10 +12,11 @@ import (
 // node is a node in its leaf.
 type node struct {
 	placement.Node
-	leaf   *branch
+	verdict
 	answer answer
 	queued bool // in leaf.toAsk
-	pos    int  // in leaf.nodes
+	leaf   *branch
+	pos    int // in leaf.nodes
 }
 
 // answer is what the filters said of a node since it last changed.
@@ -28,31 +29,60 @@ const (
 	refused
 )
 
-// sound reports that a node is neither faulty nor unready.
-func (n *node) sound() bool { return n.Failures == 0 && !n.Unready }
-
 // change makes a change to a node, and puts it and the branches above in their places.
 func (n *node) change(do func()) {
-	n.leaf.account(n, -1)
-	do()
-	n.leaf.account(n, +1)
+	n.recount(do)
 	n.leaf.nodes.fix(n.pos)
 	n.leaf.settle()
 }
 
-// marks are n's contributions to a branch's open, healthy and unasked.
-func (n *node) marks() (open, healthy, notAsked int) {
-	if n.answer == refused {
-		return 0, 0, 0
-	}
-	open = 1
-	if n.sound() {
-		healthy = 1
-	}
+// recheck forgets what the filters said. Like recount it leaves the heaps as they are.
+func (n *node) recheck() {
 	if n.answer == unasked {
-		notAsked = 1
+		return
 	}
-	return open, healthy, notAsked
+	opened := oneIf(n.answer == refused)
+	n.answer = unasked
+	n.queue()
+	for b := n.leaf; b != nil; b = b.parent {
+		b.open += opened
+		b.unasked++
+	}
+}
+
+// recount makes a change to a node, and has the branches above add up again. The
+// heaps are out of order until they are settled.
+func (n *node) recount(do func()) {
+	before := n.sums()
+	do()
+	n.verdict = n.judge()
+	d := n.sums()
+	d.add(&before, -1)
+	n.leaf.account(&d, +1)
+	n.queue()
+}
+
+// account adds n (by 1) to the branches above, or takes it away (by -1).
+func (n *node) account(by int) {
+	s := n.sums()
+	n.leaf.account(&s, by)
+}
+
+// queue sees to it that a node is among those to ask, if it is unasked.
+func (n *node) queue() {
+	if n.answer == unasked && !n.queued {
+		n.queued = true
+		n.leaf.toAsk = append(n.leaf.toAsk, n)
+	}
+}
+
+// sums are n's part in those of the branches above.
+func (n *node) sums() sums {
+	s := sums{history: n.history(), open: oneIf(n.answer != refused), unasked: oneIf(n.answer == unasked)}
+	if !n.Unready {
+		s.tally = n.Tally
+	}
+	return s
 }
 
 // compareNodes orders the nodes of a leaf, best first.
@@ -63,20 +93,24 @@ func compareNodes(a, b *node) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// compareNodeMerits is compareNodes up to the name.
+// compareNodeMerits is compareNodes up to the name. It is most of what a placement
+// costs, so it stops at the first difference.
 func compareNodeMerits(a, b *node) int {
-	if c := cmp.Or(
-		firstIf(a.answer != refused, b.answer != refused),
-		firstIf(!a.Unready, !b.Unready),
-	); c != 0 {
-		return c
+	switch {
+	case (a.answer == refused) != (b.answer == refused):
+		return firstIf(a.answer != refused, b.answer != refused)
+	case a.standing != b.standing:
+		return cmp.Compare(a.standing, b.standing)
+	case a.failures != b.failures:
+		return cmp.Compare(a.failures, b.failures)
+	case a.Tally.Revision != b.Tally.Revision:
+		return cmp.Compare(a.Tally.Revision, b.Tally.Revision)
+	case a.Tally.Workload != b.Tally.Workload:
+		return cmp.Compare(a.Tally.Workload, b.Tally.Workload)
+	case a.unforgiven != b.unforgiven:
+		return cmp.Compare(a.unforgiven, b.unforgiven)
 	}
-	return cmp.Or(
-		cmp.Compare(a.Failures, b.Failures),
-		cmp.Compare(a.Tally.Revision, b.Tally.Revision),
-		cmp.Compare(a.Tally.Workload, b.Tally.Workload),
-		cmp.Compare(a.Tally.All, b.Tally.All),
-	)
+	return cmp.Compare(a.Tally.All, b.Tally.All)
 }
 
 func (n *node) compare(o *node) int { return compareNodes(n, o) }

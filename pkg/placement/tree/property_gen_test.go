@@ -71,7 +71,7 @@ func setFlag(name, value string) {
 // size bounds what is drawn.
 type size struct {
 	levels, nodes int
-	healthy       bool // no faulty and no unready nodes
+	healthy       bool // no failures and no unready nodes
 }
 
 // ordinary draws the size of most clusters: up to 40 nodes, and one in 50 up to 200.
@@ -85,6 +85,7 @@ func ordinary(t *rapid.T) size {
 // cluster is a workload's levels and nodes, with the filters' answer to each node.
 type cluster struct {
 	levels []level.Level
+	rule   placement.Faults
 	nodes  []placement.Node
 	room   map[string]int64 // of more pods; a node fits while it has room
 	// from is the first of the values that occur: with few of them, branches are
@@ -93,6 +94,9 @@ type cluster struct {
 	// most is the highest count of pods of a kind on a node: where it is 0 or 1, branches tie.
 	most    int64
 	healthy bool
+	// spotless: one node in so many has a record. Where most have, branches are faulty
+	// as a whole.
+	spotless int
 }
 
 // values of node properties: few, so that branches are shared, and with one before
@@ -100,9 +104,10 @@ type cluster struct {
 var values = []string{"", "A", "a", "b", "c"}
 
 func drawCluster(t *rapid.T, s size) *cluster {
-	c := &cluster{levels: drawLevels(t, s.levels), room: make(map[string]int64), healthy: s.healthy}
+	c := &cluster{levels: drawLevels(t, s.levels), rule: drawRule(t), room: make(map[string]int64), healthy: s.healthy}
 	c.from = rapid.IntRange(0, len(values)).Draw(t, "first value")
 	c.most = rapid.Int64Range(0, 4).Draw(t, "most pods")
+	c.spotless = rapid.IntRange(1, 5).Draw(t, "nodes for a record")
 	for i := range rapid.IntRange(1, s.nodes).Draw(t, "nodes") {
 		n := c.drawNode(t, "n"+strconv.Itoa(i))
 		c.nodes = append(c.nodes, n)
@@ -155,13 +160,32 @@ func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
 		}
 		n.Values = append(n.Values, v)
 	}
-	if !c.healthy {
-		if oneIn(t, 5, "faulty") {
-			n.Failures = rapid.IntRange(1, 3).Draw(t, "failures")
-		}
-		n.Unready = oneIn(t, 7, "unready")
+	if oneIn(t, c.spotless, "has a record") {
+		n.Record = drawRecord(t)
 	}
+	if c.healthy {
+		n.Failures, n.Unforgiven = 0, 0
+		return n
+	}
+	n.Unready = oneIn(t, 7, "unready")
 	return n
+}
+
+// drawRecord keeps nothing apart that reality does, such as unforgiven failures and a
+// success: the tree must not depend on what others promise.
+func drawRecord(t *rapid.T) placement.Record {
+	return placement.Record{
+		Failures:   rapid.IntRange(0, 3).Draw(t, "failures"),
+		Unforgiven: rapid.IntRange(0, 3).Draw(t, "unforgiven"),
+		Proven:     oneIn(t, 6, "proven"),
+		Unproven:   rapid.Int64Range(0, 2).Draw(t, "unproven"),
+	}
+}
+
+// drawRule has thresholds that the records drawn come up to one by one, and such as
+// only those of several nodes do.
+func drawRule(t *rapid.T) placement.Faults {
+	return placement.Faults{Threshold: rapid.IntRange(0, 5).Draw(t, "threshold"), HalfOpen: !oneIn(t, 3, "not half-open")}
 }
 
 func (c *cluster) drawTally(t *rapid.T) placement.Tally {

@@ -29,6 +29,7 @@ type subject struct {
 
 func grow(t *rapid.T, c *cluster) *subject {
 	s := &subject{cluster: c, t: t, tree: tree.New(c.levels), answers: make(map[string]bool)}
+	s.tree.SetRule(c.rule)
 	for _, n := range c.nodes {
 		s.tree.Set(n)
 	}
@@ -89,8 +90,22 @@ func (s *subject) add(name string, d placement.Tally) {
 	s.forget(name)
 	i := s.index(name)
 	s.nodes[i].Tally = s.nodes[i].Tally.Add(d)
+	s.nodes[i].Unproven = max(0, s.nodes[i].Unproven+d.Revision)
 	s.room[name] -= d.All
 	s.tree.Add(name, d)
+	s.validate()
+}
+
+// fare changes a node's record. What the filters said holds.
+func (s *subject) fare(name string, r placement.Record) {
+	s.nodes[s.index(name)].Record = r
+	s.tree.SetRecord(name, r)
+	s.validate()
+}
+
+func (s *subject) setRule(rule placement.Faults) {
+	s.rule = rule
+	s.tree.SetRule(rule)
 	s.validate()
 }
 
@@ -106,7 +121,7 @@ func (s *subject) forget(name string) { delete(s.answers, name) }
 // next holds Next to the oracle's pick.
 func (s *subject) next() (string, bool) {
 	s.t.Helper()
-	want, wantOK := oracle.Pick(s.levels, s.nodes, s.hasRoom)
+	want, wantOK := oracle.Pick(s.levels, s.rule, s.nodes, s.hasRoom)
 	got, ok := s.tree.Next(s.fits)
 	if got != want || ok != wantOK {
 		s.t.Fatalf("Next is %q, %v; the oracle picks %q, %v\n%s", got, ok, want, wantOK, s.tree)
@@ -123,7 +138,7 @@ var onePod = placement.Tally{Revision: 1, Workload: 1, All: 1}
 
 // change does one random thing that happens to a cluster.
 func (s *subject) change() {
-	kind := rapid.IntRange(0, 7).Draw(s.t, "change")
+	kind := rapid.IntRange(0, 9).Draw(s.t, "change")
 	if len(s.nodes) == 0 {
 		kind = 0
 	}
@@ -155,6 +170,10 @@ func (s *subject) change() {
 		if name, ok := s.next(); ok {
 			s.add(name, onePod)
 		}
+	case 8:
+		s.fare(s.anyNode().Name, drawRecord(s.t))
+	case 9:
+		s.setRule(drawRule(s.t))
 	}
 }
 
@@ -188,7 +207,7 @@ func TestPlaceIsTheOraclesBatch(t *testing.T) {
 	checkShare(t, 20, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))
 		k := rapid.IntRange(0, 25).Draw(t, "k")
-		want := oracle.Place(s.levels, s.nodes, k, func(name string, placed int) bool { return int64(placed) < s.room[name] })
+		want := oracle.Place(s.levels, s.rule, s.nodes, k, func(name string, placed int) bool { return int64(placed) < s.room[name] })
 		got := s.place(k)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("placed otherwise than the oracle (-want +got):\n%s\n%s", diff, s.tree)
@@ -244,6 +263,7 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	checkShare(t, 10, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))
 		other := &subject{cluster: s.cluster, t: t, tree: tree.New(s.levels), answers: make(map[string]bool)}
+		other.tree.SetRule(drawRule(t))
 		for _, n := range rapid.Permutation(s.nodes).Draw(t, "order") {
 			if oneIn(t, 4, "was another") {
 				other.tree.Set(s.drawNode(t, n.Name))
@@ -252,7 +272,12 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 				other.tree.Remove(n.Name)
 			}
 			other.tree.Set(n)
+			if oneIn(t, 8, "had another record") {
+				other.tree.SetRecord(n.Name, drawRecord(t))
+				other.tree.SetRecord(n.Name, n.Record)
+			}
 		}
+		other.tree.SetRule(s.rule)
 		other.validate()
 		k := rapid.IntRange(1, 12).Draw(t, "k")
 		first, second := s.place(k), other.place(k)
@@ -286,7 +311,7 @@ func TestRanksBestClassIsTheOracles(t *testing.T) {
 			t.Errorf("Next is %q, and Rank begins with %q", name, all[0])
 		}
 		slices.Sort(best)
-		if want := oracle.BestClass(s.levels, s.nodes, s.hasRoom); !slices.Equal(want, best) {
+		if want := oracle.BestClass(s.levels, s.rule, s.nodes, s.hasRoom); !slices.Equal(want, best) {
 			t.Fatalf("the best class is not the oracle's (-want +got):\n%s\n%s", cmp.Diff(want, best), s.tree)
 		}
 		for _, n := range s.nodes {
@@ -324,7 +349,7 @@ func TestNextAsksOnlyWhatDecides(t *testing.T) {
 func (s *subject) nextWithReason() {
 	reasons := make(map[string]bool)
 	s.onAsk = func(name string) {
-		for _, may := range oracle.MayAsk(s.levels, s.nodes, s.answered) {
+		for _, may := range oracle.MayAsk(s.levels, s.rule, s.nodes, s.answered) {
 			reasons[may] = true
 		}
 		if !reasons[name] {

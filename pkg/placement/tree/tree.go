@@ -14,21 +14,39 @@ import (
 // usable; see New.
 //
 // Invariants, checked by Validate:
-//   - every branch's tally is the sum of those of the ready nodes below it
+//   - every branch's tally and history are the sums of those of the ready nodes below it
 //   - every heap is ordered, and every member knows its position
 //   - a branch without nodes does not exist, except the root
 type Tree struct {
 	levels []level.Level
+	rule   placement.Faults
 	root   *branch
 	nodes  map[string]*node
 }
 
 // New returns an empty tree over the levels, first level first. The levels must
-// be valid in the sense of level.Validate; none at all spreads over nodes only.
+// be valid in the sense of level.Validate; none at all spreads over nodes only. Until
+// SetRule says otherwise one failure marks a node faulty, and nothing is half-open.
 func New(levels []level.Level) *Tree {
-	t := &Tree{levels: levels, nodes: make(map[string]*node)}
-	t.root = &branch{share: 1, below: fork{levels: levels}}
+	t := &Tree{levels: levels, rule: placement.Faults{Threshold: 1}, nodes: make(map[string]*node)}
+	t.root = &branch{rule: &t.rule, share: 1, below: fork{levels: levels}}
 	return t
+}
+
+// SetRule changes how records count.
+func (t *Tree) SetRule(rule placement.Faults) {
+	rule.Threshold = max(1, rule.Threshold)
+	if rule == t.rule {
+		return
+	}
+	// All sums are taken back under the old rule, before any is made under the new one.
+	t.root.eachNode(func(n *node) { n.account(-1) })
+	t.rule = rule
+	t.root.eachNode(func(n *node) {
+		n.verdict = n.judge()
+		n.account(+1)
+	})
+	t.root.reorder()
 }
 
 // Len is the number of nodes in the tree.
@@ -43,7 +61,7 @@ func (t *Tree) Tally(name string) (placement.Tally, bool) {
 	return n.Tally, true
 }
 
-// Set adds a node, or replaces all that is known of it: values, tally, failures,
+// Set adds a node, or replaces all that is known of it: values, tally, record,
 // readiness. What the filters said of it is forgotten. A node that a level leaves
 // out because it lacks the property (level.Exclude) is removed.
 func (t *Tree) Set(n placement.Node) {
@@ -71,8 +89,17 @@ func (t *Tree) Remove(name string) {
 	}
 }
 
-// Add counts pods that came to a node or, negative, went from it. What the
-// filters said of the node is forgotten: a pod more or less is what they look at.
+// SetRecord replaces a node's record. What the filters said of the node holds: they
+// do not look at records.
+func (t *Tree) SetRecord(name string, r placement.Record) {
+	if n, ok := t.nodes[name]; ok && n.Record != r {
+		n.change(func() { n.Record = r })
+	}
+}
+
+// Add counts pods that came to a node or, negative, went from it. Those of the
+// revision are unproven. What the filters said of the node is forgotten: a pod more
+// or less is what they look at.
 func (t *Tree) Add(name string, d placement.Tally) {
 	if n, ok := t.nodes[name]; ok {
 		t.add(n, d)
@@ -88,16 +115,15 @@ func (t *Tree) Recheck(name string) {
 
 // RecheckAll forgets what the filters said of any node.
 func (t *Tree) RecheckAll() {
-	t.root.eachNode(func(n *node) {
-		n.leaf.account(n, -1)
-		n.answer = unasked
-		n.leaf.account(n, +1)
-	})
+	t.root.eachNode((*node).recheck)
 	t.root.reorder()
 }
 
 func (t *Tree) add(n *node, d placement.Tally) {
-	n.change(func() { n.Tally, n.answer = n.Tally.Add(d), unasked })
+	n.change(func() {
+		n.Tally, n.answer = n.Tally.Add(d), unasked
+		n.Unproven = max(0, n.Unproven+d.Revision)
+	})
 }
 
 // insert hangs a node under the branches of its values, growing those that are missing.
@@ -108,7 +134,9 @@ func (t *Tree) insert(n *node) {
 	}
 	n.leaf = b
 	t.nodes[n.Name] = n
-	b.account(n, +1)
+	n.verdict = n.judge()
+	n.account(+1)
+	n.queue()
 	b.nodes.add(n)
 	b.settle()
 }
@@ -117,7 +145,7 @@ func (t *Tree) insert(n *node) {
 func (t *Tree) remove(n *node) {
 	b := n.leaf
 	delete(t.nodes, n.Name)
-	b.account(n, -1)
+	n.account(-1)
 	b.nodes.drop(n.pos)
 	if n.queued {
 		b.toAsk = slices.DeleteFunc(b.toAsk, func(q *node) bool { return q == n })

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // Validate checks the tree's invariants. It is for tests, after every change: a
@@ -28,12 +26,6 @@ func (t *Tree) Validate() error {
 	return err
 }
 
-// sums is what a branch must add up to.
-type sums struct {
-	tally                  placement.Tally
-	open, healthy, unasked int
-}
-
 func (b *branch) validate(visit func(*node) error) error {
 	if b.parent != nil && len(b.nodes) == 0 && len(b.children) == 0 {
 		return fmt.Errorf("branch %q is empty", b.value)
@@ -48,13 +40,13 @@ func (b *branch) validate(visit func(*node) error) error {
 		if above := b.children[(i-1)/2]; i > 0 && compareBranches(above, c) > 0 {
 			err = errors.Join(err, fmt.Errorf("branch %q stands before %q", above.value, c.value))
 		}
-		want.tally = want.tally.Add(c.tally)
-		want.open += c.open
-		want.healthy += c.healthy
-		want.unasked += c.unasked
+		want.add(&c.sums, +1)
 	}
-	if got := (sums{b.tally, b.open, b.healthy, b.unasked}); got != want {
-		err = errors.Join(err, fmt.Errorf("branch %q adds up to %+v, not %+v", b.value, want, got))
+	if b.sums != want {
+		err = errors.Join(err, fmt.Errorf("branch %q adds up to %+v, not %+v", b.value, want, b.sums))
+	}
+	if stands := b.judge(); b.standing != stands {
+		err = errors.Join(err, fmt.Errorf("branch %q stands at %d, not %d", b.value, stands, b.standing))
 	}
 	return err
 }
@@ -72,13 +64,11 @@ func (b *branch) validateNodes(want *sums, visit func(*node) error) error {
 		if above := b.nodes[(i-1)/2]; i > 0 && compareNodes(above, n) > 0 {
 			err = errors.Join(err, fmt.Errorf("node %q stands before %q", above.Name, n.Name))
 		}
-		if !n.Unready {
-			want.tally = want.tally.Add(n.Tally)
+		part := n.sums()
+		want.add(&part, +1)
+		if judged := n.judge(); n.verdict != judged {
+			err = errors.Join(err, fmt.Errorf("node %q is judged %+v, not %+v", n.Name, judged, n.verdict))
 		}
-		open, healthy, notAsked := n.marks()
-		want.open += open
-		want.healthy += healthy
-		want.unasked += notAsked
 	}
 	return err
 }

@@ -71,8 +71,10 @@ func (m *member) total() (total int) {
 	return total
 }
 
-// grow hangs the nodes in a tree, as one revision of a service sees them. A node is
-// faulty from the fifth failure on.
+// seedsRule is the rule for failures that the vectors are told under.
+var seedsRule = placement.Faults{Threshold: 5}
+
+// grow hangs the nodes in a tree, as one revision of a service sees them.
 func (s *swarm) grow(service, revision, levels string) *tree.Tree {
 	s.t.Helper()
 	var ls []level.Level
@@ -83,15 +85,14 @@ func (s *swarm) grow(service, revision, levels string) *tree.Tree {
 		}
 	}
 	tr := tree.New(ls)
+	tr.SetRule(seedsRule)
 	for _, m := range s.nodes {
 		n := placement.Node{Name: m.name, Values: m.values, Unready: m.down}
 		n.Tally = placement.Tally{Workload: int64(m.tasks[service]), All: int64(m.total())}
 		if revision == "" {
 			n.Tally.Revision = n.Tally.Workload
 		}
-		if f := m.failures[service+revision]; f >= 5 {
-			n.Failures = f
-		}
+		n.Failures = m.failures[service+revision]
 		tr.Set(n)
 	}
 	return tr

@@ -13,8 +13,11 @@
 // revision and levels) and brought up to date from the nodes that have changed.
 //
 //   - score.go: PreScore and Score
+//   - hint.go: the node that is proposed instead, where all others need no look
 //   - reserve.go: Reserve and Unreserve
 //   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
 //   - forest.go: the trees, by batch
+//   - grove.go, idle.go: which of them are kept, and for how long
+//   - faults.go: how they learn on which nodes a revision has failed
 //   - debounce.go: when a batch is complete
 package spreadtree

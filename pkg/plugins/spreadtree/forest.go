@@ -4,8 +4,6 @@
 package spreadtree
 
 import (
-	"k8s.io/utils/lru"
-
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -23,7 +21,8 @@ type batch struct {
 	levels []level.Level
 }
 
-// batchKey is a batch as a key.
+// batchKey is a batch as a key. With a batch's levels alone it is that of the tree
+// that all workloads share that stand nowhere yet.
 type batchKey struct {
 	workload clusterview.Workload
 	owner    string
@@ -37,39 +36,57 @@ func (b batch) key() batchKey {
 
 // forest is the trees of the batches that pods were placed of most recently, and
 // the census that they are kept true by. It is not safe for concurrent use.
+//
+// A batch has a tree of its own from its second pod on. To the first the cluster looks
+// as to any other workload of which no pod counts, so that these share one tree for
+// each list of levels: bare pods and Jobs of one pod need no other, ever.
 type forest struct {
 	census *clusterview.Census
-	trees  *lru.Cache // of batchKey to *planted
+	trees  *grove
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
 	maxNodes int
+	// onPlant is told of every new tree, if it is set.
+	onPlant func()
 }
 
-// planted is a tree and the version of the census it shows.
+// planted is a tree, the version of the census it shows, what it heard of faults, and
+// what its filters' answers are worth.
 type planted struct {
 	tree    *tree.Tree
 	version uint64
+	heard   heard
+	memory  memory
+	key     batchKey
+	season  uint64 // of the grove, when it was used last
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
-	return &forest{census: clusterview.NewCensus(identifier), trees: lru.New(0), countAll: countAll, maxNodes: maxTreeNodes}
+	return &forest{census: clusterview.NewCensus(identifier), trees: newGrove(), countAll: countAll, maxNodes: maxTreeNodes}
 }
 
-// tree returns the tree of a batch as the census has it now.
-func (f *forest) tree(b batch) *tree.Tree {
-	p := f.plant(b)
+// tree returns the tree of a batch as the census and the faults have it now.
+func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
+	p := f.plant(b, faults)
+	fared := p.hear(b.id, faults)
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
 		if f.countAll {
 			n.Tally.Revision = n.Tally.Workload
 		}
+		if p.heard.recorded {
+			n.Record = faults.Record(b.id, n.Name)
+		}
 		p.tree.Set(n)
 	})
+	for _, name := range fared {
+		p.tree.SetRecord(name, faults.Record(b.id, name))
+	}
 	if departures {
 		p.tree.Keep(f.census.Has)
 	}
 	p.version = f.census.Version()
 	f.thin(p.tree.Len())
-	return p.tree
+	return p
 }
 
 // thin fells the trees that were not needed for longest, until those that are left
@@ -80,19 +97,38 @@ func (f *forest) thin(nodes int) {
 	}
 }
 
-func (f *forest) plant(b batch) *planted {
+// plant returns the tree that shows the cluster to a batch, not yet as it is now.
+func (f *forest) plant(b batch, faults clusterview.Faults) *planted {
+	if p, ok := f.trees.Get(b.key()); ok {
+		return p
+	}
 	key := b.key()
-	if p, ok := f.trees.Get(key); ok {
-		return p.(*planted)
+	if f.standsNowhere(b) && !hasRecords(b.id, faults) {
+		key = batchKey{levels: key.levels}
+		if p, ok := f.trees.Get(key); ok {
+			return p
+		}
 	}
 	p := &planted{tree: tree.New(b.levels)}
 	f.trees.Add(key, p)
+	if f.onPlant != nil {
+		f.onPlant()
+	}
 	return p
 }
 
-// add counts pods on a node in the tree of a batch, if there is one.
+// shared reports that a tree is not of one batch.
+func (p *planted) shared() bool { return p.key == batchKey{levels: p.key.levels} }
+
+// standsNowhere reports that no pod is known of a batch by which any node would look
+// different to it than to a workload that has just been made.
+func (f *forest) standsNowhere(b batch) bool { return !f.census.Counts(b.id.Workload) }
+
+// add counts pods on a node in the tree of a batch, if it has one of its own. In the
+// shared one they are none of the next batch's; that there is a pod more on the node
+// is for the census to say, as to the trees of all other batches.
 func (f *forest) add(b batch, node string, d placement.Tally) {
 	if p, ok := f.trees.Get(b.key()); ok {
-		p.(*planted).tree.Add(node, d)
+		p.tree.Add(node, d)
 	}
 }

@@ -35,15 +35,19 @@ func TestOneTreeForABatch(t *testing.T) {
 	r := zones(t)
 	pod := func(i int) *corev1.Pod { return webPod(fmt.Sprint("p", i), "spread=zone").Obj() }
 	r.place(pod(0))
+	if r.treeOf(pod(0)) != nil {
+		t.Error("the first pod of a batch plants a tree for it alone")
+	}
+	r.place(pod(1))
 	first := r.treeOf(pod(0))
 	if first == nil {
 		t.Fatal("the batch has no tree")
 	}
 	for i := range 5 {
-		r.place(pod(i + 1))
+		r.place(pod(i + 2))
 	}
-	if r.treeOf(pod(9)) != first || r.pl.forest.trees.Len() != 1 {
-		t.Errorf("there are %d trees after six pods of one batch", r.pl.forest.trees.Len())
+	if r.treeOf(pod(9)) != first || r.pl.forest.trees.Len() != 2 {
+		t.Errorf("there are %d trees after seven pods of one batch, want its own and the shared one", r.pl.forest.trees.Len())
 	}
 	if err := first.Validate(); err != nil {
 		t.Error(err)
@@ -54,15 +58,15 @@ func TestOneTreeForABatch(t *testing.T) {
 	r.pl.forest.census.Refresh(r.feasible())
 	p, _ := r.pl.forest.trees.Get(batch{id: r.pl.identifier.Identify(pod(0)), levels: mustLevels(t, pod(0))}.key())
 	told := 0
-	r.pl.forest.census.Each(p.(*planted).version, r.pl.identifier.Identify(pod(0)), mustLevels(t, pod(0)), func(placement.Node) { told++ })
+	r.pl.forest.census.Each(p.version, r.pl.identifier.Identify(pod(0)), mustLevels(t, pod(0)), func(placement.Node) { told++ })
 	if told != 1 {
 		t.Errorf("after one more pod, %d nodes are told to the tree", told)
 	}
 
 	r.place(webPod("other levels", "pack=zone").Obj())
 	r.place(webPod("other revision", "spread=zone").Label("pod-template-hash", "3").Obj())
-	if n := r.pl.forest.trees.Len(); n != 3 || r.treeOf(pod(0)) != first {
-		t.Errorf("there are %d trees for three batches", n)
+	if n := r.pl.forest.trees.Len(); n != 4 || r.treeOf(pod(0)) != first {
+		t.Errorf("there are %d trees for three batches, want their own and the shared one", n)
 	}
 }
 
@@ -70,6 +74,7 @@ func TestTreesAreBounded(t *testing.T) {
 	const maxTrees = 3
 	r := zones(t)
 	r.pl.forest.maxNodes = maxTrees * len(r.feasible())
+	r.runs("a1", "0", 1)
 	for i := range maxTrees + 5 {
 		r.place(webPod(fmt.Sprint("p", i), "spread=zone").Label("pod-template-hash", fmt.Sprint(i)).Obj())
 	}
@@ -88,7 +93,7 @@ func TestTreesAreBounded(t *testing.T) {
 }
 
 // TestTreeFollowsTheSnapshot changes one cluster step by step and asks the tree of
-// one batch after each.
+// one batch after each. Before any pod of its workload runs that is the shared one.
 func TestTreeFollowsTheSnapshot(t *testing.T) {
 	r := zones(t)
 	b1 := labelled("b1", "zone=b").Obj()
@@ -127,15 +132,16 @@ func TestTreeFollowsTheSnapshot(t *testing.T) {
 				t.Errorf("%s: %s has %d, and the best should be %q", step.name, name, score, step.best)
 			}
 		}
-		if err := r.treeOf(pod).Validate(); err != nil {
+		shown := r.shown(pod)
+		if err := shown.Validate(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		if got, want := r.treeOf(pod).Len(), len(scores); got != want {
+		if got, want := shown.Len(), len(scores); got != want {
 			t.Errorf("%s: the tree has %d nodes, the cluster %d", step.name, got, want)
 		}
 	}
-	if r.pl.forest.trees.Len() != 1 {
-		t.Errorf("it took %d trees", r.pl.forest.trees.Len())
+	if r.pl.forest.trees.Len() != 2 {
+		t.Errorf("it took %d trees, want the shared one and the batch's", r.pl.forest.trees.Len())
 	}
 }
 

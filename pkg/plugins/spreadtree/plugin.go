@@ -29,11 +29,14 @@ type SpreadTree struct {
 	handle     fwk.Handle
 	identifier *clusterview.Identifier
 	batches    *debouncer
+	hints      config.NodeHint
 
-	// mu guards forest: a binding that fails takes its pod back from another
-	// goroutine than the one that decides. Nothing else is locked under it.
+	// mu guards forest and keeper: a binding that fails takes its pod back from another
+	// goroutine than the one that decides. Filters and faults are asked under it, which
+	// must not wait for who takes a pod back.
 	mu     sync.Mutex
 	forest *forest
+	keeper keeper
 }
 
 var (
@@ -61,8 +64,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	pl := &SpreadTree{
 		handle:     handle,
 		identifier: identifier,
+		hints:      args.NodeHint,
 		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
 	}
+	pl.keeper.clock = clock.RealClock{}
+	pl.forest.onPlant = pl.tendLocked
 	logger := klog.FromContext(ctx)
 	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
 		func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })

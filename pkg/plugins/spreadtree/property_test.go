@@ -36,6 +36,9 @@ type world struct {
 	levels []string
 	// countAll is what the plugin was told to count.
 	countAll bool
+	// ledger has the faults; kept: pods are told of them.
+	ledger *ledger
+	kept   bool
 }
 
 type worldNode struct {
@@ -60,11 +63,12 @@ var placements = []string{"", "spread=zone", "spread=zone,spread=rack", "pack=ra
 
 func drawWorld(t *rapid.T) *world {
 	a := args()
-	w := &world{t: t, nodes: make(map[string]*worldNode), pods: make(map[string]*worldPod)}
+	w := &world{t: t, nodes: make(map[string]*worldNode), pods: make(map[string]*worldPod), ledger: newLedger(placement.Faults{})}
 	if rapid.Bool().Draw(t, "count all") {
 		a.CountRevisions, w.countAll = config.CountAll, true
 	}
 	w.rig = newRig(t.Context(), t, a)
+	w.keepFaults(t)
 	for range 2 {
 		w.levels = append(w.levels, w.drawLevels())
 	}
@@ -146,6 +150,9 @@ func (w *world) seen(p *worldPod) []placement.Node {
 				}
 			}
 		}
+		if w.kept {
+			node.Record = w.ledger.records[at(w.pl.identifier.Identify(p.pod), name)]
+		}
 		seen = append(seen, node)
 	}
 	return seen
@@ -178,7 +185,7 @@ func (w *world) schedule(*rapid.T) {
 	}
 	p := &worldPod{
 		workload: fmt.Sprint("w", i), revision: rapid.SampledFrom([]string{"1", "2"}).Draw(w.t, "revision"),
-		cached: true, assumed: true, binding: true, state: framework.NewCycleState(),
+		cached: true, assumed: true, binding: true, state: w.newState(),
 	}
 	p.pod = webPod(fmt.Sprint("p", w.born), levels).
 		Label(clusterview.WorkloadLabel, p.workload).Label("pod-template-hash", p.revision).Obj()
@@ -197,6 +204,7 @@ func (w *world) schedule(*rapid.T) {
 		node = w.decide(p, seen, fit)
 	}
 	p.pod = w.assume(p.pod, p.state, node)
+	w.unproven(p.pod, +1)
 	w.pods[p.pod.Name] = p
 }
 
@@ -205,7 +213,7 @@ func (w *world) schedule(*rapid.T) {
 // decide holds the scores of a pod against the oracle, and returns one of the best nodes.
 func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }
-	want := oracle.BestClass(mustLevels(w.rig, p.pod), seen, fits)
+	want := oracle.BestClass(mustLevels(w.rig, p.pod), w.rule(), seen, fits)
 	var best []string
 	scores := w.rank(p.pod, p.state, fit...)
 	for _, name := range sortedKeys(scores) {
@@ -214,9 +222,9 @@ func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string 
 		}
 	}
 	if d := gocmp.Diff(want, best); d != "" {
-		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, w.treeOf(p.pod))
+		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, w.shown(p.pod))
 	}
-	if err := w.treeOf(p.pod).Validate(); err != nil {
+	if err := w.shown(p.pod).Validate(); err != nil {
 		w.t.Fatal(err)
 	}
 	return rapid.SampledFrom(best).Draw(w.t, "chosen")
@@ -234,6 +242,7 @@ func (w *world) confirm(*rapid.T) {
 func (w *world) bindingFails(*rapid.T) {
 	if p := w.some(func(p *worldPod) bool { return p.binding }); p != nil {
 		w.pl.Unreserve(w.ctx, p.state, p.pod, p.pod.Spec.NodeName)
+		w.unproven(p.pod, -1)
 		if rapid.IntRange(0, 3).Draw(w.t, "a pod comes in between") == 0 {
 			w.schedule(w.t)
 		}
@@ -293,6 +302,7 @@ func TestPropertyTheBestAreTheOracles(t *testing.T) {
 			"schedule": w.schedule, "schedule 2": w.schedule, "schedule 3": w.schedule, "schedule 4": w.schedule,
 			"confirm": w.confirm, "binding fails": w.bindingFails, "delete pod": w.deletePod, "terminate pod": w.terminatePod,
 			"change node": w.changeNode, "node comes or goes": w.nodeComesOrGoes,
+			"fare": w.fare, "fare 2": w.fare, "faults are kept or not": w.keepFaults, "particulars are forgotten": w.forgetParticulars,
 		})
 	})
 }

@@ -30,6 +30,7 @@ func mustLevels(t tb, pod *corev1.Pod) []level.Level {
 
 func TestReserveAndUnreserve(t *testing.T) {
 	r := zones(t)
+	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
 	state := framework.NewCycleState()
 	r.rank(pod, state)
@@ -86,6 +87,7 @@ func TestReserveWithoutPreScore(t *testing.T) {
 // and its reservation back when the binding fails.
 func TestRegression_DeletedWhileBinding(t *testing.T) {
 	r := zones(t)
+	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
 	state := framework.NewCycleState()
 	r.rank(pod, state)
@@ -103,6 +105,7 @@ func TestRegression_DeletedWhileBinding(t *testing.T) {
 // A binding whose answer is lost has failed for the scheduler, while the pod is bound.
 func TestRegression_BoundThoughTheBindingFailed(t *testing.T) {
 	r := zones(t)
+	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
 	state := framework.NewCycleState()
 	r.rank(pod, state)

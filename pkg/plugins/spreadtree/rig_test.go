@@ -61,7 +61,8 @@ type rig struct {
 	pl        *SpreadTree
 	cache     cache.Cache
 	snapshot  *cache.Snapshot
-	activated []string // names of the pods given to Activate
+	activated []string        // names of the pods given to Activate
+	nominated map[string]bool // nodes that pods are nominated for
 }
 
 // handle is as much of the framework as the plugin asks for.
@@ -84,7 +85,7 @@ var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 
 // args are the defaults.
 func args() *config.SpreadTreeArgs {
-	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest}
+	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}
 }
 
 func newRig(ctx context.Context, t tb, args *config.SpreadTreeArgs) *rig {
@@ -213,22 +214,29 @@ func sortedKeys(m map[string]int64) []string {
 	return keys
 }
 
-// treeOf is the tree of a pod's batch, nil if there is none.
+// treeOf is the tree of a pod's batch alone, nil if there is none.
 func (r *rig) treeOf(pod *corev1.Pod) *tree.Tree {
 	r.Helper()
 	ls, err := clusterview.Levels(pod, nil, nil)
 	r.must(err)
-	p, ok := r.pl.forest.trees.Get(batch{r.pl.identifier.Identify(pod), ls}.key())
-	if !ok {
-		return nil
+	if p, ok := r.pl.forest.trees.Get(batch{r.pl.identifier.Identify(pod), ls}.key()); ok {
+		return p.tree
 	}
-	return p.(*planted).tree
+	return nil
 }
 
-// counted is what the tree of a pod's batch counts on a node.
+// shown is the tree by which a pod is placed.
+func (r *rig) shown(pod *corev1.Pod) *tree.Tree {
+	r.Helper()
+	ls, err := clusterview.Levels(pod, nil, nil)
+	r.must(err)
+	return r.pl.forest.plant(batch{r.pl.identifier.Identify(pod), ls}, nil).tree
+}
+
+// counted is what the tree by which a pod is placed counts on a node.
 func (r *rig) counted(pod *corev1.Pod, node string) placement.Tally {
 	r.Helper()
-	tally, ok := r.treeOf(pod).Tally(node)
+	tally, ok := r.shown(pod).Tally(node)
 	if !ok {
 		r.Fatalf("the tree of %s has no node %s", pod.Name, node)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -34,16 +35,20 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
+	faults, err := clusterview.ReadFaults(state)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
 	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("listing nodes: %w", err))
 	}
-	ranked := pl.rank(ctx, pod, levels, snapshot, nodes)
+	ranked := pl.rank(ctx, pod, levels, faults, snapshot, nodes)
 	state.Write(scoresKey, score(ranked))
 	return nil
 }
 
-func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
+func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
 	fits := make(map[string]bool, len(feasible))
 	for _, n := range feasible {
 		fits[n.Node().Name] = true
@@ -51,9 +56,12 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
-	t := pl.forest.tree(b)
-	// The filters have just spoken on every node.
+	p := pl.forest.tree(b, faults)
+	t := p.tree
+	// The filters have just spoken, on every node that they were asked about: for the next pod
+	// it may be others.
 	t.RecheckAll()
+	p.memory = memory{unknown: true}
 	ranked := t.Rank(func(name string) bool { return fits[name] })
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
 		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", t.String())

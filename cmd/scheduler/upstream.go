@@ -1,0 +1,89 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/tools/cache"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+)
+
+// newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
+// it, but for one thing: adapt is shown the scheduler before it runs. Upstream's own
+// keeps the scheduler to itself.
+func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Scheduler), registry ...app.Option) *cobra.Command {
+	opts := options.NewOptions()
+	cmd := &cobra.Command{
+		Use: name,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return opts.ComponentGlobalsRegistry.Set() // feature gates must be set before RunE
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runUpstream(cmd, opts, adapt, registry)
+		},
+		Args: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if arg != "" {
+					return fmt.Errorf("%q does not take any arguments, got %q", cmd.CommandPath(), args)
+				}
+			}
+			return nil
+		},
+	}
+	sets := opts.Flags
+	verflag.AddFlags(sets.FlagSet("global"))
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	for _, set := range sets.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, *sets, columns)
+	if err := cmd.MarkFlagFilename("config", "yaml", "yml", "json"); err != nil {
+		panic(err) // there is no such flag
+	}
+	return cmd
+}
+
+func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Command, *scheduler.Scheduler), registry []app.Option) error {
+	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
+	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
+		return err
+	}
+	cliflag.PrintFlags(cmd.Flags())
+	if opts.InformerName == nil {
+		informerName, err := cache.NewInformerName("kube-scheduler") // as in upstream's metrics
+		if err != nil {
+			return err
+		}
+		opts.InformerName = informerName
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-genericapiserver.SetupSignalHandler()
+		cancel()
+	}()
+	config, sched, err := app.Setup(ctx, opts, registry...)
+	if err != nil {
+		return err
+	}
+	gates.(featuregate.MutableFeatureGate).AddMetrics()
+	opts.ComponentGlobalsRegistry.AddMetrics()
+	adapt(cmd, sched)
+	return app.Run(ctx, config, sched)
+}

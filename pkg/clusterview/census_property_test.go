@@ -1,0 +1,205 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview_test
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/go-logr/logr"
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// askers are who a census is asked for: the revisions of a Deployment, of a ReplicaSet
+// that is not known at first, of a named workload with two owners, and a lone pod.
+func askers() []clusterview.Identity {
+	workload := func(kind, name string) clusterview.Workload {
+		return clusterview.Workload{Namespace: "ns", Kind: kind, Name: name}
+	}
+	deployment := workload("Deployment.apps", "web")
+	shop := workload(clusterview.KindLabel, "shop")
+	return []clusterview.Identity{
+		{Workload: deployment, Revision: "1"},
+		{Workload: deployment, Revision: "2"},
+		{Workload: workload("ReplicaSet.apps", "web-3"), Revision: "3"},
+		{Workload: shop, Owner: "Deployment.apps/web", Revision: "2"},
+		{Workload: shop, Owner: "ReplicaSet.apps/web-3", Revision: "3"},
+		{Workload: workload(clusterview.KindPod, "bare-1")},
+	}
+}
+
+// cluster is a view with what a random walk over it has to know.
+type cluster struct {
+	*view
+	t      *rapid.T
+	logger klog.Logger
+	// told is what Each has said so far, by asker; since is up to when.
+	told  []map[string]placement.Node
+	since []uint64
+}
+
+// some draws a node and one of its pods, and says if there is any.
+func (c *cluster) some() (info *framework.NodeInfo, p *corev1.Pod, ok bool) {
+	var with []*framework.NodeInfo
+	for _, i := range c.infos {
+		if len(i.GetPods()) > 0 {
+			with = append(with, i.(*framework.NodeInfo))
+		}
+	}
+	if len(with) == 0 {
+		return nil, nil, false
+	}
+	info = rapid.SampledFrom(with).Draw(c.t, "node")
+	return info, rapid.SampledFrom(info.GetPods()).Draw(c.t, "pod").GetPod(), true
+}
+
+func (c *cluster) step() {
+	switch rapid.SampledFrom([]string{"put", "put", "put", "bare", "change", "change", "remove", "join", "leave", "shuffle", "clone", "doubt", "learn"}).Draw(c.t, "step") {
+	case "put":
+		node := rapid.SampledFrom(c.infos).Draw(c.t, "on").Node().Name
+		p := st.MakePod()
+		if rapid.Bool().Draw(c.t, "named") {
+			p.Label(clusterview.WorkloadLabel, "shop")
+		}
+		c.put(node, fmt.Sprint("web-", rapid.IntRange(1, 3).Draw(c.t, "revision")), p)
+	case "bare":
+		c.uid++
+		rapid.SampledFrom(c.infos).Draw(c.t, "on").(*framework.NodeInfo).AddPod(
+			pod(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid))))
+	case "change":
+		if info, p, ok := c.some(); ok {
+			c.must(info.RemovePod(c.logger, p))
+			info.AddPod(c.another(p))
+		}
+	case "remove":
+		if info, p, ok := c.some(); ok {
+			c.must(info.RemovePod(c.logger, p))
+		}
+	case "join":
+		c.uid++
+		c.join(st.MakeNode().Name(fmt.Sprint("joined-", c.uid)).Obj())
+	case "leave":
+		if len(c.infos) > 1 {
+			c.leave(rapid.SampledFrom(c.infos).Draw(c.t, "who").Node().Name)
+		}
+	case "shuffle":
+		c.infos = rapid.Permutation(c.infos).Draw(c.t, "order")
+	case "clone":
+		for i := range c.infos {
+			c.infos[i] = c.infos[i].Snapshot()
+		}
+	case "doubt":
+		c.census.Doubt(rapid.SampledFrom(c.infos).Draw(c.t, "of").Node().Name)
+	case "learn":
+		c.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
+	}
+}
+
+// another is a pod after something has happened to it.
+func (c *cluster) another(p *corev1.Pod) *corev1.Pod {
+	p = p.DeepCopy()
+	switch rapid.SampledFrom([]string{"label", "revision", "phase", "deletion", "nothing"}).Draw(c.t, "change") {
+	case "label":
+		metav1.SetMetaDataLabel(&p.ObjectMeta, clusterview.WorkloadLabel, "shop")
+	case "revision":
+		metav1.SetMetaDataLabel(&p.ObjectMeta, "pod-template-hash", "1")
+	case "phase":
+		p.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed}).Draw(c.t, "phase")
+	case "deletion":
+		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	}
+	return p
+}
+
+// check holds the census, which remembers, to one that has seen nothing before.
+func (c *cluster) check() {
+	c.census.Refresh(c.infos)
+	anew := clusterview.NewCensus(c.rs.identifier())
+	anew.Refresh(c.infos)
+	for i, of := range askers() {
+		want := make(map[string]placement.Node)
+		anew.Each(0, of, nil, func(n placement.Node) { want[n.Name] = n })
+		if c.census.Each(c.since[i], of, nil, func(n placement.Node) { c.told[i][n.Name] = n }) {
+			maps.DeleteFunc(c.told[i], func(name string, _ placement.Node) bool { return !c.census.Has(name) })
+		}
+		c.since[i] = c.census.Version()
+		if d := gocmp.Diff(want, c.told[i]); d != "" {
+			c.t.Fatalf("%v: want -, got +:\n%s", of, d)
+		}
+		if want, got := revisions(anew, of), revisions(c.census, of); !maps.Equal(want, got) {
+			c.t.Fatalf("%v: the revision stands on %v, want %v", of, got, want)
+		}
+		if want, got := anew.Counts(of.Workload), c.census.Counts(of.Workload); want != got {
+			c.t.Fatalf("%v: that pods count is %t, want %t", of, got, want)
+		}
+	}
+}
+
+func revisions(census *clusterview.Census, of clusterview.Identity) map[string]int64 {
+	counts := make(map[string]int64)
+	for node, pods := range census.Revision(of) {
+		counts[node.Name] += pods
+	}
+	return counts
+}
+
+func (c *cluster) must(err error) {
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A census that remembers pods says the same as one that counts all of them anew,
+// whatever has happened in between.
+func TestCensusSaysWhatOneMadeAnewSays(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, logger: logr.Discard(), since: make([]uint64, len(askers()))}
+		for range askers() {
+			c.told = append(c.told, make(map[string]placement.Node))
+		}
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			c.step()
+			if rapid.Bool().Draw(rt, "look") {
+				c.check()
+			}
+		}
+		c.check()
+	})
+}
+
+// A census may rest while the pods of a cluster are replaced one by one.
+func TestCensusKeepsNoPods(t *testing.T) {
+	v := newView("n1")
+	v.put("n1", "web-2", st.MakePod(), st.MakePod(), st.MakePod())
+	v.census.Refresh(v.infos)
+	first := weak.Make(v.info("n1").GetPods()[0].GetPod())
+	// The census still knows its nodes by the snapshot that it saw; this one is in use.
+	info := v.info("n1")
+	for _, p := range slices.Clone(info.GetPods()) {
+		if err := info.RemovePod(fakeLogger(t), p.GetPod()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		runtime.GC()
+	}
+	if first.Value() != nil {
+		t.Error("a pod that is gone is kept in memory")
+	}
+	runtime.KeepAlive(v)
+}

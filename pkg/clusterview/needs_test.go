@@ -1,0 +1,91 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func TestSameNeeds(t *testing.T) {
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := st.MakePod().Namespace("ns").Name("p").UID("p").Container("image").
+			NodeSelector(map[string]string{"disk": "ssd"}).NodeAffinityIn("zone", []string{"a"}, st.NodeSelectorTypeMatchExpressions).
+			Annotation(ConstraintsAnnotation, "node.role==worker").Obj()
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+		change(p)
+		return p
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		same   bool
+	}{
+		"nothing": {func(*corev1.Pod) {}, true},
+		"what differs from pod to pod": {func(p *corev1.Pod) {
+			p.Name, p.UID, p.Spec.Hostname = "q", "q", "q-1"
+			p.Labels = map[string]string{"apps.kubernetes.io/pod-index": "1"}
+			p.Annotations["batch.kubernetes.io/job-completion-index"] = "1"
+			p.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access-x"}}
+			p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "kube-api-access-x"}}
+		}, true},
+		"the spelling of a quantity": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1000m")
+		}, true},
+		"a request": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+		}, false},
+		"a pod's own resources": {func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		}, false},
+		"overhead": {func(p *corev1.Pod) {
+			p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+		}, false},
+		"a sidecar": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+		}, false},
+		"a host port":    {func(p *corev1.Pod) { p.Spec.Containers[0].Ports[0].HostPort = 81 }, false},
+		"host network":   {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, false},
+		"a selector":     {func(p *corev1.Pod) { p.Spec.NodeSelector["disk"] = "hdd" }, false},
+		"an affinity":    {func(p *corev1.Pod) { p.Spec.Affinity = nil }, false},
+		"a toleration":   {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "x"}} }, false},
+		"a system":       {func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, false},
+		"a node":         {func(p *corev1.Pod) { p.Spec.NodeName = "n" }, false},
+		"constraints":    {func(p *corev1.Pod) { p.Annotations[ConstraintsAnnotation] = "node.role==manager" }, false},
+		"platforms":      {func(p *corev1.Pod) { p.Annotations[PlatformsAnnotation] = "linux" }, false},
+		"no annotations": {func(p *corev1.Pod) { p.Annotations = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := SameNeeds(pod(func(*corev1.Pod) {}), pod(tc.change)); got != tc.same {
+				t.Errorf("got %t, want %t", got, tc.same)
+			}
+		})
+	}
+}
+
+func TestPrefers(t *testing.T) {
+	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p") }
+	preferring := pod().NodeAffinity(&corev1.NodeAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}},
+	})
+	for name, tc := range map[string]struct {
+		pod  *st.PodWrapper
+		want bool
+	}{
+		"nothing":              {pod(), false},
+		"required node":        {pod().NodeAffinityIn("zone", []string{"a"}, st.NodeSelectorTypeMatchExpressions), false},
+		"required neighbour":   {pod().PodAffinityExists("app", "zone", st.PodAffinityWithRequiredReq), false},
+		"required loneliness":  {pod().PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq), false},
+		"preferred node":       {preferring, true},
+		"preferred neighbour":  {pod().PodAffinityExists("app", "zone", st.PodAffinityWithPreferredReq), true},
+		"preferred loneliness": {pod().PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithPreferredReq), true},
+	} {
+		if got := Prefers(tc.pod.Obj()); got != tc.want {
+			t.Errorf("%s: got %t, want %t", name, got, tc.want)
+		}
+	}
+}

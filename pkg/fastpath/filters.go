@@ -1,0 +1,56 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fastpath
+
+import (
+	"slices"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+)
+
+// nearsighted are the filters that look at nothing but the pod and one node: the
+// object, and what stands on it. What they said holds until the node changes.
+//
+// All others look further, ours and unknown ones alike: at pods on other nodes
+// (InterPodAffinity, also for the sake of pods that are there already;
+// PodTopologySpread, DomainLimits), or at objects that no node knows of
+// (NodePlugins, volumes, resource claims). Those skip the pods that are none of
+// their concern, and say so to the framework in PreFilter.
+var nearsighted = []string{
+	names.NodeName,
+	names.NodeUnschedulable,
+	names.TaintToleration,
+	names.NodeResourcesFit,
+	names.NodeAffinity,
+	names.NodePorts,
+	constraints.Name,
+	hostports.Name,
+	platform.Name,
+	preferences.Name,
+}
+
+// farsighted names the filters of a profile that may look further.
+func farsighted(f framework.Framework) []string {
+	var far []string
+	for _, p := range f.ListPlugins().Filter.Enabled {
+		if !slices.Contains(nearsighted, p.Name) {
+			far = append(far, p.Name)
+		}
+	}
+	return far
+}
+
+// lasting reports that no filter of the pod's cycle looks further than at one node. It
+// is known after PreFilter.
+func lasting(state fwk.CycleState, far []string) bool {
+	skipped := state.GetSkipFilterPlugins()
+	return !slices.ContainsFunc(far, func(name string) bool { return !skipped.Has(name) })
+}

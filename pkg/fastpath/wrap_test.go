@@ -1,0 +1,109 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fastpath
+
+import (
+	"strings"
+	"testing"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// withArgs gives SpreadTree arguments.
+func withArgs(args string) string {
+	return configuration + "  - {name: SpreadTree, args: {" + args + "}}\n"
+}
+
+func TestWrap(t *testing.T) {
+	r := newRig(t.Context(), t)
+	extenders := frameworkruntime.WithExtenders([]fwk.Extender{nil})
+	for name, tc := range map[string]struct {
+		configuration string
+		opts          []frameworkruntime.Option
+		gate          bool
+		hinted        bool
+		want          []string // the only sentence holds them all; none: there is none
+	}{
+		"as shipped":      {configuration: configuration, gate: true, hinted: true},
+		"said so":         {configuration: withArgs("nodeHint: Enabled"), gate: true, hinted: true},
+		"switched off":    {configuration: withArgs("nodeHint: Disabled"), gate: true},
+		"without a tree":  {configuration: strings.Replace(configuration, "- {name: SpreadTree, weight: 10000}", "", 1), gate: true},
+		"without a gate":  {configuration: configuration, want: []string{"profile it", "all nodes", "OpportunisticBatching", "--feature-gates"}},
+		"with extenders":  {configuration: configuration, opts: []frameworkruntime.Option{extenders}, gate: true, want: []string{"profile it", "extenders"}},
+		"one of many":     {configuration: strings.Replace(configuration, "10000", "1", 1), gate: true, want: []string{"profile it", "SpreadTree", "weight is 1;", "above 1100"}},
+		"scoring nothing": {configuration: strings.Replace(configuration, "score: {disabled: [", "score: {disabled: [{name: SpreadTree}, ", 1), gate: true, want: []string{"weight is 0;"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpportunisticBatching, tc.gate)
+			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
+			before := profiles["it"]
+			without := Wrap(r.logger, profiles)
+			if _, ok := profiles["it"].(*hinted); ok != tc.hinted || !ok && profiles["it"] != before {
+				t.Errorf("it is a %T", profiles["it"])
+			}
+			if len(tc.want) == 0 {
+				if len(without) > 0 {
+					t.Errorf("said %q", without)
+				}
+				return
+			}
+			if len(without) != 1 {
+				t.Fatalf("said %q", without)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(without[0], part) {
+					t.Errorf("%q does not say %q", without[0], part)
+				}
+			}
+		})
+	}
+}
+
+// What one profile nominates a pod for, all others have to ask about again.
+func TestWrapTellsAllOfNominations(t *testing.T) {
+	r := newRig(t.Context(), t)
+	profiles := profile.Map{
+		"a": r.framework(configuration), "b": r.framework(withArgs("nodeHint: Disabled")), "c": r.framework(configuration),
+	}
+	if without := Wrap(r.logger, profiles); len(without) > 0 {
+		t.Fatal(without)
+	}
+	a, c := profiles["a"].(*hinted), profiles["c"].(*hinted)
+	b, ok := profiles["b"].(*noting)
+	if !ok {
+		t.Fatalf("b is a %T", profiles["b"])
+	}
+	for _, h := range []Hinter{a.hinter, c.hinter} {
+		for name, d := range map[string]doubters{
+			"a": a.Framework.(*noting).doubters, "b": b.doubters, "c": c.Framework.(*noting).doubters,
+		} {
+			if len(d) != 2 || d[0] != h && d[1] != h {
+				t.Errorf("%s does not tell all", name)
+			}
+		}
+	}
+}
+
+// With the plugins that ship, the answers of an ordinary pod's filters last. One pod a
+// plugin that looks further shows that it is noticed.
+func TestLasting(t *testing.T) {
+	r := newRig(t.Context(), t)
+	for i := range 2 {
+		r.cache.AddNode(r.logger, st.MakeNode().Name([]string{"a", "b"}[i]).Label("zone", "z").Obj())
+	}
+	lonely := st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()
+	r.must(r.cache.AddPod(r.logger, lonely))
+	for name, tc := range oddPods {
+		_, state := r.hint(tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj())
+		if got := lasting(state, r.wrapped.(*hinted).far); got != tc.lasting {
+			t.Errorf("%s: got %t, want %t, skipped are %v", name, got, tc.lasting, state.GetSkipFilterPlugins())
+		}
+	}
+}

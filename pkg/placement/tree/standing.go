@@ -1,0 +1,128 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import "github.com/espalier-scheduler/espalier/pkg/placement"
+
+// standing is how far readiness and the records put a node or a branch behind its
+// siblings, whatever the pods on them: lower is better.
+//
+// A branch stands as the best that it has to offer, or worse if the records of all
+// its nodes together say so. That makes standings safe to guess: a filter that
+// refuses a node can only worsen those above it, and a branch whose best node fits
+// stands as it seemed to.
+type standing uint8
+
+const (
+	free standing = iota
+	// onTrial: failures that nothing has made good yet, and a pod whose end is still out.
+	onTrial
+	// faultyAsAWhole: failures all over a branch. It comes before nodes that are
+	// faulty themselves, because it may have some that nothing is known of.
+	faultyAsAWhole
+	faulty
+	// unready comes after every faulty node, see placement.Node.
+	unready
+)
+
+// noneHealthy reports that a branch has nothing but faulty and unready nodes to offer.
+func (s standing) noneHealthy() bool { return s >= faulty }
+
+// verdict is what the tree's rule makes of a node's record.
+type verdict struct {
+	standing standing
+	// failures are those of a node that has enough to be faulty, else 0;
+	// unforgiven those that break ties, 0 without half-open.
+	failures, unforgiven int
+}
+
+func (n *node) judge() verdict {
+	var v verdict
+	rule := n.leaf.rule
+	if rule.HalfOpen {
+		v.unforgiven = n.Unforgiven
+	}
+	if n.Failures >= rule.Threshold {
+		v.failures = n.Failures
+	}
+	switch {
+	case n.Unready:
+		v.standing = unready
+	case v.failures > 0:
+		v.standing = faulty
+	case v.unforgiven > 0 && !n.Proven && n.Unproven > 0:
+		v.standing = onTrial
+	}
+	return v
+}
+
+// history is what the records of a branch's ready nodes add up to. It is empty
+// without half-open, when nothing asks for it.
+type history struct {
+	failures, unforgiven int
+	unproven             int64
+	// failed and unforgiving count the nodes with failures and unforgiven ones, proven
+	// those that are proven, and tried those that the revision has been on at all.
+	failed, unforgiving, proven, tried int
+}
+
+func (n *node) history() history {
+	if !n.leaf.rule.HalfOpen || n.Unready {
+		return history{}
+	}
+	return history{
+		failures:    n.Failures,
+		unforgiven:  n.Unforgiven,
+		unproven:    n.Unproven,
+		failed:      oneIf(n.Failures > 0),
+		unforgiving: oneIf(n.Unforgiven > 0),
+		proven:      oneIf(n.Proven),
+		tried:       oneIf(n.Record != (placement.Record{}) || n.Tally.Revision > 0),
+	}
+}
+
+func oneIf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (h *history) add(o *history, by int) {
+	h.failures += by * o.failures
+	h.unforgiven += by * o.unforgiven
+	h.unproven += int64(by) * o.unproven
+	h.failed += by * o.failed
+	h.unforgiving += by * o.unforgiving
+	h.proven += by * o.proven
+	h.tried += by * o.tried
+}
+
+// judge is where a branch stands, if everything below it is in its place.
+func (b *branch) judge() standing {
+	s := b.asAWhole()
+	switch {
+	case len(b.nodes) > 0:
+		s = max(s, b.nodes[0].standing)
+	case len(b.children) > 0:
+		s = max(s, b.children[0].standing)
+	}
+	return s
+}
+
+// asAWhole is the standing that the failures of all nodes below give a branch. They
+// must be on more than half of those tried: one bad node, while the pods on the
+// others are still starting, is no bad zone.
+func (b *branch) asAWhole() standing {
+	h := &b.history
+	switch {
+	case h.proven > 0:
+		return free
+	case h.failures >= b.rule.Threshold && 2*h.failed > h.tried:
+		return faultyAsAWhole
+	case h.unforgiven >= b.rule.Threshold && 2*h.unforgiving > h.tried && h.unproven > 0:
+		return onTrial
+	}
+	return free
+}

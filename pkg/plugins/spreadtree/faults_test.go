@@ -1,0 +1,225 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// where is a revision on a node.
+type where struct {
+	workload clusterview.Workload
+	revision string
+	node     string
+}
+
+func at(of clusterview.Identity, node string) where { return where{of.Workload, of.Revision, node} }
+
+// ledger is the faults as a test writes them.
+type ledger struct {
+	rule    placement.Faults
+	records map[where]placement.Record
+	// news are the changes in their order; of those up to forgotten there are no
+	// particulars any more.
+	news      []where
+	forgotten uint64
+	asked     int // for records
+}
+
+func newLedger(rule placement.Faults) *ledger {
+	return &ledger{rule: rule, records: make(map[where]placement.Record)}
+}
+
+func (l *ledger) Rule() placement.Faults { return l.rule }
+
+func (l *ledger) Record(of clusterview.Identity, node string) placement.Record {
+	l.asked++
+	return l.records[at(of, node)]
+}
+
+func (l *ledger) Changed(of clusterview.Identity, since uint64) (nodes []string, anew bool, version uint64) {
+	for _, w := range l.news[max(since, l.forgotten):] {
+		if w == at(of, w.node) {
+			nodes = append(nodes, w.node)
+		}
+	}
+	return nodes, since < l.forgotten, uint64(len(l.news))
+}
+
+func (l *ledger) write(w where, r placement.Record) {
+	l.records[w] = r
+	l.news = append(l.news, w)
+}
+
+// forget loses the particulars of all changes so far, among them one that nobody saw.
+func (l *ledger) forget() {
+	l.news = append(l.news, where{})
+	l.forgotten = uint64(len(l.news))
+}
+
+// under is a cycle's state in which a ledger was left.
+func (l *ledger) under() *framework.CycleState {
+	state := framework.NewCycleState()
+	clusterview.WriteFaults(state, l)
+	return state
+}
+
+// faultsRig has the nodes a, b and c, and a ledger in which a pod of web has failed on c.
+func faultsRig(t *testing.T, rule placement.Faults) (r *rig, l *ledger, onC where) {
+	t.Helper()
+	r, l = newRig(t.Context(), t, args()), newLedger(rule)
+	for _, name := range []string{"a", "b", "c"} {
+		r.join(name)
+	}
+	onC = at(r.pl.identifier.Identify(webPod("p", "").Obj()), "c")
+	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1})
+	return r, l, onC
+}
+
+var atTwo = placement.Faults{Threshold: 2, HalfOpen: true}
+
+func expectScores(t *testing.T, what string, got map[string]int64, a, b, c int64) {
+	t.Helper()
+	if d := gocmp.Diff(map[string]int64{"a": a, "b": b, "c": c}, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestFaultyNodesAreLast(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	pod := func() *corev1.Pod { return webPod("p", "").Obj() }
+	r.runs("a", "2", 2)
+	expectScores(t, "one failure breaks a tie", r.rank(pod(), l.under()), 98, 100, 99)
+	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
+	expectScores(t, "two are a mark", r.rank(pod(), l.under()), 99, 100, 98)
+	expectScores(t, "without the plugin there are no records", r.rank(pod(), framework.NewCycleState()), 99, 100, 100)
+	expectScores(t, "and with it again there are", r.rank(pod(), l.under()), 99, 100, 98)
+	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
+	expectScores(t, "another revision starts clean", r.rank(other, l.under()), 99, 100, 100)
+	l.rule.Threshold = 3
+	expectScores(t, "another rule", r.rank(pod(), l.under()), 98, 100, 99)
+	l.write(onC, placement.Record{Proven: true})
+	expectScores(t, "forgiven", r.rank(pod(), l.under()), 99, 100, 100)
+}
+
+func TestOnePodAtATimeInABatch(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	r.runs("a", "2", 3)
+	r.runs("b", "2", 3)
+	state := l.under()
+	expectScores(t, "the first goes to c", r.rank(webPod("p1", "").Obj(), state), 99, 99, 100)
+	if s := r.pl.Reserve(r.ctx, state, webPod("p1", "").Obj(), "c"); !s.IsSuccess() {
+		t.Fatal(s)
+	}
+	// Nobody has heard of the pod yet but the tree.
+	if got := r.treeOf(webPod("p1", "").Obj()).String(); !strings.Contains(got, "on trial, 1 unforgiven") {
+		t.Errorf("c is not on trial in\n%s", got)
+	}
+	expectScores(t, "the next does not", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
+	r.pl.Unreserve(r.ctx, state, webPod("p1", "").Obj(), "c")
+	expectScores(t, "but when it could not be bound", r.rank(webPod("p2", "").Obj(), l.under()), 99, 99, 100)
+	l.write(onC, placement.Record{Unforgiven: 1, Unproven: 1})
+	expectScores(t, "the ledger's word", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
+}
+
+func TestRecordsAreAskedForWhenTheyChange(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
+	for i, step := range []struct {
+		name   string
+		change func()
+		pod    *corev1.Pod
+		most   int
+	}{
+		{name: "a revision without records", pod: other},
+		{name: "a node changes", change: func() { r.runs("a", "3", 1) }, pod: other},
+		{name: "records of another revision", change: func() { l.write(onC, placement.Record{}) }, pod: other},
+		{name: "a new tree", most: 5}, // all nodes, and every change
+		{name: "nothing changes"},
+		{name: "a node changes", change: func() { r.runs("a", "2", 1) }, most: 1},
+		{name: "a record changes", change: func() { l.write(onC, placement.Record{Failures: 2}) }, most: 1},
+		{name: "both", change: func() { r.runs("a", "2", 1); l.write(onC, placement.Record{}) }, most: 2},
+		{name: "nobody knows what", change: l.forget, most: 3},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		pod := step.pod
+		if pod == nil {
+			pod = webPod(fmt.Sprint("p", i), "").Obj()
+		}
+		l.asked = 0
+		r.rank(pod, l.under())
+		if l.asked > step.most {
+			t.Errorf("%s: %d records were asked for, want %d at most", step.name, l.asked, step.most)
+		}
+	}
+}
+
+// A record of who knows what is no reason to place a pod as if there were none.
+func TestFaultsThatCannotBeRead(t *testing.T) {
+	r, l, _ := faultsRig(t, atTwo)
+	state := l.under()
+	state.Write("Espalier/Faults", scores{})
+	s := r.pl.PreScore(r.ctx, state, webPod("p", "").Obj(), r.feasible())
+	if s.Code() != fwk.Error || s.Message() != `reading "Espalier/Faults": it holds a spreadtree.scores` {
+		t.Errorf("PreScore says %v", s)
+	}
+}
+
+// Two workloads of which nothing runs are alike, but not if one of them has failed.
+func TestRecordsOfAWorkloadWithoutPods(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
+	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
+	for range 2 {
+		expectScores(t, "the one that never failed", r.rank(other, l.under()), 100, 100, 100)
+		expectScores(t, "the one that has", r.rank(webPod("p", "").Obj(), l.under()), 100, 100, 99)
+	}
+}
+
+// The node that is proposed is decided by records as well, and filters that have
+// spoken on a node are not asked again for a record.
+func TestProposedNodeByRecords(t *testing.T) {
+	r, l, onC := faultsRig(t, atTwo)
+	r.runs("a", "2", 2)
+	r.runs("b", "2", 1)
+	r.feasible()
+	var asked []string
+	propose := func() string {
+		asked = nil
+		node, err := r.pl.Hint(l.under(), webPod("p", "").Obj(), true, func(node string) (bool, error) {
+			asked = append(asked, node)
+			return true, nil
+		})
+		r.must(err)
+		return node
+	}
+	if got := propose(); got != "c" {
+		t.Errorf("after one failure on c the node is %q: of two it would be a mark", got)
+	}
+	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
+	if got := propose(); got != "b" {
+		t.Errorf("after the second failure on c the node is %q", got)
+	}
+	l.write(onC, placement.Record{Proven: true})
+	if got := propose(); got != "c" || len(asked) != 1 {
+		t.Errorf("after a success on c the node is %q, with %q asked about", got, asked)
+	}
+	state := l.under()
+	state.Write("Espalier/Faults", scores{})
+	if node, err := r.pl.Hint(state, webPod("p", "").Obj(), true, func(string) (bool, error) { return true, nil }); err == nil {
+		t.Errorf("with faults that cannot be read the node is %q", node)
+	}
+}

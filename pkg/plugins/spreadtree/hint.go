@@ -1,0 +1,136 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// memory says how long what the filters told a tree is worth remembering.
+type memory struct {
+	// about is the pod for which they were asked, and stands for all with the same
+	// needs; nil if their answers must not outlive the cycle.
+	about *corev1.Pod
+	// passing are the nodes whose answers must not outlive the cycle: with about nil,
+	// all that were asked about.
+	passing []string
+	// unknown: the answers are of who knows which nodes.
+	unknown bool
+}
+
+// Hints reports whether the arguments have the plugin propose nodes.
+func (pl *SpreadTree) Hints() bool { return pl.hints == config.NodeHintEnabled }
+
+// Places reports whether the plugin decides about a pod.
+func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Identify(pod).Preassigned }
+
+// Hint returns the first node by the tree that the pod fits on, "" if there is none:
+// one of those that PreScore, shown the nodes that fit, would score 100. It is for
+// after PreFilter, and counts nothing.
+//
+// fits asks the pod's filters about a node. lasting says that their answers depend
+// on the pod and the node alone, so that they hold for pods with the same needs
+// until the node changes. Pods nominated for a node are no part of it, so
+// what was said beside them is asked again; Doubt is for when they are nominated. On
+// the node it returns the filters have been asked in this cycle, whatever is remembered.
+func (pl *SpreadTree) Hint(state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error) {
+	levels, err := levels(state, pod)
+	if err != nil {
+		return "", err
+	}
+	faults, err := clusterview.ReadFaults(state)
+	if err != nil {
+		return "", err
+	}
+	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return "", fmt.Errorf("listing nodes: %w", err)
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	p := pl.forest.tree(batch{pl.forest.census.RefreshFor(pod, snapshot), levels}, faults)
+	p.recall(pod, lasting)
+	q := &question{fits: fits, nominated: pl.nominated, of: p}
+	node := q.best(p.tree)
+	if q.err != nil {
+		// Who was asked after the error was not asked, and the tree took that for a no.
+		p.memory = memory{unknown: true}
+		return "", q.err
+	}
+	return node, nil
+}
+
+// Doubt has the filters asked about a node again although it has not changed.
+func (pl *SpreadTree) Doubt(node string) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.forest.census.Doubt(node)
+}
+
+func (pl *SpreadTree) nominated(node string) bool {
+	return len(pl.handle.NominatedPodsForNode(node)) > 0
+}
+
+// recall forgets what the filters said in earlier cycles, but for what still holds.
+func (p *planted) recall(pod *corev1.Pod, lasting bool) {
+	m := p.memory
+	if m.unknown || m.about != nil && (!lasting || !clusterview.SameNeeds(m.about, pod)) {
+		p.tree.RecheckAll()
+	} else {
+		for _, node := range m.passing {
+			p.tree.Recheck(node)
+		}
+	}
+	p.memory = memory{passing: m.passing[:0]}
+	if lasting {
+		p.memory.about = pod
+	}
+}
+
+// question is a cycle's questions to the filters.
+type question struct {
+	fits      func(node string) (bool, error)
+	nominated func(node string) bool
+	of        *planted
+	last      string // node about which they were asked
+	err       error
+}
+
+// best returns the tree's best node that fits.
+func (q *question) best(t *tree.Tree) string {
+	for {
+		node, ok := t.Next(q.ask)
+		if !ok || q.err != nil || node == q.last {
+			return node
+		}
+		// This one is from memory.
+		if q.ask(node) {
+			return node
+		}
+		t.Recheck(node)
+	}
+}
+
+func (q *question) ask(node string) bool {
+	if q.err != nil {
+		return false
+	}
+	fits, err := q.fits(node)
+	if err != nil {
+		q.err = err
+		return false
+	}
+	q.last = node
+	if m := &q.of.memory; m.about == nil || q.nominated(node) {
+		m.passing = append(m.passing, node)
+	}
+	return fits
+}

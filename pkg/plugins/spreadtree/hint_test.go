@@ -1,0 +1,199 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// filters answer no for refused, and write down the questions.
+type filters struct {
+	*rig
+	refused []string
+	asked   []string
+	err     error
+}
+
+func (f *filters) fits(node string) (bool, error) {
+	f.asked = append(f.asked, node)
+	return !slices.Contains(f.refused, node), f.err
+}
+
+// hint takes the snapshot of a cycle, and returns what is proposed and who was asked about.
+func (f *filters) hint(pod *corev1.Pod, lasting bool) (node, asked string) {
+	f.Helper()
+	f.feasible()
+	f.asked = nil
+	node, err := f.pl.Hint(framework.NewCycleState(), pod, lasting, f.fits)
+	if err != nil {
+		f.Fatal(err)
+	}
+	slices.Sort(f.asked)
+	return node, strings.Join(f.asked, " ")
+}
+
+// want holds a proposal against what it should be.
+func (f *filters) want(pod *corev1.Pod, lasting bool, node, asked string) {
+	f.Helper()
+	if gotNode, gotAsked := f.hint(pod, lasting); gotNode != node || gotAsked != asked {
+		f.Errorf("proposed %q after asking about %q, want %q and %q\n%s", gotNode, gotAsked, node, asked, f.treeOf(pod))
+	}
+}
+
+// twoZones has two nodes in each of the zones a and b, and b has a pod more. The
+// first node of a is refused.
+func twoZones(t *testing.T) (f *filters, pod *corev1.Pod) {
+	r := newRig(t.Context(), t, args())
+	for _, name := range []string{"a1", "a2", "b1", "b2"} {
+		r.join(name, "zone="+name[:1])
+	}
+	r.runs("b1", "2", 1)
+	return &filters{rig: r, refused: []string{"a1"}}, webPod("p", "spread=zone").Obj()
+}
+
+func TestHintRemembers(t *testing.T) {
+	f, pod := twoZones(t)
+	f.want(pod, true, "a2", "a1 a2")
+	f.want(pod, true, "a2", "a2") // what is proposed has been asked about in this cycle
+	f.want(webPod("q", "spread=zone").Obj(), true, "a2", "a2")
+	f.join("a3", "zone=a")
+	f.want(pod, true, "a2", "a2")
+
+	f.runs("a2", "2", 1)
+	f.want(pod, true, "a3", "a2 a3") // the zones are drawn: how many nodes of the first fit decides
+	f.want(pod, true, "a3", "a3")
+	f.refused = nil
+	f.want(pod, true, "a3", "a3")
+	f.pl.Doubt("a1")
+	f.want(pod, true, "a1", "a1")
+}
+
+func TestHintForgets(t *testing.T) {
+	for name, change := range map[string]func(f *filters) (pod *corev1.Pod, lasting bool){
+		"answers that do not last": func(*filters) (*corev1.Pod, bool) { return webPod("p", "spread=zone").Obj(), false },
+		"for a pod with other needs": func(*filters) (*corev1.Pod, bool) {
+			return webPod("p", "spread=zone").NodeSelector(map[string]string{"disk": "ssd"}).Obj(), true
+		},
+		"after a pod with other needs": func(f *filters) (*corev1.Pod, bool) {
+			f.hint(webPod("q", "spread=zone").HostPort(80).Obj(), true)
+			f.refused = nil
+			return webPod("p", "spread=zone").Obj(), true
+		},
+		"after answers that did not last": func(f *filters) (*corev1.Pod, bool) {
+			f.hint(webPod("q", "spread=zone").Obj(), false)
+			return webPod("p", "spread=zone").Obj(), true
+		},
+		"after a look at some of the nodes": func(f *filters) (*corev1.Pod, bool) {
+			f.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState(), "b1", "b2")
+			return webPod("p", "spread=zone").Obj(), true
+		},
+		"after a change of the node": func(f *filters) (*corev1.Pod, bool) {
+			node := f.join("a1", "zone=a")
+			f.cache.UpdateNode(f.logger, node, labelled("a1", "zone=a", "disk=ssd").Obj())
+			return webPod("p", "spread=zone").Obj(), true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, pod := twoZones(t)
+			f.want(pod, true, "a2", "a1 a2")
+			next, lasting := change(f)
+			f.refused = nil
+			f.want(next, lasting, "a1", "a1")
+		})
+	}
+}
+
+// What was said beside pods nominated for the node holds no longer than they are.
+func TestHintAsksAgainBesideNominatedPods(t *testing.T) {
+	f, pod := twoZones(t)
+	f.nominated = map[string]bool{"a1": true}
+	f.want(pod, true, "a2", "a1 a2")
+	f.want(pod, true, "a2", "a1 a2")
+	f.nominated, f.refused = nil, nil
+	f.want(pod, true, "a1", "a1")
+	f.want(pod, true, "a1", "a1")
+}
+
+// A yes that is remembered and has become a no is not proposed.
+func TestHintIsNeverStale(t *testing.T) {
+	f, pod := twoZones(t)
+	f.want(pod, true, "a2", "a1 a2")
+	f.refused = []string{"a1", "a2"}
+	f.want(pod, true, "b2", "a2 a2 b2")
+	f.want(pod, true, "b2", "b2")
+}
+
+func TestHintOfNothing(t *testing.T) {
+	f, pod := twoZones(t)
+	f.refused = []string{"a1", "a2", "b1", "b2"}
+	f.want(pod, true, "", "a1 a2 b1 b2")
+	f.want(pod, true, "", "")
+	f.refused = nil
+	f.want(pod, true, "", "")
+	f.runs("b1", "1", 1)
+	f.want(pod, true, "b1", "b1")
+}
+
+// After a filter that could not answer, nothing is taken for an answer.
+func TestHintAfterAnError(t *testing.T) {
+	f, pod := twoZones(t)
+	f.err = errors.New("no answer")
+	f.feasible()
+	if node, err := f.pl.Hint(framework.NewCycleState(), pod, true, f.fits); node != "" || !errors.Is(err, f.err) || len(f.asked) != 1 {
+		t.Errorf("got %q, %v after asking about %q", node, err, f.asked)
+	}
+	f.err, f.refused = nil, nil
+	f.want(pod, true, "a1", "a1")
+}
+
+func TestHintWithoutReadableLevels(t *testing.T) {
+	f, _ := twoZones(t)
+	_, err := f.pl.Hint(framework.NewCycleState(), webPod("p", "spread").Obj(), true, f.fits)
+	if err == nil || !strings.Contains(err.Error(), clusterview.PlacementAnnotation) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What Reserve counts is in the next proposal.
+func TestHintsOfABatch(t *testing.T) {
+	f, _ := twoZones(t)
+	var placed []string
+	for i := range 6 {
+		pod, state := webPod(fmt.Sprint("p", i), "spread=zone").Obj(), framework.NewCycleState()
+		clusterview.WriteLevels(state, []level.Level{{Property: level.Property{Label: "zone"}}})
+		f.feasible()
+		node, err := f.pl.Hint(state, pod, true, f.fits)
+		f.must(err)
+		f.assume(pod, state, node)
+		placed = append(placed, node)
+	}
+	if got, want := strings.Join(placed, " "), "a2 b2 a2 b1 a2 b2"; got != want {
+		t.Errorf("placed on %s, want %s", got, want)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	if !r.pl.Places(webPod("p", "").Obj()) || r.pl.Places(webPod("p", "").OwnerReference("ds", daemonSet).Obj()) || !r.pl.Hints() {
+		t.Error("it places what it spreads, and nothing else")
+	}
+}
+
+func (h *handle) NominatedPodsForNode(node string) []fwk.PodInfo {
+	if h.nominated[node] {
+		return []fwk.PodInfo{nil}
+	}
+	return nil
+}
