@@ -7,12 +7,19 @@
 export ESPALIER_BIN := $(CURDIR)/bin
 
 .PHONY: test
-test: build ## run all tests: unit, property, fuzz seeds, integration, e2e
+test: build perf-tools ## run all tests: unit, property, fuzz seeds, integration, e2e
 	@hack/test.sh
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh
+
+SCALE ?= default
+ROUNDS ?= 3
+.PHONY: perf
+perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=3, CHECK=1 to fail where a promise is missed
+	@hack/go-build.sh _output/perf/perf ./test/perf
+	@_output/perf/perf --scale=$(SCALE) --rounds=$(ROUNDS) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check)
 
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was
