@@ -15,11 +15,10 @@ fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh
 
 SCALE ?= default
-ROUNDS ?= 3
 .PHONY: perf
-perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=3, CHECK=1 to fail where a promise is missed
+perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
 	@hack/go-build.sh _output/perf/perf ./test/perf
-	@_output/perf/perf --scale=$(SCALE) --rounds=$(ROUNDS) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check)
+	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
 
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was

@@ -31,6 +31,8 @@ type options struct {
 	rounds int
 	only   []string
 	check  bool
+	// profile has our scheduler profiled.
+	profile bool
 	// bin has our binaries, tools the two schedulers that are for the benchmark only.
 	bin, tools string
 	// out takes perf.json, perf.md and the logs.
@@ -61,9 +63,10 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.scale, "scale", "default", "number of nodes: tiny is 24, small 200, default 5000, huge 20000")
-	flags.IntVar(&o.rounds, "rounds", 3, "how often each scheduler runs each workload")
+	flags.IntVar(&o.rounds, "rounds", 0, "how often each scheduler runs each workload (default: 3, and 1 at the scales tiny and small)")
 	flags.StringVar(&only, "only", "", "names of workloads, separated by commas; empty for all")
 	flags.BoolVar(&o.check, "check", false, "fail if a promise about the ratios is not kept")
+	flags.BoolVar(&o.profile, "profile", false, "profile espalier-scheduler, 10 s of each workload, into perf below the folder of --out")
 	flags.StringVar(&o.bin, "bin", "bin", "folder of espalier-scheduler and devcluster")
 	flags.StringVar(&o.tools, "tools", "_output/perf", "folder of kube-scheduler and nullscheduler")
 	flags.StringVar(&o.out, "out", "_output", "folder for perf.json, perf.md and, in perf/logs, the logs")
@@ -76,8 +79,13 @@ func parse(args []string, out io.Writer) (options, error) {
 	if _, known := load.Scales[o.scale]; !known {
 		return o, fmt.Errorf("--scale=%q: it is tiny, small, default or huge", o.scale)
 	}
-	if o.rounds < 1 {
+	switch {
+	case o.rounds < 0:
 		return o, fmt.Errorf("--rounds=%d: it takes one at least", o.rounds)
+	case o.rounds == 0 && load.Scales[o.scale] < load.Scales["default"]:
+		o.rounds = 1 // a look
+	case o.rounds == 0:
+		o.rounds = 3
 	}
 	o.only = slices.DeleteFunc(strings.Split(only, ","), func(name string) bool { return name == "" })
 	return o, nil

@@ -45,7 +45,7 @@ func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return report, fmt.Errorf("making the folder for logs: %w", err)
 		}
-		runs, err := rounds(ctx, devcluster, dir, workload, candidates, o.rounds, say)
+		runs, err := rounds(ctx, o, devcluster, dir, workload, candidates, say)
 		if err != nil {
 			return report, fmt.Errorf("workload %s: %w", workload.Name, err)
 		}
@@ -58,15 +58,18 @@ func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error
 	return report, nil
 }
 
-// rounds has the candidates take turns in one world. Each round begins with another one, because
-// what comes first finds an API server that has seen less.
-func rounds(ctx context.Context, devcluster, dir string, workload load.Workload, candidates []bench.Candidate, count int, say bench.Say) (runs []judge.Run, err error) {
+// rounds has the candidates take turns in one world. Each round begins with another one,
+// because what comes first finds an API server that has seen less.
+func rounds(ctx context.Context, o options, devcluster, dir string, workload load.Workload, candidates []bench.Candidate, say bench.Say) (runs []judge.Run, err error) {
 	world, err := bench.NewWorld(ctx, devcluster, dir, workload, say)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
-	for round := 1; round <= count; round++ {
+	if o.profile {
+		world.Profiles = filepath.Join(o.out, "perf")
+	}
+	for round := 1; round <= o.rounds; round++ {
 		for i := range candidates {
 			candidate := candidates[(i+round-1)%len(candidates)]
 			run, err := world.Measure(ctx, candidate, round)

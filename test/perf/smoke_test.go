@@ -58,7 +58,7 @@ func TestSmoke(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	for want, args := range map[string][]string{
 		`--scale="big"`: {"--scale=big"},
-		"--rounds=0":    {"--rounds=0"},
+		"--rounds=-1":   {"--rounds=-1"},
 		`"Spread2"`:     {"Spread2"},
 	} {
 		if _, err := parse(args, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {

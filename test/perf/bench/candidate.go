@@ -23,6 +23,9 @@ const (
 	Burst = 5000
 )
 
+// Profiled is the scheduler that is profiled, if any is.
+const Profiled = judge.Ours
+
 const (
 	stockProfile = "default-scheduler"
 	nullProfile  = "null-scheduler"
@@ -70,8 +73,8 @@ func (c Candidate) args(kubeconfig, dir string, port int) ([]string, error) {
 	args := []string{
 		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		// Who may read the metrics is the API server's to say, which has other work to do.
-		"--authorization-always-allow-paths=/metrics",
+		// Who may read these is the API server's to say, which has other work to do.
+		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
 	}
 	if c.Name == judge.Ours {
 		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=false",
@@ -91,8 +94,8 @@ func (c Candidate) args(kubeconfig, dir string, port int) ([]string, error) {
 // running is a candidate's process.
 type running struct {
 	*rig.Process
-	// metrics is where it tells its metrics.
-	metrics string
+	// port is where it tells its metrics, as the beginning of a URL.
+	port string
 }
 
 // start starts the candidate's process. It may not be ready yet.
@@ -109,7 +112,7 @@ func (c Candidate) start(ctx context.Context, kubeconfig, dir string) (*running,
 	if err != nil {
 		return nil, err
 	}
-	return &running{p, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + "/metrics"}, nil
+	return &running{p, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, nil
 }
 
 func (r *running) stop() error { return r.Stop(15 * time.Second) }

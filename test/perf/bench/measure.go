@@ -45,7 +45,11 @@ func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.
 	if err != nil {
 		return run, err
 	}
+	finish := w.profiled(ctx, c, r)
 	if run.Seconds, err = w.play(ctx, c, r); err != nil {
+		return run, errors.Join(err, finish())
+	}
+	if err := finish(); err != nil {
 		return run, err
 	}
 	after, err := w.read(ctx, r)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 
@@ -37,7 +36,7 @@ func (w *World) read(ctx context.Context, r *running) (reading, error) {
 	if now.serverCPU, _, err = usage(w.cluster.Name, w.cluster.Pid()); err != nil {
 		return now, err
 	}
-	now.algorithm, err = scrape(ctx, r.metrics)
+	now.algorithm, err = scrape(ctx, r.port+"/metrics")
 	return now, err
 }
 
@@ -69,20 +68,12 @@ var scraper = &http.Client{Transport: &http.Transport{
 
 // scrape reads the histogram of the algorithm from a scheduler's port. It is empty before the first pod.
 func scrape(ctx context.Context, url string) (*dto.Histogram, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	body, err := ask(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", url, err)
+		return nil, err
 	}
-	response, err := scraper.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", url, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
-		return nil, fmt.Errorf("asking %s: %s: %s", url, response.Status, body)
-	}
-	families, err := testutil.TextToMetricFamilies(response.Body)
+	defer func() { _ = body.Close() }()
+	families, err := testutil.TextToMetricFamilies(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", url, err)
 	}

@@ -29,6 +29,10 @@ const (
 
 // World is a control plane with the nodes of one workload.
 type World struct {
+	// Profiles takes a processor profile of Profiled for the workload, of the last of its
+	// runs. "" takes none; a profile costs a little of what is measured.
+	Profiles string
+
 	workload load.Workload
 	cluster  *rig.Devcluster
 	config   *rest.Config
