@@ -17,6 +17,13 @@ bin/devcluster:
 bin/demo:
 	@hack/go-build.sh $@ ./cmd/demo
 
+# The schedulers that ours is measured beside. The stock one is of the very version
+# that ours is linked with.
+.PHONY: perf-tools
+perf-tools:
+	@hack/go-build.sh _output/perf/kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
+	@hack/go-build.sh _output/perf/nullscheduler ./test/perf/nullscheduler
+
 # The tools are pinned in modules of their own, one for each set that must not
 # bend the versions of another: KWOK is bound to an older Kubernetes, and
 # golangci-lint to releases of the very libraries that the generators share.

@@ -7,12 +7,18 @@
 export ESPALIER_BIN := $(CURDIR)/bin
 
 .PHONY: test
-test: build ## run all tests: unit, property, fuzz seeds, integration, e2e
+test: build perf-tools ## run all tests: unit, property, fuzz seeds, integration, e2e
 	@hack/test.sh
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh
+
+SCALE ?= default
+.PHONY: perf
+perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
+	@hack/go-build.sh _output/perf/perf ./test/perf
+	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
 
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was

@@ -135,7 +135,7 @@ var importRules = []importRule{
 		broken: [2]string{"apis/placement/v1alpha1/x.go", "sigs.k8s.io/controller-runtime/pkg/scheme"},
 	},
 	{
-		name: "commands-of-kubernetes-under-cmd", room: "...", except: []string{"cmd/..."}, tests: true,
+		name: "commands-of-kubernetes-under-cmd", room: "...", except: []string{"cmd/...", "test/perf/nullscheduler"}, tests: true,
 		deny:   []string{"k8s.io/kubernetes/cmd/..."},
 		why:    "only our binaries are wired from Kubernetes' binaries, which are no library",
 		broken: [2]string{"test/integration/x_test.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
@@ -151,6 +151,18 @@ var importRules = []importRule{
 		deny:   []string{"test/..."},
 		why:    "nothing that is shipped depends on how it is tested",
 		broken: [2]string{"pkg/plugins/x.go", "test/e2e"},
+	},
+	{
+		name: "measured-from-outside", room: "test/perf/...", tests: true,
+		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
+		why:    "the benchmark treats our scheduler as it treats any other: it starts it and looks at what comes of it",
+		broken: [2]string{"test/perf/bench/x.go", "pkg/plugins"},
+	},
+	{
+		name: "judging-measures-nothing", room: "test/perf/judge", tests: true,
+		deny:   []string{"context", "k8s.io/...", "net/...", "os/...", "sync/...", "test/perf/bench"},
+		why:    "whether a promise is kept must be told from the figures alone",
+		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
 		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest"},

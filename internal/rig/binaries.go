@@ -18,6 +18,11 @@ func Binary(name, folder string) (string, error) {
 	if env := os.Getenv(BinEnv); env != "" {
 		folder = env
 	}
+	return BinaryIn(folder, name)
+}
+
+// BinaryIn is the path of a program in a folder.
+func BinaryIn(folder, name string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(folder, name))
 	if err != nil {
 		return "", fmt.Errorf("finding %s: %w", name, err)

@@ -88,6 +88,9 @@ func (p *Process) own(log *os.File, started chan<- error) {
 	close(p.done)
 }
 
+// Pid is the process's id, for who measures it.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

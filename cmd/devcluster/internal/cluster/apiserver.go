@@ -63,14 +63,19 @@ func apiServerArgs(keys pki.PKI, etcd string, port int) []string {
 
 // runAPIServer serves on listener until ctx ends. The listener is handed over
 // open: a port that was only looked up could be taken by somebody else meanwhile.
-func runAPIServer(ctx context.Context, keys pki.PKI, etcd string, listener net.Listener) error {
+func runAPIServer(ctx context.Context, keys pki.PKI, etcd string, listener net.Listener, bare bool) error {
 	server := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range server.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	if err := flags.Parse(apiServerArgs(keys, etcd, port)); err != nil {
+	args := apiServerArgs(keys, etcd, port)
+	if bare {
+		// It taints every new node until a controller has seen it Ready.
+		args = append(args, "--disable-admission-plugins=TaintNodesByCondition")
+	}
+	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("arguments of kube-apiserver: %w", err)
 	}
 	server.SecureServing.Listener = listener

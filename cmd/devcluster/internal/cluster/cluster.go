@@ -35,6 +35,9 @@ type Options struct {
 	Nodes []*corev1.Node
 	// NodeGrace is how long a silent node stays Ready; 0 chooses by the number of nodes.
 	NodeGrace time.Duration
+	// Bare runs etcd and the API server alone. Nobody plays nodes and nobody makes or
+	// removes pods; nodes that are made Ready stay Ready, and Nodes must be empty.
+	Bare bool
 	// StartLimit bounds the time until ready.
 	StartLimit time.Duration
 	// Verbose sends the logs of the parts to the terminal too.
@@ -66,9 +69,11 @@ type cluster struct {
 // fails. Everything is stopped and, if temporary, removed when it returns; after a
 // failure the folder stays, for the sake of the logs.
 func Run(ctx context.Context, o Options) (err error) {
-	binary, err := kwok.Find()
-	if err != nil {
-		return err
+	var binary string
+	if !o.Bare {
+		if binary, err = kwok.Find(); err != nil {
+			return err
+		}
 	}
 	c := &cluster{Options: o, failed: make(chan error, 8)}
 	if c.dir, err = statedir.Open(o.Dir); err != nil {
@@ -129,6 +134,9 @@ func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
 	if err := c.startServers(ctx); err != nil {
 		return err
 	}
+	if c.Bare {
+		return c.announce()
+	}
 	manager := c.dir.File("controllers.kubeconfig")
 	if err := c.keys.WriteKubeconfig(manager, "controllers", c.config.Host); err != nil {
 		return err
@@ -183,7 +191,7 @@ func (c *cluster) startServers(ctx context.Context) error {
 	}()
 	c.Say("etcd is up")
 	c.endAPI = c.run(func(ctx context.Context) error {
-		return runAPIServer(ctx, c.keys, endpoint, listener)
+		return runAPIServer(ctx, c.keys, endpoint, listener, c.Bare)
 	})
 	if err := waitAPIServer(ctx, c.client); err != nil {
 		return err

@@ -40,6 +40,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		{[]string{"up", "--nodes-file", missing}, missing},
 		{[]string{"up", "--nodes-file", list}, list + `: document 1: kind: "Pod"`},
 		{[]string{"up", "--nodes-file", list, "--zones", "2"}, "--zones and --nodes-file"},
+		{[]string{"up", "--bare", "--nodes", "3"}, "--nodes and --bare"},
 		{[]string{"up", "more"}, `"more"`},
 		{[]string{"bogus"}, `"bogus"`},
 		{[]string{"fail"}, "the name of one node"},

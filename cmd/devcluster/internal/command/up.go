@@ -31,6 +31,7 @@ type upFlags struct {
 	nodeGrace        time.Duration
 	startLimit       time.Duration
 	untilStdinCloses bool
+	bare             bool
 	verbose          bool
 }
 
@@ -64,6 +65,7 @@ one folder. A node that anybody creates through the API comes alive too.`,
 	flags.DurationVar(&f.nodeGrace, "node-grace", 0, "how long a silent node stays Ready (default: 20s, more from 100 nodes on)")
 	flags.DurationVar(&f.startLimit, "start-limit", 5*time.Minute, "give up if the cluster is not ready after this time")
 	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "end when standard input is closed, as it is when the process that holds it dies")
+	flags.BoolVar(&f.bare, "bare", false, "etcd and the API server alone: no nodes, no KWOK, no controllers")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the logs of all parts, and more of them")
 	return cmd
 }
@@ -84,7 +86,7 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	}
 	return cluster.Run(ctx, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
-		StartLimit: f.startLimit, Verbose: f.verbose, Say: say,
+		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
@@ -93,6 +95,14 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 }
 
 func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
+	if f.bare {
+		for _, name := range []string{"nodes", "nodes-file"} {
+			if cmd.Flags().Changed(name) {
+				return nil, fmt.Errorf("--%s and --bare exclude each other: nobody plays the nodes of a bare cluster", name)
+			}
+		}
+		return nil, nil
+	}
 	if f.nodesFile == "" {
 		return f.grid.Generate()
 	}

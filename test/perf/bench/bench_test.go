@@ -1,0 +1,137 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+const before = `# TYPE scheduler_scheduling_algorithm_duration_seconds histogram
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.001"} 0
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.002"} 0
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.004"} 0
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="+Inf"} 1
+scheduler_scheduling_algorithm_duration_seconds_sum 0.5
+scheduler_scheduling_algorithm_duration_seconds_count 1
+`
+
+const after = `# TYPE scheduler_scheduling_algorithm_duration_seconds histogram
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.001"} 0
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.002"} 2
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="0.004"} 4
+scheduler_scheduling_algorithm_duration_seconds_bucket{le="+Inf"} 5
+scheduler_scheduling_algorithm_duration_seconds_sum 0.510
+scheduler_scheduling_algorithm_duration_seconds_count 5
+`
+
+// The pod that warmed the scheduler up, the slowest of all, does not count.
+func TestAlgorithmBetweenReadings(t *testing.T) {
+	text := before
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }))
+	defer server.Close()
+	first, err := scrape(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = after
+	second, err := scrape(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := algorithmBetween(first, second)
+	if got.Count != 4 || math.Abs(got.Mean-2.5) > 1e-9 || math.Abs(got.P50-2) > 1e-9 || got.P99 <= 3.9 || got.P99 > 4 {
+		t.Errorf("got %+v, want four pods, a mean of 2.5 ms, half of them in 2 ms and all in 4", got)
+	}
+	if got := algorithmBetween(second, second); got != (judge.Algorithm{}) {
+		t.Errorf("no pods come to %+v", got)
+	}
+	text = "# nothing\n"
+	if _, err := scrape(t.Context(), server.URL); err == nil || !strings.Contains(err.Error(), algorithmMetric) {
+		t.Errorf("without the metric: %v", err)
+	}
+}
+
+func TestMisplacedByGroup(t *testing.T) {
+	row := func(name string) load.Workload {
+		rows, err := load.Choose(load.Workloads(24), []string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0]
+	}
+	pod := func(group int, node *corev1.Node) corev1.Pod {
+		p := corev1.Pod{}
+		p.Labels = map[string]string{load.AppLabel: load.GroupName(group)}
+		p.Spec.NodeName = node.Name
+		return p
+	}
+	w := row("Spread4")
+	nodes := w.MakeNodes()
+	// Nodes 0 and 2 are of one region and two zones, node 1 of the other region.
+	got, err := misplaced(w, nodes, []corev1.Pod{pod(0, nodes[0]), pod(0, nodes[1]), pod(1, nodes[0]), pod(1, nodes[2])})
+	want := []judge.Misplaced{{Level: corev1.LabelTopologyRegion, Pods: 1}, {Level: corev1.LabelTopologyZone}, {Level: load.RackLabel}, {Level: judge.NodeLevel}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	w = row("Unschedulable")
+	if _, err := misplaced(w, nodes, []corev1.Pod{pod(1, nodes[0])}); err == nil || !strings.Contains(err.Error(), load.GroupName(1)) {
+		t.Errorf("a pod that fits nowhere is on a node: %v", err)
+	}
+	// Outside of the pool that is admitted nothing is even.
+	w = row("Selective")
+	last := nodes[len(nodes)-1]
+	got, err = misplaced(w, nodes, []corev1.Pod{pod(0, last)})
+	if err != nil || (judge.Run{Misplaced: got}).MisplacedPods() != 1 {
+		t.Errorf("a pod on a node of another pool: %v, %v", got, err)
+	}
+}
+
+func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
+	for _, name := range judge.Schedulers {
+		c := Candidate{Name: name}
+		dir := t.TempDir()
+		args, err := c.args("/the/kubeconfig", dir, 1234)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(args, "--secure-port=1234") {
+			t.Errorf("%s is started with %v", name, args)
+		}
+		if name == judge.Ours {
+			if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config") }) {
+				t.Errorf("ours does not run the shipped profile: %v", args)
+			}
+			continue
+		}
+		content, err := os.ReadFile(dir + "/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			ClientConnection struct {
+				Kubeconfig string
+				QPS, Burst int
+			}
+			Profiles []struct{ SchedulerName string }
+		}
+		if err := yaml.Unmarshal(content, &config); err != nil {
+			t.Fatal(err)
+		}
+		if config.ClientConnection.QPS != QPS || config.ClientConnection.Kubeconfig != "/the/kubeconfig" || config.Profiles[0].SchedulerName != c.profile() {
+			t.Errorf("%s is configured by\n%s", name, content)
+		}
+	}
+}

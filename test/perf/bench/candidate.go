@@ -1,0 +1,127 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+)
+
+// QPS and Burst are every scheduler's limits at the API server: those of
+// scheduler_perf, so high that none of them meets it.
+const (
+	QPS   = 5000
+	Burst = 5000
+)
+
+// Profiled is the scheduler that is profiled, if any is.
+const Profiled = judge.Ours
+
+const (
+	stockProfile = "default-scheduler"
+	nullProfile  = "null-scheduler"
+)
+
+// Candidate is a scheduler to be measured.
+type Candidate struct {
+	// Name is one of judge.Schedulers.
+	Name string
+	// Binary is the path of its program.
+	Binary string
+}
+
+// profile is the schedulerName of pods that are for it.
+func (c Candidate) profile() string {
+	switch c.Name {
+	case judge.Null:
+		return nullProfile
+	case judge.Ours:
+		return rig.SchedulerName
+	default:
+		return stockProfile
+	}
+}
+
+// The head of a configuration as the stock scheduler and the null scheduler get it. Ours
+// runs the shipped one, with the same limits laid over it by flags.
+const configHead = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
+profiles:
+- schedulerName: %s
+`
+
+// nullPlugins leaves what a profile must have, and the plugin that names a node.
+const nullPlugins = `  plugins:
+    multiPoint:
+      disabled: [{name: "*"}]
+      enabled: [{name: PrioritySort}, {name: InTurn}, {name: DefaultBinder}]
+`
+
+// args are the command line, with the configuration file written where it needs one.
+func (c Candidate) args(kubeconfig, dir string, port int) ([]string, error) {
+	args := []string{
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		// Who may read these is the API server's to say, which has other work to do.
+		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
+	}
+	if c.Name == judge.Ours {
+		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=false",
+			"--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
+	}
+	config := fmt.Sprintf(configHead, kubeconfig, QPS, Burst, c.profile())
+	if c.Name == judge.Null {
+		config += nullPlugins
+	}
+	path := filepath.Join(dir, c.Name+".yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the configuration of %s: %w", c.Name, err)
+	}
+	return append(args, "--config="+path), nil
+}
+
+// running is a candidate's process.
+type running struct {
+	*rig.Process
+	// port is where it tells its metrics, as the beginning of a URL.
+	port string
+}
+
+// start starts the candidate's process. It may not be ready yet.
+func (c Candidate) start(ctx context.Context, kubeconfig, dir string) (*running, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args, err := c.args(kubeconfig, dir, port)
+	if err != nil {
+		return nil, err
+	}
+	p, err := rig.Start(rig.Command{Name: c.Name, Path: c.Binary, Args: args, Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	return &running{p, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, nil
+}
+
+func (r *running) stop() error { return r.Stop(15 * time.Second) }
+
+// freePort is a port that was free a moment ago.
+func freePort(ctx context.Context) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port on 127.0.0.1: %w", err)
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}

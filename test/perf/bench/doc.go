@@ -1,0 +1,17 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench measures schedulers on a control plane: real processes, started anew
+// for every run, against one API server and etcd that nothing else uses.
+//
+//	World: devcluster --bare, nodes, the pods that lie there already
+//	  └─ Measure: start a scheduler ─► warm up ─► read ─► pods come, are bound ─► read ─► end it, remove the pods
+//
+// Nobody plays the nodes: a pod is done when it is bound. The schedulers take
+// turns in one world, so that whatever slows the machine slows them all.
+//
+// scheduler_perf of Kubernetes, whose workloads these are modelled on, runs scheduler,
+// API server and load in one process. There, neither the processor time nor the memory of a
+// scheduler can be told from the rest, and what our binary adds to the scheduler before
+// it starts would have to be added again.
+package bench

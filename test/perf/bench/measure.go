@@ -1,0 +1,164 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+const (
+	warmUpLimit = 3 * time.Minute
+	pollEvery   = 100 * time.Millisecond
+)
+
+// Measure runs the world's workload with one scheduler, once, and leaves the world as
+// it was.
+func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.Run, err error) {
+	run = judge.Run{Workload: w.workload.Name, Scheduler: c.Name, Round: round, Pods: w.workload.Fitting()}
+	r, err := c.start(ctx, w.kubeconfig, w.dir)
+	if err != nil {
+		return run, err
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	if err := w.warmUp(ctx, c, r); err != nil {
+		return run, err
+	}
+	before, err := w.read(ctx, r)
+	if err != nil {
+		return run, err
+	}
+	finish := w.profiled(ctx, c, r)
+	if run.Seconds, err = w.play(ctx, c, r); err != nil {
+		return run, errors.Join(err, finish())
+	}
+	if err := finish(); err != nil {
+		return run, err
+	}
+	after, err := w.read(ctx, r)
+	if err != nil {
+		return run, err
+	}
+	run.CPUSeconds, run.ServerCPUSeconds, run.PeakRSS = after.cpu-before.cpu, after.serverCPU-before.serverCPU, after.peakRSS
+	run.Algorithm = algorithmBetween(before.algorithm, after.algorithm)
+	ended = true
+	if err := r.stop(); err != nil {
+		return run, err
+	}
+	if run.Misplaced, err = w.misplaced(ctx); err != nil {
+		return run, err
+	}
+	return run, w.clear(ctx)
+}
+
+// warmUp waits until the scheduler has bound a first pod: it has read all there is.
+func (w *World) warmUp(ctx context.Context, c Candidate, r *running) error {
+	const name = "warm-up"
+	ctx, cancel := context.WithTimeoutCause(ctx, warmUpLimit, fmt.Errorf("%s did not bind its first pod within %s; its log is %s", c.Name, warmUpLimit, r.Log))
+	defer cancel()
+	if _, err := w.client.CoreV1().Pods(crowdNamespace).Create(ctx, load.Lone(name, c.profile()), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating pod %s/%s: %w", crowdNamespace, name, err)
+	}
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-r.Done():
+			return false, r.Err()
+		default:
+		}
+		pod, err := w.client.CoreV1().Pods(crowdNamespace).Get(ctx, name, metav1.GetOptions{})
+		return err == nil && pod.Spec.NodeName != "", err
+	})
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	if err := w.client.CoreV1().Pods(crowdNamespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		return fmt.Errorf("deleting pod %s/%s: %w", crowdNamespace, name, err)
+	}
+	return nil
+}
+
+// play has the pods come and waits until they are bound. It says how many seconds that took.
+func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds float64, err error) {
+	bound, err := w.watchBinds(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer bound.stop()
+	// What goes on beside is over before the next step begins.
+	beside, end := context.WithCancel(ctx)
+	group, beside := errgroup.WithContext(beside)
+	defer func() {
+		end()
+		err = errors.Join(err, group.Wait())
+	}()
+	if w.workload.Churn {
+		waste := make(chan string, 1)
+		bound.waste = waste
+		group.Go(func() error { return w.churn(beside, waste) })
+	}
+	start := time.Now()
+	if w.workload.OneByOne {
+		for i := range w.workload.Pods() {
+			if err := w.create(ctx, c, i); err != nil {
+				return 0, err
+			}
+			if err := bound.until(beside, i+1, r, w.say); err != nil {
+				return 0, err
+			}
+		}
+		return bound.last.Sub(start).Seconds(), nil
+	}
+	// All pods must have come before the run is over: one that came later would be
+	// among the pods of the next.
+	makers, making := errgroup.WithContext(beside)
+	makers.Go(func() error {
+		return w.each(making, "pods created", w.workload.Pods(), func(ctx context.Context, i int) error { return w.create(ctx, c, i) })
+	})
+	err = bound.until(making, w.workload.Fitting(), r, w.say)
+	if err != nil {
+		end()
+	}
+	return bound.last.Sub(start).Seconds(), errors.Join(err, makers.Wait())
+}
+
+func (w *World) create(ctx context.Context, c Candidate, i int) error {
+	pod := w.workload.MakePod(i, c.profile(), w.owners[w.workload.Group(i)])
+	if _, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating pod %s/%s: %w", namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// clear removes the measured pods. One by one, many at a time, because the API server
+// deletes a collection in a single thread.
+func (w *World) clear(ctx context.Context) error {
+	pods := w.client.CoreV1().Pods(namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("clearing %s: %w", namespace, err)
+	}
+	return w.each(ctx, "pods removed", len(list.Items), func(ctx context.Context, i int) error {
+		err := pods.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		if apierrors.IsNotFound(err) { // churn had asked for it before
+			return nil
+		}
+		return err
+	})
+}

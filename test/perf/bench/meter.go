@@ -1,0 +1,108 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"math"
+	"net/http"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/procfs"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+)
+
+const algorithmMetric = "scheduler_scheduling_algorithm_duration_seconds"
+
+// reading is what the meters say at one moment.
+type reading struct {
+	cpu, serverCPU float64 // seconds since the start of the process
+	peakRSS        int64
+	algorithm      *dto.Histogram
+}
+
+// read reads the meters of a scheduler and of the control plane.
+func (w *World) read(ctx context.Context, r *running) (reading, error) {
+	var now reading
+	var err error
+	if now.cpu, now.peakRSS, err = usage(r.Name, r.Pid()); err != nil {
+		return now, err
+	}
+	if now.serverCPU, _, err = usage(w.cluster.Name, w.cluster.Pid()); err != nil {
+		return now, err
+	}
+	now.algorithm, err = scrape(ctx, r.port+"/metrics")
+	return now, err
+}
+
+// usage is a process's processor time in seconds, and its greatest resident set so far in bytes.
+func usage(name string, pid int) (cpu float64, peakRSS int64, err error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0, fmt.Errorf("measuring %s: it takes the /proc of Linux: %w", name, err)
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		return 0, 0, fmt.Errorf("measuring %s: %w", name, err)
+	}
+	status, err := process.NewStatus()
+	if err != nil {
+		return 0, 0, fmt.Errorf("measuring %s: %w", name, err)
+	}
+	if status.VmHWM > math.MaxInt64 {
+		return 0, 0, fmt.Errorf("measuring %s: a peak of %d bytes cannot be", name, status.VmHWM)
+	}
+	return stat.CPUTime(), int64(status.VmHWM), nil
+}
+
+// scraper asks schedulers on this machine. Their certificates are made at every start,
+// so nobody can check them; and each port is asked twice, so nothing is kept open.
+var scraper = &http.Client{Transport: &http.Transport{
+	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+}}
+
+// scrape reads the histogram of the algorithm from a scheduler's port. It is empty before the first pod.
+func scrape(ctx context.Context, url string) (*dto.Histogram, error) {
+	body, err := ask(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	families, err := testutil.TextToMetricFamilies(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", url, err)
+	}
+	family := families[algorithmMetric]
+	if family == nil || len(family.GetMetric()) != 1 {
+		return nil, fmt.Errorf("%s has no metric %s with one series: is it another version of Kubernetes?", url, algorithmMetric)
+	}
+	return family.GetMetric()[0].GetHistogram(), nil
+}
+
+// algorithmBetween is what the histogram has gained from one reading to the next.
+func algorithmBetween(before, after *dto.Histogram) judge.Algorithm {
+	count := after.GetSampleCount() - before.GetSampleCount()
+	if count == 0 {
+		return judge.Algorithm{}
+	}
+	sum := after.GetSampleSum() - before.GetSampleSum()
+	earlier := map[float64]uint64{}
+	for _, bucket := range before.GetBucket() {
+		earlier[bucket.GetUpperBound()] = bucket.GetCumulativeCount()
+	}
+	gained := &dto.Histogram{SampleCount: new(count), SampleSum: new(sum)}
+	for _, bucket := range after.GetBucket() {
+		bound := bucket.GetUpperBound()
+		gained.Bucket = append(gained.Bucket, &dto.Bucket{UpperBound: new(bound), CumulativeCount: new(bucket.GetCumulativeCount() - earlier[bound])})
+	}
+	histogram := testutil.Histogram{Histogram: gained}
+	return judge.Algorithm{
+		Count: count, Mean: 1000 * sum / float64(count),
+		P50: 1000 * histogram.Quantile(0.5), P99: 1000 * histogram.Quantile(0.99),
+	}
+}

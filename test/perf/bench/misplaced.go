@@ -1,0 +1,85 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+// misplaced counts the measured pods that lie in the wrong place, over all groups that
+// fit somewhere.
+func (w *World) misplaced(ctx context.Context) ([]judge.Misplaced, error) {
+	pods, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("counting pods in %s: %w", namespace, err)
+	}
+	return misplaced(w.workload, w.nodes, pods.Items)
+}
+
+func misplaced(workload load.Workload, nodes []*corev1.Node, pods []corev1.Pod) ([]judge.Misplaced, error) {
+	counts := map[string]map[string]int{} // by group and node
+	for i := range pods {
+		if node := pods[i].Spec.NodeName; node != "" {
+			group := pods[i].Labels[load.AppLabel]
+			if counts[group] == nil {
+				counts[group] = map[string]int{}
+			}
+			counts[group][node]++
+		}
+	}
+	var levels []evenness.Level
+	for _, key := range workload.Judged() {
+		levels = append(levels, evenness.Level{Name: key})
+	}
+	var sum []judge.Misplaced
+	for group := range workload.Groups {
+		on := counts[load.GroupName(group)]
+		if !workload.Fits(group) {
+			if len(on) > 0 {
+				return nil, fmt.Errorf("pods of %s fit nowhere and are on %d nodes", load.GroupName(group), len(on))
+			}
+			continue
+		}
+		of := judge.CountMisplaced(levels, views(workload, nodes, on))
+		if sum == nil {
+			sum = of
+			continue
+		}
+		for i := range sum {
+			sum[i].Pods += of[i].Pods
+		}
+	}
+	return sum, nil
+}
+
+// views are the nodes as one group sees them.
+func views(workload load.Workload, nodes []*corev1.Node, on map[string]int) []evenness.Node {
+	var views []evenness.Node
+	for _, node := range nodes {
+		// A node that the pods may not run on, and do not, is no part of their world.
+		if !workload.Admits(node) && on[node.Name] == 0 {
+			continue
+		}
+		view := evenness.Node{Name: node.Name, Count: on[node.Name], Room: evenness.Unlimited}
+		if workload.HostPort {
+			view.Room = 1
+		}
+		if !workload.Admits(node) {
+			view.Room = 0
+		}
+		for _, key := range workload.Judged() {
+			view.Values = append(view.Values, node.Labels[key])
+		}
+		views = append(views, view)
+	}
+	return views
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+const (
+	// namespace has the pods that are measured, crowdNamespace those that lie there.
+	namespace      = "bench"
+	crowdNamespace = "crowd"
+	endPatience    = 30 * time.Second
+)
+
+// World is a control plane with the nodes of one workload.
+type World struct {
+	// Profiles takes a processor profile of Profiled for the workload, of the last of its
+	// runs. "" takes none; a profile costs a little of what is measured.
+	Profiles string
+
+	workload load.Workload
+	cluster  *rig.Devcluster
+	config   *rest.Config
+	client   kubernetes.Interface
+	// kubeconfig and dir are for the schedulers: who they are, and where their logs go.
+	kubeconfig, dir string
+	nodes           []*corev1.Node
+	// owners are the ReplicaSets of the groups.
+	owners []*appsv1.ReplicaSet
+	say    Say
+}
+
+// Say reports progress to a person.
+type Say func(format string, args ...any)
+
+// NewWorld starts a control plane and lays out what the workload finds there. Logs go
+// to dir.
+func NewWorld(ctx context.Context, devcluster, dir string, workload load.Workload, say Say) (w *World, err error) {
+	cluster, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: dir, Args: []string{"--bare"}, Progress: io.Discard})
+	if err != nil {
+		return nil, err
+	}
+	w = &World{workload: workload, cluster: cluster, kubeconfig: cluster.Kubeconfig, dir: dir, say: say}
+	defer func() {
+		if err != nil {
+			_ = w.Close()
+		}
+	}()
+	if w.config, w.client, err = rig.Client(cluster.Kubeconfig); err != nil {
+		return nil, err
+	}
+	// As the schedulers do: JSON would cost the API server more than the binding does.
+	protobuf := rest.CopyConfig(w.config)
+	protobuf.ContentType = "application/vnd.kubernetes.protobuf"
+	if w.client, err = kubernetes.NewForConfig(protobuf); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if err := w.layOut(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close ends the control plane.
+func (w *World) Close() error { return w.cluster.Stop(endPatience) }
+
+// layOut makes what is there before the first pod comes.
+func (w *World) layOut(ctx context.Context) error {
+	applier, err := rig.NewApplier(w.config)
+	if err != nil {
+		return err
+	}
+	// A cluster that has Espalier installed has it, and our scheduler watches it.
+	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+		return err
+	}
+	for _, name := range []string{namespace, crowdNamespace} {
+		if _, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating namespace %s: %w", name, err)
+		}
+		// No controller makes it here, and without it the API server takes no pods.
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+		if _, err := w.client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating service account %s/default: %w", name, err)
+		}
+	}
+	for group := range w.workload.Groups {
+		owner, err := w.client.AppsV1().ReplicaSets(namespace).Create(ctx, load.ReplicaSet(group), metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating ReplicaSet %s/%s: %w", namespace, load.ReplicaSet(group).Name, err)
+		}
+		w.owners = append(w.owners, owner)
+	}
+	w.nodes = w.workload.MakeNodes()
+	err = w.each(ctx, "nodes made", len(w.nodes), func(ctx context.Context, i int) error {
+		_, err := w.client.CoreV1().Nodes().Create(ctx, w.nodes[i], metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.each(ctx, "pods laid out", len(w.nodes)*w.workload.Crowd, func(ctx context.Context, i int) error {
+		pod := load.CrowdPod(i, w.nodes[i%len(w.nodes)].Name)
+		_, err := w.client.CoreV1().Pods(crowdNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+}

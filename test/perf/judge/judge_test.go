@@ -1,0 +1,154 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+// good are rounds of a workload in which every promise is kept.
+func good(workload string) []Run {
+	var runs []Run
+	for round := 1; round <= 3; round++ {
+		runs = append(runs,
+			Run{Workload: workload, Scheduler: Stock, Round: round, Pods: 1000, Seconds: 10, CPUSeconds: 10, PeakRSS: 100, Algorithm: Algorithm{Mean: 8}, Misplaced: []Misplaced{{"zone", 7}}},
+			Run{Workload: workload, Scheduler: Null, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 2, PeakRSS: 100, Algorithm: Algorithm{Mean: 0.1}},
+			Run{Workload: workload, Scheduler: Ours, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 3, PeakRSS: 110, Algorithm: Algorithm{Mean: 0.2}, Misplaced: []Misplaced{{"zone", 0}}})
+	}
+	return runs
+}
+
+func allRows(change func(*Run)) []Row {
+	var rows []Row
+	for _, w := range load.Workloads(5000) {
+		runs := good(w.Name)
+		for i := range runs {
+			change(&runs[i])
+		}
+		rows = append(rows, Summarize(w.Name, runs))
+	}
+	return rows
+}
+
+func TestSummarize(t *testing.T) {
+	runs := good("Spread2")
+	// One slow round of the machine, all schedulers alike, and one bad spread.
+	runs[0].Seconds, runs[1].Seconds, runs[2].Seconds = 100, 40, 40
+	runs[5].Misplaced = []Misplaced{{"zone", 1}, {NodeLevel, 2}}
+	runs = append(runs, good("Other")...)
+	row := Summarize("Spread2", runs)
+	if row.Pods != 1000 || row.Rounds != 3 || row.ThroughputToNull != 1 || row.ThroughputToStock != 2.5 || row.RSSToStock != 1.1 || row.CPUToStock != 0.3 {
+		t.Errorf("the row is %+v", row)
+	}
+	if ours := row.Schedulers[Ours]; ours.Throughput != 250 || ours.CPU != 3 || len(ours.Misplaced) != 2 {
+		t.Errorf("ours is %+v, want the median of the throughput and the worst of the spread", ours)
+	}
+	if row := Summarize("Spread2", nil); len(row.Schedulers) != 0 || row.ThroughputToNull != 0 {
+		t.Errorf("of nothing comes %+v", row)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, tc := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1}, 5}, {[]float64{9, 1, 2}, 2}} {
+		if got := median(tc.values); got != tc.want {
+			t.Errorf("the median of %v is %v, want %v", tc.values, got, tc.want)
+		}
+	}
+}
+
+func TestPromisesAreKept(t *testing.T) {
+	verdicts := Judge(allRows(func(*Run) {}))
+	if missed := Missed(verdicts); len(missed) > 0 {
+		t.Errorf("missed: %v", missed)
+	}
+	// Each promise is about rows that exist.
+	const inAll = 5 + 2 + 3 + 1 + 1 + 5 + 1
+	if len(verdicts) != inAll {
+		t.Errorf("there are %d verdicts, want %d", len(verdicts), inAll)
+	}
+}
+
+// A promise that is broken is seen, each by itself.
+func TestPromisesAreMissed(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Run)
+		missed []string
+	}{
+		{"slower than null", func(r *Run) {
+			if r.Scheduler == Null && r.Workload == "HostPort" {
+				r.Seconds = 3.5
+			}
+		}, []string{"HostPort: pods/s to null"}},
+		{"no faster than stock", func(r *Run) {
+			if r.Scheduler == Stock && r.Workload == "Spread4" {
+				r.Seconds = 5
+			}
+		}, []string{"Spread4: pods/s to stock"}},
+		{"a slow algorithm", func(r *Run) {
+			if r.Scheduler == Ours && r.Workload == "Drip" {
+				r.Algorithm.Mean = 0.5
+			}
+		}, []string{"Drip: mean algorithm time to stock"}},
+		{"CPU and memory", func(r *Run) {
+			if r.Scheduler == Ours {
+				r.CPUSeconds, r.PeakRSS = 4, 120
+			}
+		}, []string{"Spread3: CPU time to stock", "Memory: peak RSS to stock"}},
+		{"one pod misplaced in one round", func(r *Run) {
+			if r.Scheduler == Ours && r.Workload == "Interleaved" && r.Round == 2 {
+				r.Misplaced = []Misplaced{{"zone", 1}}
+			}
+		}, []string{"Interleaved: misplaced pods"}},
+		{"crowds", func(r *Run) {
+			if r.Scheduler == Ours && r.Workload == "Crowded100" {
+				r.Seconds = 5
+			}
+		}, []string{"Crowded100: pods/s to Crowded10"}},
+		{"nothing was measured of the algorithm", func(r *Run) {
+			if r.Workload == "Drip" {
+				r.Algorithm = Algorithm{}
+			}
+		}, []string{"Drip: mean algorithm time to stock"}},
+	} {
+		var got []string
+		for _, v := range Missed(Judge(allRows(tc.change))) {
+			got = append(got, v.Promise)
+		}
+		if !slices.Equal(got, tc.missed) {
+			t.Errorf("%s: missed %q, want %q", tc.name, got, tc.missed)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	rows := allRows(func(*Run) {})
+	text := Report{Scale: "default", Nodes: 5000, Rounds: 3, Rows: rows, Verdicts: Judge(rows)}.Markdown()
+	for _, part := range []string{
+		"| Spread2 | 1000 | 100 | 250 | 250 | 1.00 | 2.50 | zone 7 | 0 | 0 |\n",
+		"| Spread3: CPU time to stock | 0.3 | <= 0.35 | kept |\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the report does not say %q:\n%s", part, text)
+		}
+	}
+	columns := 0
+	for line := range strings.Lines(text) {
+		switch n := strings.Count(line, "|"); {
+		case n == 0:
+			columns = 0
+		case columns == 0:
+			columns = n
+		case n != columns && !strings.Contains(line, "promise"):
+			t.Errorf("a line has %d bars and the one before %d: %s", n, columns, line)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Verdict is what became of one promise.
+type Verdict struct {
+	Promise string `json:"promise"`
+	// Value is the figure, Bound what it was to reach, and AtLeast the direction.
+	Value   float64 `json:"value"`
+	Bound   float64 `json:"bound"`
+	AtLeast bool    `json:"atLeast"`
+	Kept    bool    `json:"kept"`
+}
+
+// String is the verdict in a line.
+func (v Verdict) String() string {
+	word, sign := "kept", "<="
+	if v.AtLeast {
+		sign = ">="
+	}
+	if !v.Kept {
+		word = "MISSED"
+	}
+	return fmt.Sprintf("%-6s %s: %.3g, promised %s %.3g", word, v.Promise, v.Value, sign, v.Bound)
+}
+
+// promise is a bound for one figure of one row.
+type promise struct {
+	what      string
+	workloads []string
+	figure    func(Row) float64
+	bound     float64
+	atLeast   bool
+}
+
+var spreads = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
+
+// promises are the bounds of rows by themselves. They are ratios, because the figures
+// themselves are the machine's.
+var promises = []promise{
+	{"pods/s to null", spreads, func(r Row) float64 { return r.ThroughputToNull }, 0.9, true},
+	{"pods/s to stock", []string{"Spread2", "Spread4"}, func(r Row) float64 { return r.ThroughputToStock }, 2.2, true},
+	{"mean algorithm time to stock", []string{"Spread2", "Spread4", "Drip"}, func(r Row) float64 { return r.AlgorithmToStock }, 1.0 / 20, false},
+	{"CPU time to stock", []string{"Spread3"}, func(r Row) float64 { return r.CPUToStock }, 0.35, false},
+	{"peak RSS to stock", []string{"Memory"}, func(r Row) float64 { return r.RSSToStock }, 1.15, false},
+}
+
+const (
+	uncrowded, mostCrowded = "Crowded10", "Crowded100"
+	crowdedBound           = 0.9
+)
+
+// Judge says of every promise about the rows whether it is kept. A promise about a row
+// that was not measured is not judged, and one whose other scheduler was not is missed.
+func Judge(rows []Row) []Verdict {
+	var verdicts []Verdict
+	for _, p := range promises {
+		for _, row := range rows {
+			if slices.Contains(p.workloads, row.Workload) {
+				verdicts = append(verdicts, verdict(row.Workload+": "+p.what, p.figure(row), p.bound, p.atLeast))
+			}
+		}
+	}
+	var few, many Row
+	for _, row := range rows {
+		ours, measured := row.Schedulers[Ours]
+		if measured && slices.Contains(spreads, row.Workload) {
+			pods := Run{Misplaced: ours.Misplaced}.MisplacedPods()
+			verdicts = append(verdicts, Verdict{Promise: row.Workload + ": misplaced pods", Value: float64(pods), Kept: pods == 0})
+		}
+		switch row.Workload {
+		case uncrowded:
+			few = row
+		case mostCrowded:
+			many = row
+		}
+	}
+	if few.Workload != "" && many.Workload != "" {
+		value := ratio(many.Schedulers[Ours].Throughput, few.Schedulers[Ours].Throughput)
+		verdicts = append(verdicts, verdict(mostCrowded+": pods/s to "+uncrowded, value, crowdedBound, true))
+	}
+	return verdicts
+}
+
+func verdict(what string, value, bound float64, atLeast bool) Verdict {
+	v := Verdict{Promise: what, Value: value, Bound: bound, AtLeast: atLeast}
+	if atLeast {
+		v.Kept = value >= bound
+	} else {
+		v.Kept = value > 0 && value <= bound
+	}
+	return v
+}
+
+// Missed are the verdicts on promises that were not kept.
+func Missed(verdicts []Verdict) []Verdict {
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v Verdict) bool { return v.Kept })
+}

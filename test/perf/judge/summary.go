@@ -1,0 +1,119 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"slices"
+)
+
+// Row is what the rounds of one workload come to: medians, and the medians of the
+// ratios in each round. What slows the machine for a while slows a whole round,
+// so that ratios within rounds are steadier than ratios of medians.
+type Row struct {
+	Workload string `json:"workload"`
+	About    string `json:"about,omitempty"`
+	Nodes    int    `json:"nodes"`
+	Pods     int    `json:"pods"`
+	Rounds   int    `json:"rounds"`
+	// Schedulers has a Median for every scheduler that was measured.
+	Schedulers map[string]Median `json:"schedulers"`
+	// Ours over the others, 0 where the other was not measured.
+	ThroughputToNull  float64 `json:"throughputToNull"`
+	ThroughputToStock float64 `json:"throughputToStock"`
+	AlgorithmToStock  float64 `json:"algorithmToStock"`
+	CPUToStock        float64 `json:"cpuToStock"`
+	RSSToStock        float64 `json:"peakRSSToStock"`
+}
+
+// Median is the middle of one scheduler's rounds, each figure for itself. Misplaced is
+// the worst of the rounds: a spread that is uneven at times is not even.
+type Median struct {
+	Throughput float64     `json:"podsPerSecond"`
+	Algorithm  Algorithm   `json:"schedulingAlgorithm"`
+	CPU        float64     `json:"cpuSecondsPer1000Pods"`
+	ServerCPU  float64     `json:"serverCPUSecondsPer1000Pods"`
+	PeakRSS    int64       `json:"peakRSSBytes"`
+	Misplaced  []Misplaced `json:"misplaced"`
+}
+
+// Summarize makes a Row of the runs of one workload.
+func Summarize(workload string, runs []Run) Row {
+	row := Row{Workload: workload, Schedulers: map[string]Median{}}
+	by := map[string][]Run{}
+	for _, run := range runs {
+		if run.Workload != workload {
+			continue
+		}
+		by[run.Scheduler] = append(by[run.Scheduler], run)
+		row.Pods = max(row.Pods, run.Pods)
+		row.Rounds = max(row.Rounds, run.Round)
+	}
+	for _, name := range Schedulers {
+		if len(by[name]) > 0 {
+			row.Schedulers[name] = summarize(by[name])
+		}
+	}
+	row.ThroughputToNull = medianRatio(by[Ours], by[Null], Run.Throughput)
+	row.ThroughputToStock = medianRatio(by[Ours], by[Stock], Run.Throughput)
+	row.AlgorithmToStock = medianRatio(by[Ours], by[Stock], func(r Run) float64 { return r.Algorithm.Mean })
+	row.CPUToStock = medianRatio(by[Ours], by[Stock], Run.CPU)
+	row.RSSToStock = medianRatio(by[Ours], by[Stock], func(r Run) float64 { return float64(r.PeakRSS) })
+	return row
+}
+
+func summarize(runs []Run) Median {
+	m := Median{
+		Throughput: medianOf(runs, Run.Throughput),
+		CPU:        medianOf(runs, Run.CPU),
+		ServerCPU:  medianOf(runs, func(r Run) float64 { return ratio(1000*r.ServerCPUSeconds, float64(r.Pods)) }),
+		PeakRSS:    int64(medianOf(runs, func(r Run) float64 { return float64(r.PeakRSS) })),
+		Algorithm: Algorithm{
+			Count: uint64(medianOf(runs, func(r Run) float64 { return float64(r.Algorithm.Count) })),
+			Mean:  medianOf(runs, func(r Run) float64 { return r.Algorithm.Mean }),
+			P50:   medianOf(runs, func(r Run) float64 { return r.Algorithm.P50 }),
+			P99:   medianOf(runs, func(r Run) float64 { return r.Algorithm.P99 }),
+		},
+	}
+	worst := -1
+	for _, run := range runs {
+		if pods := run.MisplacedPods(); pods > worst {
+			worst, m.Misplaced = pods, run.Misplaced
+		}
+	}
+	return m
+}
+
+func medianOf(runs []Run, figure func(Run) float64) float64 {
+	values := make([]float64, 0, len(runs))
+	for _, run := range runs {
+		values = append(values, figure(run))
+	}
+	return median(values)
+}
+
+// medianRatio pairs the runs of each round.
+func medianRatio(these, those []Run, figure func(Run) float64) float64 {
+	var values []float64
+	for _, this := range these {
+		for _, that := range those {
+			if this.Round == that.Round {
+				values = append(values, ratio(figure(this), figure(that)))
+			}
+		}
+	}
+	return median(values)
+}
+
+// median is the middle value, the mean of the two in the middle, or 0 of nothing.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

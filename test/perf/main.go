@@ -1,0 +1,116 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command perf measures our scheduler beside the stock scheduler and one that decides
+// nothing, in one run, on the same pods. make perf runs it; docs/performance.md
+// says what its rows mean.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+// options are what the command line says.
+type options struct {
+	scale  string
+	rounds int
+	only   []string
+	check  bool
+	// profile has our scheduler profiled.
+	profile bool
+	// bin has our binaries, tools the two schedulers that are for the benchmark only.
+	bin, tools string
+	// out takes perf.json, perf.md and the logs.
+	out string
+}
+
+func main() {
+	klog.SetOutput(io.Discard) // client-go's own remarks would break up the progress
+	klog.LogToStderr(false)
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = run(ctx, o, os.Stdout)
+		cancel()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "perf:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var o options
+	var only string
+	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&o.scale, "scale", "default", "number of nodes: tiny is 24, small 200, default 5000, huge 20000")
+	flags.IntVar(&o.rounds, "rounds", 0, "how often each scheduler runs each workload (default: 3, and 1 at the scales tiny and small)")
+	flags.StringVar(&only, "only", "", "names of workloads, separated by commas; empty for all")
+	flags.BoolVar(&o.check, "check", false, "fail if a promise about the ratios is not kept")
+	flags.BoolVar(&o.profile, "profile", false, "profile espalier-scheduler, 10 s of each workload, into perf below the folder of --out")
+	flags.StringVar(&o.bin, "bin", "bin", "folder of espalier-scheduler and devcluster")
+	flags.StringVar(&o.tools, "tools", "_output/perf", "folder of kube-scheduler and nullscheduler")
+	flags.StringVar(&o.out, "out", "_output", "folder for perf.json, perf.md and, in perf/logs, the logs")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag: workloads are named by --only", flags.Arg(0))
+	}
+	if _, known := load.Scales[o.scale]; !known {
+		return o, fmt.Errorf("--scale=%q: it is tiny, small, default or huge", o.scale)
+	}
+	switch {
+	case o.rounds < 0:
+		return o, fmt.Errorf("--rounds=%d: it takes one at least", o.rounds)
+	case o.rounds == 0 && load.Scales[o.scale] < load.Scales["default"]:
+		o.rounds = 1 // a look
+	case o.rounds == 0:
+		o.rounds = 3
+	}
+	o.only = slices.DeleteFunc(strings.Split(only, ","), func(name string) bool { return name == "" })
+	return o, nil
+}
+
+// run measures, prints the tables and writes the files.
+func run(ctx context.Context, o options, out io.Writer) error {
+	begin := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(out, "[%7s] %s\n", time.Since(begin).Round(time.Second), fmt.Sprintf(format, args...))
+	}
+	report, err := measure(ctx, o, say)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s\n", report.Markdown())
+	if err := write(report, o.out); err != nil {
+		return err
+	}
+	missed := judge.Missed(report.Verdicts)
+	for _, verdict := range missed {
+		fmt.Fprintln(out, verdict)
+	}
+	if o.check && len(missed) > 0 {
+		return fmt.Errorf("%d of %d promises are not kept", len(missed), len(report.Verdicts))
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
+)
+
+// A run in small shows that the harness works. What it measures means nothing.
+func TestSmoke(t *testing.T) {
+	bin := os.Getenv(rig.BinEnv)
+	if bin == "" {
+		bin = "../../bin"
+	}
+	out := t.TempDir()
+	var printed bytes.Buffer
+	o := options{scale: "tiny", rounds: 1, only: []string{"Spread4", "Churn"}, bin: bin, tools: "../../_output/perf", out: out}
+	if err := run(t.Context(), o, &printed); err != nil {
+		t.Fatalf("%v\n%s", err, printed.String())
+	}
+	t.Log(printed.String())
+	content, err := os.ReadFile(filepath.Join(out, "perf.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report judge.Report
+	if err := json.Unmarshal(content, &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Runs) != 6 || len(report.Rows) != 2 || len(report.Verdicts) == 0 || report.Machine.Kubernetes == "" {
+		t.Fatalf("the report is %s", content)
+	}
+	for _, run := range report.Runs {
+		// In Churn a pod may be tried twice, and one more than is bound.
+		if run.Algorithm.Count < uint64(run.Pods) || run.Seconds <= 0 || run.PeakRSS < 1<<20 || len(run.Misplaced) == 0 {
+			t.Errorf("%s of %s is %+v", run.Scheduler, run.Workload, run)
+		}
+		if run.Scheduler == judge.Ours && run.Workload == "Spread4" && run.MisplacedPods() > 0 {
+			t.Errorf("ours has misplaced %v", run.Misplaced)
+		}
+	}
+	table, err := os.ReadFile(filepath.Join(out, "perf.md"))
+	if err != nil || !strings.Contains(string(table), "| Spread4 |") {
+		t.Errorf("the table is %q, %v", table, err)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for want, args := range map[string][]string{
+		`--scale="big"`: {"--scale=big"},
+		"--rounds=-1":   {"--rounds=-1"},
+		`"Spread2"`:     {"Spread2"},
+	} {
+		if _, err := parse(args, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: the error is %v, want one with %s", args, err, want)
+		}
+	}
+	o, err := parse([]string{"--only=Drip,,Basic", "--check"}, &bytes.Buffer{})
+	if err != nil || len(o.only) != 2 || !o.check || o.rounds != 3 {
+		t.Errorf("got %+v, %v", o, err)
+	}
+}
+
+// Every row of the benchmark is explained, and no other.
+func TestRowsAreDocumented(t *testing.T) {
+	content, err := os.ReadFile("../../docs/performance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range load.Workloads(5000) {
+		name := w.Name
+		if w.Crowd > 0 && strings.HasPrefix(name, "Crowded") {
+			name = "CrowdedN"
+		}
+		if !strings.Contains(string(content), "\n| **"+name+"** |") {
+			t.Errorf("docs/performance.md has no row %s", name)
+		}
+	}
+}
