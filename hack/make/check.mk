@@ -14,6 +14,10 @@ test: build ## run all tests: unit, property, fuzz seeds, integration, e2e
 fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh
 
+.PHONY: bench
+bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds
+	@hack/bench.sh
+
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was
 	@hack/verify.sh
