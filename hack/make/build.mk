@@ -36,6 +36,9 @@ bin/kwok: hack/tools/kwok/go.mod hack/tools/kwok/go.sum
 $(TOOLS)/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
 	@hack/go-build.sh $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint hack/tools/golangci-lint
 
+$(TOOLS)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
+	@hack/go-build.sh $@ golang.org/x/perf/cmd/benchstat hack/tools/benchstat
+
 $(TOOLS)/controller-gen: hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ sigs.k8s.io/controller-tools/cmd/controller-gen hack/tools/kubernetes
 

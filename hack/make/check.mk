@@ -20,6 +20,10 @@ perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the sto
 	@hack/go-build.sh _output/perf/perf ./test/perf
 	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
 
+.PHONY: bench
+bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds
+	@hack/bench.sh
+
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was
 	@hack/verify.sh
