@@ -18,6 +18,7 @@ espalier-controller) hint="the controller: seconds, once the scheduler is built"
 devcluster) hint="etcd, kube-apiserver and controllers: about 5 minutes the first time" ;;
 demo) hint="seconds, once the scheduler is built" ;;
 kwok) hint="the nodes of devcluster: about 3 minutes the first time" ;;
+helm | kubectl) hint="what installs: about 3 minutes the first time" ;;
 golangci-lint) hint="linters: about 2 minutes the first time" ;;
 *) hint="a tool: about a minute the first time" ;;
 esac
