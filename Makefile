@@ -16,10 +16,11 @@ export CGO_ENABLED := 0
 
 include hack/make/build.mk
 include hack/make/check.mk
+include hack/make/install.mk
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: build ## show spreads on a local control plane; ends by itself

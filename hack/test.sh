@@ -28,9 +28,12 @@ step "test/parity"
   go test -count=1 -timeout 10m -skip '^TestRandomClusters$' ./...
 )
 
+step "hack/tools/release"
+(cd hack/tools/release && go test -timeout 10m ./...)
+
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
-for suite in test/integration test/e2e test/perf; do
+for suite in test/integration test/install test/e2e test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")
   if [[ -z $packages ]]; then

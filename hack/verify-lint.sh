@@ -11,5 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need_tool golangci-lint
 echo "linting (about 2 minutes the first time, seconds after that)"
 "$tools/golangci-lint" run
-# A module of its own, which the first run does not enter.
-(cd test/parity && "$tools/golangci-lint" run)
+# Modules of their own, which the first run does not enter.
+for module in test/parity hack/tools/release hack/tools/install; do
+  (cd "$module" && "$tools/golangci-lint" run)
+done

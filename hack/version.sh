@@ -2,7 +2,10 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the linker flags that tell a binary what it is.
+# Prints the linker flags that tell a binary what it is, or with --short the version
+# alone. VERSION in the environment names it where there is no git to ask.
+#
+# usage: hack/version.sh [--short]
 #
 # Espalier's own version goes to main.version and to the user agent of its API
 # clients. component-base keeps the version of Kubernetes, which it is built from:
@@ -12,10 +15,14 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-version=$(git describe --tags --match 'v*' --dirty 2>/dev/null || true)
+version=${VERSION:-$(git describe --tags --match 'v*' --dirty 2>/dev/null || true)}
 if [[ -z $version ]]; then
   commit=$(git describe --always --exclude '*' --dirty 2>/dev/null || echo unknown)
   version=v0.0.0-g$commit
+fi
+if [[ ${1:-} == --short ]]; then
+  echo "$version"
+  exit
 fi
 
 kubernetes=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' go.mod)

@@ -17,6 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/admissionregistration"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	admissionvalidation "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
 
@@ -45,6 +48,8 @@ func validateExtension(obj runtime.Object) field.ErrorList {
 	switch o := obj.(type) {
 	case *rbac.ClusterRole:
 		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
+	case *policy.PodDisruptionBudget:
+		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	case *apiextensions.CustomResourceDefinition:
 		s := customresourcedefinition.NewStrategy(legacyscheme.Scheme)
 		ctx := context.Background()

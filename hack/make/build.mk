@@ -45,5 +45,18 @@ $(TOOLS)/controller-gen: hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.s
 $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
 
+# What installs, and what is released.
+$(TOOLS)/helm: hack/tools/install/go.mod hack/tools/install/go.sum
+	@hack/go-build.sh $@ helm.sh/helm/v4/cmd/helm hack/tools/install
+
+$(TOOLS)/kubectl: hack/tools/install/go.mod hack/tools/install/go.sum $(wildcard hack/tools/install/kubectl/*.go)
+	@hack/go-build.sh $@ ./kubectl hack/tools/install
+
+$(TOOLS)/image $(TOOLS)/sbom: hack/tools/release/go.mod hack/tools/release/go.sum $(wildcard hack/tools/release/*/*.go)
+	@hack/go-build.sh $@ ./$(@F) hack/tools/release
+
+$(TOOLS)/govulncheck: hack/tools/release/go.mod hack/tools/release/go.sum
+	@hack/go-build.sh $@ golang.org/x/vuln/cmd/govulncheck hack/tools/release
+
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) ## build the tools that verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/govulncheck ## build the tools that verify, fmt and generate use

@@ -37,10 +37,15 @@ func WriteSchedulerKubeconfig(ctx context.Context, config *rest.Config, client k
 // Were the scheduler run as an administrator, a right missing from the manifests
 // would be missed in production only.
 func WriteKubeconfig(ctx context.Context, config *rest.Config, client kubernetes.Interface, account, path string) error {
+	return WriteKubeconfigIn(ctx, config, client, SchedulerNamespace, account, path)
+}
+
+// WriteKubeconfigIn is WriteKubeconfig for a service account of another namespace.
+func WriteKubeconfigIn(ctx context.Context, config *rest.Config, client kubernetes.Interface, namespace, account, path string) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
-	token, err := client.CoreV1().ServiceAccounts(SchedulerNamespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("asking for a token of service account %s/%s: %w", SchedulerNamespace, account, err)
+		return fmt.Errorf("asking for a token of service account %s/%s: %w", namespace, account, err)
 	}
 	// The authority may be given as bytes or as a file.
 	withAuthority := rest.CopyConfig(config)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Installs this tree's chart into the cluster of the current kubeconfig, as release
+# espalier in kube-system, with images of this tree's version; or removes it, and the
+# kind with all policies.
+#
+# usage: hack/deploy.sh up|down [flags of helm upgrade, for example --wait]
+
+set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_tool helm
+need_tool kubectl
+release=espalier namespace=kube-system
+action=${1:-}
+shift || true
+case $action in
+up)
+  version=$(hack/version.sh --short)
+  tag=${version//+/_}
+  # Helm installs kinds once and never again; those of this tree may be newer.
+  "$tools/kubectl" apply --server-side --force-conflicts -f manifests/charts/espalier/crds
+  "$tools/helm" upgrade --install "$release" manifests/charts/espalier --namespace "$namespace" --skip-crds \
+    --set imageRegistry="${REGISTRY:-}" --set scheduler.image.tag="$tag" --set controller.image.tag="$tag" "$@"
+  ;;
+down)
+  # The processes first, and until they are gone: they would make their Leases anew. Helm's
+  # own --wait takes a Deployment that waits for its pods for one that cannot be deleted.
+  "$tools/kubectl" delete deployment --namespace "$namespace" --cascade=foreground --wait \
+    --selector "app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"
+  "$tools/helm" uninstall "$release" --namespace "$namespace" --ignore-not-found
+  "$tools/kubectl" delete --ignore-not-found --wait -f manifests/charts/espalier/crds
+  # The processes made these themselves, so helm does not know them.
+  "$tools/kubectl" delete lease --ignore-not-found --namespace "$namespace" "$release-scheduler" "$release-controller"
+  ;;
+*)
+  echo "usage: hack/deploy.sh up|down, not \"$action\"" >&2
+  exit 1
+  ;;
+esac

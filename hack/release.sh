@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Makes everything that a release consists of, in _output/release/VERSION: binaries,
+# images, bills of materials, the chart, manifests, what changed, and checksums.
+
+set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for tool in helm kubectl image sbom; do need_tool "$tool"; done
+version=$(hack/version.sh --short)
+out=_output/release/$version
+rm -rf "$out"
+mkdir -p "$out"
+
+for arch in ${ARCHITECTURES:-amd64 arm64}; do
+  for name in scheduler controller; do
+    binary=$out/linux-$arch/espalier-$name
+    GOOS=linux GOARCH=$arch hack/go-build.sh "$binary" "./cmd/$name"
+    "$tools/sbom" --binary "$binary" --version "$version" --output "$out/espalier-$name-linux-$arch.cdx.json"
+    GOARCH=$arch IMAGES=$out hack/image.sh "$binary"
+    mv "$binary" "$out/espalier-$name-linux-$arch"
+  done
+  rmdir "$out/linux-$arch"
+done
+
+"$tools/helm" package manifests/charts/espalier --version "${version#v}" --app-version "$version" --destination "$out"
+
+# The manifests name the images of this version, and nothing else is different.
+for overlay in second-scheduler node-pool replace-default; do
+  "$tools/kubectl" kustomize "manifests/overlays/$overlay" |
+    sed -E "s#^( *image: (espalier-(scheduler|controller))):latest\$#\1:$version#" >"$out/$overlay.yaml"
+done
+cp manifests/crds/*_*.yaml "$out/"
+
+# Its section of the changelog, or what is there for the next one.
+awk -v version="${version#v}" '
+  /^## / { on = ($0 ~ "^## \\[" version "\\]"); found = found || on }
+  on
+  /^## \[Unreleased\]/ { next_one = 1; next }
+  /^## / { next_one = 0 }
+  next_one { unreleased = unreleased $0 "\n" }
+  END { if (!found) printf "## %s\n%s", version, unreleased }
+' CHANGELOG.md >"$out/CHANGES.md"
+
+sums=$(cd "$out" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum)
+echo "$sums" >"$out/SHA256SUMS"
+echo "$out:"
+ls "$out"

@@ -1,0 +1,146 @@
+{{/*
+Copyright 2026 The Espalier Authors.
+SPDX-License-Identifier: Apache-2.0
+
+Every name begins with that of the release, so that two releases never share an object.
+*/}}
+
+{{/* Room is left for the longest suffix. */}}
+{{- define "espalier.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What a Deployment selects by. Takes (list . COMPONENT). */}}
+{{- define "espalier.selector" -}}
+app.kubernetes.io/name: espalier-{{ index . 1 }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+{{- end -}}
+
+{{/* Takes (list . COMPONENT). */}}
+{{- define "espalier.labels" -}}
+{{- $top := index . 0 -}}
+{{- with $top.Values.commonLabels }}{{ toYaml . }}
+{{ end -}}
+{{ include "espalier.selector" . }}
+app.kubernetes.io/version: {{ $top.Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/part-of: espalier
+app.kubernetes.io/managed-by: {{ $top.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{/* Takes (list . IMAGE). A digest wins over a tag: it cannot move. */}}
+{{- define "espalier.image" -}}
+{{- $top := index . 0 -}}{{- $image := index . 1 -}}
+{{- with $top.Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end -}}
+{{- $image.repository -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default $top.Chart.AppVersion $image.tag }}{{ end -}}
+{{- end -}}
+
+{{- define "espalier.leaseName" -}}
+{{- default (printf "%s-scheduler" (include "espalier.fullname" .)) .Values.scheduler.leaderElection.resourceName -}}
+{{- end -}}
+
+{{- define "espalier.leaseNamespace" -}}
+{{- default .Release.Namespace .Values.scheduler.leaderElection.resourceNamespace -}}
+{{- end -}}
+
+{{/*
+A profile: the shipped one under another name, with arguments laid over. An argument that is
+given replaces the shipped one whole. Takes (list SHIPPED NAME PROFILE).
+*/}}
+{{- define "espalier.profile" -}}
+{{- $profile := deepCopy (index . 0) -}}
+{{- $given := deepCopy (default dict (index . 2).pluginArgs) -}}
+{{- with (index . 2).addedAffinity -}}
+{{- $_ := set $given "NodeAffinity" (set (default dict $given.NodeAffinity) "addedAffinity" .) -}}
+{{- end -}}
+{{- $_ := set $profile "schedulerName" (index . 1) -}}
+{{- $config := list -}}
+{{- range $plugin := $profile.pluginConfig -}}
+{{- range $key, $value := dig $plugin.name dict $given -}}{{- $_ := set $plugin.args $key $value -}}{{- end -}}
+{{- $given = omit $given $plugin.name -}}
+{{- $config = append $config $plugin -}}
+{{- end -}}
+{{- range $name, $args := $given -}}
+{{- $typed := dict "apiVersion" "kubescheduler.config.k8s.io/v1" "kind" (printf "%sArgs" $name) -}}
+{{- range $key, $value := $args -}}{{- $_ := set $typed $key $value -}}{{- end -}}
+{{- $config = append $config (dict "name" $name "args" $typed) -}}
+{{- end -}}
+{{- $_ := set $profile "pluginConfig" $config -}}
+{{- toYaml $profile -}}
+{{- end -}}
+
+{{/*
+The KubeSchedulerConfiguration. The Lease is the chart's also where the whole configuration is
+given: the rights are to that Lease and no other.
+*/}}
+{{- define "espalier.configuration" -}}
+{{- $v := .Values.scheduler -}}
+{{- $config := deepCopy $v.configuration -}}
+{{- if not $config -}}
+{{- $config = .Files.Get "files/scheduler-config.yaml" | fromYaml -}}
+{{- $_ := set $config "clientConnection" (dict "qps" $v.client.qps "burst" $v.client.burst) -}}
+{{- $shipped := first $config.profiles -}}
+{{- $name := printf "%s-scheduler" (include "espalier.fullname" .) -}}
+{{- $profiles := list -}}
+{{- range $v.profiles -}}
+{{- $profiles = append $profiles (include "espalier.profile" (list $shipped (default $name .schedulerName) .) | fromYaml) -}}
+{{- end -}}
+{{- $_ := set $config "profiles" $profiles -}}
+{{- end -}}
+{{- $_ := set $config "leaderElection" (dict "leaderElect" true
+  "resourceName" (include "espalier.leaseName" .) "resourceNamespace" (include "espalier.leaseNamespace" .)
+  "leaseDuration" $v.leaderElection.leaseDuration "renewDeadline" $v.leaderElection.renewDeadline "retryPeriod" $v.leaderElection.retryPeriod) -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{/*
+The names of the profiles, and of those of other releases that the controller counts for as well.
+*/}}
+{{- define "espalier.schedulerNames" -}}
+{{- $names := list -}}
+{{- range (include "espalier.configuration" . | fromYaml).profiles -}}{{- $names = append $names .schedulerName -}}{{- end -}}
+{{- concat $names .Values.controller.schedulerNames | uniq | join "," -}}
+{{- end -}}
+
+{{/*
+The objects of one file of manifests/base, which says what they may do. Names and namespaces become
+the release's; only the binding that reads the client authority stays where that Role is.
+Takes (list . COMPONENT FILE).
+*/}}
+{{- define "espalier.rights" -}}
+{{- $top := index . 0 -}}{{- $component := index . 1 -}}
+{{- $text := $top.Files.Get (index . 2) -}}
+{{- $full := include "espalier.fullname" $top -}}
+{{- range $part := list "scheduler" "controller" "policies" -}}
+{{- $text = $text | replace (printf "espalier-%s" $part) (printf "%s-%s" $full $part) -}}
+{{- end -}}
+{{- range $document := splitList "\n---\n" $text -}}
+{{- $object := fromYaml $document -}}
+{{- $kept := omit (default dict $object.metadata.labels) "app.kubernetes.io/name" -}}
+{{- $_ := set $object.metadata "labels" (merge $kept (include "espalier.labels" (list $top $component) | fromYaml)) -}}
+{{- if hasKey $object.metadata "namespace" -}}{{- $_ := set $object.metadata "namespace" $top.Release.Namespace -}}{{- end -}}
+{{- range $object.subjects -}}{{- $_ := set . "namespace" $top.Release.Namespace -}}{{- end -}}
+{{- if eq $object.kind "ServiceAccount" -}}
+{{- with (index $top.Values $component).serviceAccountAnnotations -}}{{- $_ := set $object.metadata "annotations" . -}}{{- end -}}
+{{- end -}}
+{{- if eq (dig "roleRef" "name" "" $object) "extension-apiserver-authentication-reader" -}}
+{{- $_ := set $object.metadata "namespace" "kube-system" -}}
+{{- end -}}
+{{- if eq $object.metadata.name (printf "%s-scheduler-lease" $full) -}}
+{{- $_ := set $object.metadata "namespace" (include "espalier.leaseNamespace" $top) -}}
+{{- range $object.rules -}}
+{{- if has "leases" .resources -}}{{- $_ := set . "resourceNames" (list (include "espalier.leaseName" $top)) -}}{{- end -}}
+{{- end -}}
+{{- end }}
+---
+{{ toYaml $object }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,198 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"sigs.k8s.io/yaml"
+
+	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
+)
+
+// ways are all the ways to install, rendered for a namespace that is there.
+func ways(t *testing.T) map[string][]object {
+	t.Helper()
+	const namespace = "accepted"
+	makeNamespace(t, namespace)
+	makeNamespace(t, "leases")
+	all := map[string][]object{
+		"manifests/base": decode(t, must(t, "", "kubectl", "kustomize", manifests+"/base")),
+		"chart":          decode(t, template(t, "espalier", namespace)),
+	}
+	for _, file := range cases(t) {
+		all["chart with "+filepath.Base(file)] = decode(t, template(t, "espalier", namespace, "--values", file))
+	}
+	overlays, err := filepath.Glob(manifests + "/overlays/*")
+	if err != nil || len(overlays) < 3 {
+		t.Fatalf("found %v: %v", overlays, err)
+	}
+	for _, overlay := range overlays {
+		all["overlay "+filepath.Base(overlay)] = decode(t, must(t, "", "kubectl", "kustomize", overlay))
+	}
+	return all
+}
+
+// makeNamespace makes a namespace whose API server says what the strictest of the Pod
+// Security Standards would not allow there.
+func makeNamespace(t *testing.T, name string) {
+	t.Helper()
+	must(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+name+`, labels: {pod-security.kubernetes.io/warn: restricted}}}`,
+		"kubectl", "apply", "--server-side", "-f", "-")
+}
+
+// TestAPIServerAccepts sends every object of every way to the API server, which
+// decodes it strictly, sets its defaults, admits and validates it, and stores nothing.
+func TestAPIServerAccepts(t *testing.T) {
+	for name, objects := range ways(t) {
+		t.Run(name, func(t *testing.T) {
+			var stored []string
+			for _, o := range objects {
+				if o.GroupVersionKind().Group == "monitoring.coreos.com" {
+					// A kind of the Prometheus operator's, which this cluster has not.
+					strictly(t, o)
+					continue
+				}
+				stored = append(stored, text(t, o))
+			}
+			_, complaints, err := tool(t, strings.Join(stored, "---\n"), "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if complaints != "" {
+				t.Errorf("the API server warns:\n%s", complaints)
+			}
+		})
+	}
+}
+
+// TestAPIServerRefuses makes sure that the check above can fail.
+func TestAPIServerRefuses(t *testing.T) {
+	makeNamespace(t, "refused")
+	for name, tc := range map[string]struct{ old, now, want string }{
+		"unknown field":   {"replicas:", "replica:", ".spec.replica: field not declared in schema"},
+		"invalid value":   {"imagePullPolicy: IfNotPresent", "imagePullPolicy: Perhaps", "supported values"},
+		"too many rights": {"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "would violate PodSecurity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range decode(t, template(t, "espalier", "refused")) {
+				if o.GetKind() != "Deployment" {
+					continue
+				}
+				spoiled := strings.Replace(text(t, o), tc.old, tc.now, 1)
+				_, complaints, err := tool(t, spoiled, "kubectl", "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+				if !strings.Contains(complaints, tc.want) {
+					t.Errorf("%s: want a complaint with %q, got %v %s", o.GetName(), tc.want, err, complaints)
+				}
+			}
+		})
+	}
+}
+
+// strictly decodes a kind of the Prometheus operator's as its own types say.
+func strictly(t *testing.T, o object) {
+	t.Helper()
+	if o.GetKind() != "ServiceMonitor" {
+		t.Fatalf("%s: this test does not know the kind: teach it", id(o))
+	}
+	if err := yaml.UnmarshalStrict([]byte(text(t, o)), &monitoringv1.ServiceMonitor{}); err != nil {
+		t.Errorf("%s: %v", id(o), err)
+	}
+}
+
+func text(t *testing.T, o object) string {
+	t.Helper()
+	content, err := yaml.Marshal(o.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestSchedulerAccepts reads the configuration of every way as the scheduler does.
+func TestSchedulerAccepts(t *testing.T) {
+	want := map[string]string{
+		"manifests/base": "espalier-scheduler", "overlay second-scheduler": "espalier-scheduler", "overlay node-pool": "espalier-scheduler",
+		"overlay replace-default": "espalier-scheduler default-scheduler", "chart": "espalier-scheduler",
+		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
+		"chart with configuration.yaml": "bare", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
+	}
+	for name, objects := range ways(t) {
+		t.Run(name, func(t *testing.T) {
+			cfg := read(t, configuration(t, objects))
+			var names []string
+			for _, p := range cfg.Profiles {
+				names = append(names, p.SchedulerName)
+			}
+			if got := strings.Join(names, " "); got != want[name] {
+				t.Errorf("the profiles are %s, want %s", got, want[name])
+			}
+			mayTake(t, objects, cfg.LeaderElection.ResourceNamespace, cfg.LeaderElection.ResourceName)
+			pinned := strings.Contains(name, "pool") || strings.Contains(name, "many")
+			if pinned != (addedAffinity(cfg.Profiles[0]) != nil) {
+				t.Errorf("pinned to a pool is %t, and the added affinity is %v", pinned, addedAffinity(cfg.Profiles[0]))
+			}
+		})
+	}
+}
+
+// read decodes and validates a configuration, our arguments too.
+func read(t *testing.T, content string) *schedulerapi.KubeSchedulerConfiguration {
+	t.Helper()
+	obj, gvk, err := configscheme.Codecs.UniversalDecoder().Decode([]byte(content), nil, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, content)
+	}
+	cfg, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
+	if !ok {
+		t.Fatalf("it is a %T", obj)
+	}
+	cfg.APIVersion = gvk.GroupVersion().String()
+	if err := schedulervalidation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
+		t.Error(err)
+	}
+	for _, profile := range cfg.Profiles {
+		for _, pc := range profile.PluginConfig {
+			if err := validation.PluginArgs(nil, pc.Args).ToAggregate(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return cfg
+}
+
+func addedAffinity(profile schedulerapi.KubeSchedulerProfile) *corev1.NodeAffinity {
+	for _, pc := range profile.PluginConfig {
+		if args, ok := pc.Args.(*schedulerapi.NodeAffinityArgs); ok {
+			return args.AddedAffinity
+		}
+	}
+	return nil
+}
+
+// mayTake wants a role that renews the Lease of the configuration. That of
+// kube-scheduler is in the built-in role.
+func mayTake(t *testing.T, objects []object, namespace, name string) {
+	t.Helper()
+	if namespace == metav1.NamespaceSystem && name == "kube-scheduler" {
+		return
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Role" || o.GetNamespace() != namespace {
+			continue
+		}
+		if role := text(t, o); strings.Contains(role, "- leases\n") && strings.Contains(role, "resourceNames:\n  - "+name+"\n") {
+			return
+		}
+	}
+	t.Errorf("no role lets the scheduler renew the Lease %s/%s", namespace, name)
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// TestChartIsTheOverlay wants the chart, with its values as they are, to install
+// what the overlay second-scheduler does, to the last field. Different are only what
+// each tool adds to know its objects again, and what makes a new profile new pods.
+func TestChartIsTheOverlay(t *testing.T) {
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/second-scheduler")))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system")))
+	if len(overlay) < 20 {
+		t.Fatalf("the overlay has %d objects only", len(overlay))
+	}
+	same(t, overlay, ours)
+}
+
+// TestChartReplacesTheDefault wants the same of the overlay replace-default.
+func TestChartReplacesTheDefault(t *testing.T) {
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/replace-default")))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/replace-default.yaml")))
+	// The overlay leaves the right to a Lease that nobody takes there.
+	for _, objects := range []map[string]any{overlay, ours} {
+		delete(objects, "Role kube-system/espalier-scheduler-lease")
+	}
+	same(t, overlay, ours)
+}
+
+func same(t *testing.T, overlay, ours map[string]any) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, objects := range []map[string]any{overlay, ours} {
+		for name := range objects {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if difference := cmp.Diff(overlay[name], ours[name]); difference != "" {
+			t.Errorf("%s: the overlay (-) and the chart (+) differ:\n%s", name, difference)
+		}
+	}
+}
+
+// hash is what kustomize adds to the name of a ConfigMap.
+var hash = regexp.MustCompile(`^(espalier-scheduler-config)-[a-z0-9]{10}$`)
+
+// plain strips objects of what tools add, and keys them.
+func plain(t *testing.T, objects []object) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, o := range objects {
+		o.SetName(hash.ReplaceAllString(o.GetName(), "$1"))
+		stripLabels(t, o, "metadata", "labels")
+		switch o.GetKind() {
+		case "ConfigMap":
+			var content any
+			if err := yaml.UnmarshalStrict([]byte(configuration(t, []object{o})), &content); err != nil {
+				t.Fatal(err)
+			}
+			withoutElectionDefaults(content)
+			o.Object["data"] = content
+		case "Deployment":
+			stripLabels(t, o, "spec", "selector", "matchLabels")
+			stripLabels(t, o, "spec", "template", "metadata", "labels")
+			unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "annotations", "checksum/config")
+			if rest, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "metadata", "annotations"); len(rest) == 0 {
+				unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "annotations")
+			}
+			spec, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+			stripSpec(spec)
+			if err := unstructured.SetNestedMap(o.Object, spec, "spec", "template", "spec"); err != nil {
+				t.Fatal(err)
+			}
+		case "PodDisruptionBudget":
+			stripLabels(t, o, "spec", "selector", "matchLabels")
+		}
+		all[id(o)] = o.Object
+	}
+	return all
+}
+
+// withoutElectionDefaults removes the times of the election, which the chart writes
+// out and the shipped profile leaves to the defaults that they are.
+func withoutElectionDefaults(content any) {
+	config, _ := content.(map[string]any)
+	election, _ := config["leaderElection"].(map[string]any)
+	for field, usual := range map[string]string{"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"} {
+		if election[field] == usual {
+			delete(election, field)
+		}
+	}
+}
+
+// stripSpec brings the names and labels in a pod's spec back to the base's.
+func stripSpec(spec map[string]any) {
+	constraints, _ := spec["topologySpreadConstraints"].([]any)
+	for _, c := range constraints {
+		labels, _, _ := unstructured.NestedMap(c.(map[string]any), "labelSelector", "matchLabels")
+		delete(labels, "app.kubernetes.io/instance")
+		_ = unstructured.SetNestedMap(c.(map[string]any), labels, "labelSelector", "matchLabels")
+	}
+	volumes, _ := spec["volumes"].([]any)
+	for _, v := range volumes {
+		name, _, _ := unstructured.NestedString(v.(map[string]any), "configMap", "name")
+		_ = unstructured.SetNestedField(v.(map[string]any), hash.ReplaceAllString(name, "$1"), "configMap", "name")
+	}
+}
+
+// added are the labels that helm's conventions ask for.
+var added = []string{
+	"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of",
+	"app.kubernetes.io/version", "helm.sh/chart",
+}
+
+func stripLabels(t *testing.T, o object, path ...string) {
+	t.Helper()
+	labels, found, err := unstructured.NestedStringMap(o.Object, path...)
+	if err != nil || !found {
+		return
+	}
+	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(added, key) })
+	if err := unstructured.SetNestedStringMap(o.Object, labels, path...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCopiesAreCopies wants the chart's kinds to be the generated ones, without
+// going by way of the script that copies them.
+func TestCopiesAreCopies(t *testing.T) {
+	names, err := filepath.Glob(manifests + "/crds/*_*.yaml")
+	copies, copiesErr := filepath.Glob(chart + "/crds/*.yaml")
+	if err != nil || copiesErr != nil || len(names) == 0 || len(names) != len(copies) {
+		t.Fatalf("there are %v, and in the chart %v: %v %v", names, copies, err, copiesErr)
+	}
+	for i, name := range names {
+		want, wantErr := os.ReadFile(name)
+		got, gotErr := os.ReadFile(copies[i])
+		if wantErr != nil || gotErr != nil || string(want) != string(got) {
+			t.Errorf("%s is not %s: run hack/update-manifests.sh (%v, %v)", copies[i], name, wantErr, gotErr)
+		}
+	}
+}

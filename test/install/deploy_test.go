@@ -1,0 +1,202 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// patience bounds anything that a test waits for.
+const patience = 60 * time.Second
+
+// deploy runs what make deploy and make undeploy run.
+func deploy(t *testing.T, action string, flags ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "../../hack/deploy.sh", append([]string{action}, flags...)...)
+	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("hack/deploy.sh %s: %v\n%s", action, err, out)
+	}
+}
+
+// everything names all objects of the cluster, but for those that come and go by themselves.
+func everything(t *testing.T) map[string]bool {
+	t.Helper()
+	config := rest.CopyConfig(cluster.config)
+	config.WarningHandler = rest.NoWarnings{} // that some kinds are old
+	disco := discovery.NewDiscoveryClientForConfigOrDie(config)
+	lists, err := disco.ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := metadata.NewForConfigOrDie(config)
+	all := map[string]bool{}
+	for _, list := range lists {
+		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if r.Name == "events" || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			objects, err := client.Resource(gv.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", r.Name, err)
+			}
+			for _, o := range objects.Items {
+				all[r.Name+"."+gv.Group+" "+o.Namespace+"/"+o.Name] = true
+			}
+		}
+	}
+	return all
+}
+
+// difference names what is in the second and not in the first.
+func difference(before, after map[string]bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(after)), func(name string) bool { return before[name] })
+}
+
+// TestDeployAndUndeploy installs as an operator does, sees that what was installed
+// places a pod with its own rights and its own configuration, and removes it.
+func TestDeployAndUndeploy(t *testing.T) {
+	before := everything(t)
+	deploy(t, "up")
+	// Again, as an upgrade: the same command must do.
+	deploy(t, "up", "--set", "scheduler.replicas=3")
+	there := difference(before, everything(t))
+	for _, want := range []string{
+		"deployments.apps kube-system/espalier-scheduler", "deployments.apps kube-system/espalier-controller",
+		"customresourcedefinitions.apiextensions.k8s.io /placementpolicies.placement.espalier.dev",
+	} {
+		if !slices.Contains(there, want) {
+			t.Errorf("%s is not there; new are %v", want, there)
+		}
+	}
+	places(t, "espalier", metav1.NamespaceSystem)
+	deploy(t, "down")
+	leavesNothing(t, before)
+	// There is nothing to remove, and that is no failure.
+	deploy(t, "down")
+}
+
+// TestTwoReleases installs two releases side by side: each places the pods that ask
+// for it, and they share the kind and nothing else.
+func TestTwoReleases(t *testing.T) {
+	before := everything(t)
+	must(t, "", "helm", "install", "one", chart, "--namespace", "one", "--create-namespace")
+	first := difference(before, everything(t))
+	must(t, "", "helm", "install", "two", chart, "--namespace", "two", "--create-namespace", "--set", "controller.enabled=false")
+	places(t, "one-espalier", "one")
+	places(t, "two-espalier", "two")
+	must(t, "", "helm", "uninstall", "two", "--namespace", "two")
+	now := everything(t)
+	for _, name := range first {
+		if !now[name] && !strings.HasPrefix(name, "pods.") && !strings.HasPrefix(name, "replicasets.") {
+			t.Errorf("removing the second release removed %s of the first", name)
+		}
+	}
+	must(t, "", "helm", "uninstall", "one", "--namespace", "one")
+	must(t, "", "kubectl", "delete", "namespace", "one", "two", "--wait")
+	must(t, "", "kubectl", "delete", "-f", chart+"/crds", "--wait")
+	leavesNothing(t, before)
+}
+
+func leavesNothing(t *testing.T, before map[string]bool) {
+	t.Helper()
+	var left []string
+	// What belongs to a removed object is collected a moment later.
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		left = difference(before, everything(t))
+		return len(left) == 0, nil
+	})
+	if err != nil {
+		t.Errorf("left are %v", left)
+	}
+}
+
+// places runs the scheduler of a release as this cluster cannot, for want of kubelets:
+// outside, but as the release's ServiceAccount, with its ConfigMap and behind its Lease.
+func places(t *testing.T, name, namespace string) {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	account := name + "-scheduler"
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := rig.WriteKubeconfigIn(ctx, cluster.config, cluster.client, namespace, account, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	cm, err := cluster.client.CoreV1().ConfigMaps(namespace).Get(ctx, account+"-config", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "scheduler-config.yaml")
+	if err := os.WriteFile(config, []byte(cm.Data["scheduler-config.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := rig.Binary("espalier-scheduler", binFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler, err := rig.Start(rig.Command{
+		Name: account, Path: binary, Dir: cluster.dir,
+		Args: []string{"--config=" + config, "--kubeconfig=" + kubeconfig, "--secure-port=0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := cluster.client.CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{SchedulerName: account, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}}},
+	}
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-scheduler.Done():
+			return false, fmt.Errorf("the scheduler has ended: %w", scheduler.Err())
+		default:
+		}
+		p, err := pods.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && p.Spec.NodeName != "", err
+	})
+	if err != nil {
+		t.Errorf("the pod for %s is not placed: %v; the scheduler says\n%s", account, err, scheduler.Tail(12))
+	}
+	if _, err := cluster.client.CoordinationV1().Leases(namespace).Get(ctx, account, metav1.GetOptions{}); err != nil {
+		t.Errorf("the Lease: %v", err)
+	}
+	if err := scheduler.Stop(15 * time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+const (
+	binFolder   = "../../bin"
+	toolsFolder = "../../_output/tools"
+	chart       = "../../manifests/charts/espalier"
+	manifests   = "../../manifests"
+)
+
+// cluster is shared by all tests: no nodes, and no scheduler.
+var cluster struct {
+	config     *rest.Config
+	client     kubernetes.Interface
+	kubeconfig string
+	dir        string
+	// tools is where helm and kubectl are.
+	tools string
+}
+
+func TestMain(m *testing.M) {
+	code, err := run(context.Background(), m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "install:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, m *testing.M) (code int, err error) {
+	if cluster.tools, err = findTools("helm", "kubectl"); err != nil {
+		return 1, err
+	}
+	devcluster, err := rig.Binary("devcluster", binFolder)
+	if err != nil {
+		return 1, err
+	}
+	if cluster.dir, err = os.MkdirTemp("", "espalier-install-"); err != nil {
+		return 1, err
+	}
+	defer func() {
+		if code == 0 && err == nil {
+			err = os.RemoveAll(cluster.dir)
+			return
+		}
+		fmt.Fprintln(os.Stderr, "install: logs are in", cluster.dir)
+	}()
+	fmt.Fprintln(os.Stderr, "install: starting a devcluster")
+	dev, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: cluster.dir, Args: []string{"--nodes=3", "--zones=3", "--racks=1"}})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, dev.Stop(30*time.Second)) }()
+	cluster.kubeconfig = dev.Kubeconfig
+	if cluster.config, cluster.client, err = rig.Client(dev.Kubeconfig); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// findTools is the folder that holds the pinned tools.
+func findTools(names ...string) (string, error) {
+	dir, err := filepath.Abs(toolsFolder)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return "", fmt.Errorf("%w: run `make tools`", err)
+		}
+	}
+	return dir, nil
+}
+
+// tool runs helm or kubectl and returns what it says on stdout. What it says on stderr
+// is in the error, and is returned as well: warnings are there.
+func tool(t *testing.T, stdin, name string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(cluster.tools, name), args...)
+	cmd.Env = environment()
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, &complaints)
+	}
+	return out.String(), complaints.String(), err
+}
+
+// environment leads tools to the test's cluster, and away from the settings of who runs it.
+func environment() []string {
+	return append(os.Environ(),
+		"KUBECONFIG="+cluster.kubeconfig, "KUBECACHEDIR="+filepath.Join(cluster.dir, "kube"),
+		"HELM_CACHE_HOME="+filepath.Join(cluster.dir, "helm"), "HELM_CONFIG_HOME="+filepath.Join(cluster.dir, "helm"), "HELM_DATA_HOME="+filepath.Join(cluster.dir, "helm"),
+		"HELM_NAMESPACE=", "HELM_PLUGINS="+filepath.Join(cluster.dir, "none"),
+	)
+}
+
+// must is tool for what has to work.
+func must(t *testing.T, stdin, name string, args ...string) string {
+	t.Helper()
+	stdout, _, err := tool(t, stdin, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stdout
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// object is one rendered object.
+type object = *unstructured.Unstructured
+
+// id names an object in its cluster.
+func id(o object) string { return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName() }
+
+// template renders the chart.
+func template(t *testing.T, release, namespace string, args ...string) string {
+	t.Helper()
+	return must(t, "", "helm", append([]string{"template", release, chart, "--namespace", namespace, "--include-crds"}, args...)...)
+}
+
+// values is the document of values in a file.
+func values(t *testing.T, path string) map[string]any {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := yaml.UnmarshalStrict(content, &v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return v
+}
+
+// write puts values into a file for helm.
+func write(t *testing.T, v map[string]any) string {
+	t.Helper()
+	content, err := yaml.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// cases are the files of values that the chart is tested with.
+func cases(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/values/*.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("found %v: %v", files, err)
+	}
+	return files
+}
+
+// decode reads the objects of rendered YAML.
+func decode(t *testing.T, text string) []object {
+	t.Helper()
+	var objects []object
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(text)), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		switch err := decoder.Decode(o); {
+		case errors.Is(err, io.EOF):
+			return objects
+		case err != nil:
+			t.Fatalf("document %d: %v\n%s", len(objects)+1, err, text)
+		case len(o.Object) > 0:
+			objects = append(objects, o)
+		}
+	}
+}
+
+// configuration is the text of the scheduler's configuration among rendered objects.
+func configuration(t *testing.T, objects []object) string {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() == "ConfigMap" && strings.Contains(o.GetName(), "-scheduler-config") {
+			text, _, _ := unstructured.NestedString(o.Object, "data", "scheduler-config.yaml")
+			return text
+		}
+	}
+	t.Fatal("no ConfigMap holds the scheduler's configuration")
+	return ""
+}

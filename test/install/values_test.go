@@ -1,0 +1,185 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// schema is what of a JSON schema the chart's uses to describe values.
+type schema struct {
+	Description          string             `json:"description"`
+	Properties           map[string]*schema `json:"properties"`
+	AdditionalProperties any                `json:"additionalProperties"`
+	Items                *schema            `json:"items"`
+}
+
+// walk calls f with each value that is described: with its path, and its default.
+func (s *schema) walk(t *testing.T, path string, defaults any, f func(path, description string, value any)) {
+	t.Helper()
+	if s.AdditionalProperties != false {
+		t.Errorf("the schema lets anything into %q", path)
+	}
+	have, _ := defaults.(map[string]any)
+	have = maps.Clone(have)
+	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
+		sub, name := s.Properties[key], strings.TrimPrefix(path+"."+key, ".")
+		if name == "global" { // which helm itself gives to every chart
+			continue
+		}
+		value, ok := have[key]
+		if !ok {
+			t.Errorf("values.yaml has no %s, which the schema has", name)
+			continue
+		}
+		delete(have, key)
+		if sub.Description != "" {
+			f(name, sub.Description, value)
+			if sub.Items != nil && sub.Items.Properties != nil {
+				sub.Items.walk(t, name+"[]", value.([]any)[0], f)
+			}
+			continue
+		}
+		sub.walk(t, name, value, f)
+	}
+	for key := range have {
+		t.Errorf("values.yaml has %s.%s, which the schema has not", path, key)
+	}
+}
+
+// described are the values that the schema describes, by path.
+func described(t *testing.T) (descriptions map[string]string, defaults map[string]any) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root schema
+	if err := json.Unmarshal(content, &root); err != nil {
+		t.Fatal(err)
+	}
+	descriptions, defaults = map[string]string{}, map[string]any{}
+	shipped := values(t, filepath.Join(chart, "values.yaml"))
+	root.walk(t, "", shipped, func(path, description string, value any) {
+		descriptions[path], defaults[path] = description, value
+	})
+	return descriptions, defaults
+}
+
+// TestEveryValueIsDocumented wants the table of the README to hold every value with
+// the default of values.yaml and the description of the schema, and nothing else.
+func TestEveryValueIsDocumented(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(chart, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for _, line := range strings.Split(string(readme), "\n") {
+		if cells := strings.SplitN(line, "`", 3); len(cells) == 3 && cells[0] == "| " {
+			rows[cells[1]] = line
+		}
+	}
+	descriptions, defaults := described(t)
+	for path, description := range descriptions {
+		row, ok := rows[path]
+		delete(rows, path)
+		cells := strings.SplitN(row, " | ", 3)
+		if !ok || len(cells) != 3 {
+			t.Errorf("README.md has no row for %s", path)
+			continue
+		}
+		var value any
+		if err := json.Unmarshal([]byte(strings.Trim(cells[1], "`")), &value); err != nil {
+			t.Errorf("%s: its default %s is no JSON: %v", path, cells[1], err)
+		}
+		if fmt.Sprint(value) != fmt.Sprint(normal(t, defaults[path])) {
+			t.Errorf("%s: README.md has the default %v, values.yaml %v", path, value, defaults[path])
+		}
+		if got := strings.TrimSuffix(cells[2], " |"); got != description {
+			t.Errorf("%s: README.md says %q, the schema %q", path, got, description)
+		}
+	}
+	for path := range rows {
+		t.Errorf("README.md has a row for %s, which is no value", path)
+	}
+}
+
+// normal brings a value to the types of JSON.
+func normal(t *testing.T, value any) (out any) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestEveryValueDoesSomething renders every case without each of the values that it
+// sets: what comes out must be something else. Together the cases set all values.
+func TestEveryValueDoesSomething(t *testing.T) {
+	_, left := described(t)
+	all := maps.Clone(left)
+	for _, file := range cases(t) {
+		whole := template(t, "espalier", "espalier-system", "--values", file)
+		for path := range all {
+			v := values(t, file)
+			if !remove(v, strings.Split(path, ".")) {
+				continue
+			}
+			delete(left, path)
+			if without := template(t, "espalier", "espalier-system", "--values", write(t, v)); without == whole {
+				t.Errorf("%s: %s changes nothing", file, path)
+			}
+		}
+	}
+	for path := range left {
+		t.Errorf("no file in testdata/values sets %s", path)
+	}
+}
+
+// remove takes a value out of a document, the first one of a list, and says whether it was there.
+func remove(v map[string]any, path []string) bool {
+	key, list := strings.CutSuffix(path[0], "[]")
+	value, ok := v[key]
+	if len(path) == 1 {
+		delete(v, key)
+		return ok
+	}
+	if items, isList := value.([]any); list && isList {
+		value = items[0]
+	}
+	next, ok := value.(map[string]any)
+	return ok && remove(next, path[1:])
+}
+
+// TestSchemaRefuses wants mistakes to be told before anything is installed.
+func TestSchemaRefuses(t *testing.T) {
+	for set, want := range map[string]string{
+		`scheduler.replica=2`:                        "additional properties 'replica' not allowed",
+		`scheduler.replicas="two"`:                   "/scheduler/replicas",
+		`scheduler.profiles=[]`:                      "minItems",
+		`scheduler.profiles=[{"name":"a"}]`:          "additional properties 'name' not allowed",
+		`scheduler.client.burst=0`:                   "/scheduler/client/burst",
+		`scheduler.leaderElection.retryPeriod="two"`: "/scheduler/leaderElection/retryPeriod",
+		`scheduler.image.digest="latest"`:            "/scheduler/image/digest",
+		`controller.image.pullPolicy="Sometimes"`:    "/controller/image/pullPolicy",
+		`networkPolicy.apiServerPorts=[0]`:           "/networkPolicy/apiServerPorts/0",
+		`leaderElection.enabled=false`:               "additional properties 'leaderElection' not allowed",
+	} {
+		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want an error with %q, got %v", set, want, err)
+		}
+	}
+}
