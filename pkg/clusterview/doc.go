@@ -15,6 +15,7 @@
 //   - policy.go: what a PlacementPolicy says, and which one governs a pod
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
+//   - outcome.go: what has gone wrong with a pod on its node, and what well
 //   - census.go: which pods count where
 //   - stamp.go: whether a node of a snapshot is as it was
 //   - cycle.go: what one plugin leaves for another within a scheduling cycle
