@@ -152,7 +152,10 @@ func New(o Options, from Sources) (*Cache, error) {
 			c.configMap = newConfigMap(from.Client, o.RecordNamespace, o.SchedulerName)
 		}
 	}
-	return c, c.handle()
+	if err := c.handle(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Run learns until the context ends, and returns when all it has started has ended.

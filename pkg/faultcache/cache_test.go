@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -122,14 +123,12 @@ func TestWarnings(t *testing.T) {
 	warning := func(uid, reason string) *corev1.Event {
 		return &corev1.Event{
 			Type: corev1.EventTypeWarning, Reason: reason, Source: corev1.EventSource{Component: "kubelet", Host: "n1"},
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "a", UID: "a"},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "a", UID: types.UID(uid)},
 			FirstTimestamp: metav1.Time{Time: r.clock.Now()},
 		}
 	}
 	r.onWarning(warning("a", "Unhealthy"))
-	another := warning("b", "FailedCreatePodSandBox")
-	another.InvolvedObject.UID = "another"
-	r.onWarning(another)
+	r.onWarning(warning("another", "FailedCreatePodSandBox"))
 	r.record("n1", placement.Record{})
 	for range 3 {
 		r.onWarning(warning("a", "FailedCreatePodSandBox"))

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -98,27 +99,30 @@ func (c *Cache) onWarning(event *corev1.Event) {
 	if !ok {
 		return
 	}
-	of := &event.InvolvedObject
+	pod := c.find(&event.InvolvedObject)
+	if pod == nil || !c.concerns(pod) {
+		return
+	}
+	// The binding may be news to come yet: the kubelet knows its own name.
+	node := cmp.Or(pod.Spec.NodeName, event.Source.Host)
+	c.lock()
+	defer c.mu.Unlock()
+	c.tellWarning(pod, node, f)
+}
+
+// find returns the pod that a reference is to, nil if no informer has it.
+func (c *Cache) find(of *corev1.ObjectReference) *corev1.Pod {
 	key := cache.NewObjectName(of.Namespace, of.Name).String()
 	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
 		obj, exists, err := informer.GetIndexer().GetByKey(key)
 		if err != nil || !exists {
 			continue
 		}
-		pod, ok := obj.(*corev1.Pod)
-		if !ok || pod.UID != of.UID || !c.concerns(pod) {
-			continue
+		if pod, ok := obj.(*corev1.Pod); ok && pod.UID == of.UID {
+			return pod
 		}
-		c.lock()
-		defer c.mu.Unlock()
-		// The binding may be news to come yet: the kubelet knows its own name.
-		node := pod.Spec.NodeName
-		if node == "" {
-			node = event.Source.Host
-		}
-		c.tellWarning(pod, node, f)
-		return
 	}
+	return nil
 }
 
 // onNode looks at whether somebody says that he has mended the node.

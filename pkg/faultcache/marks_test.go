@@ -152,4 +152,3 @@ func (r *rig) update(node *corev1.Node) {
 	r.must(err)
 	r.clone()
 }
-

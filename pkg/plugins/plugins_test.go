@@ -58,7 +58,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 25}, {name: SpreadTree, weight: 10000}]
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}, {name: NodePorts}]
   pluginConfig:
   - name: PodTopologySpread
