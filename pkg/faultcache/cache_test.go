@@ -206,3 +206,20 @@ func TestChanged(t *testing.T) {
 		t.Errorf("with another: %q", nodes)
 	}
 }
+
+// Most pods are of revisions that do not fail, and each changes a handful of times.
+func BenchmarkHealthyPod(b *testing.B) {
+	for name, failing := range map[string]bool{"nothing fails": false, "another workload fails": true} {
+		b.Run(name, func(b *testing.B) {
+			r := newRig(b, options())
+			if failing {
+				r.reject("db", "n1", 1)
+			}
+			p := r.ready(pod("a", "n1"))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.onPod(p)
+			}
+		})
+	}
+}

@@ -40,10 +40,10 @@ func TestOperations(t *testing.T) {
 	defaults := arguments(t)
 	for name, value := range defaults {
 		want = append(want, name)
-		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(name) + "` \\| [^|]+ \\| `([^`]*)` \\|").FindStringSubmatch(section)
 		// Durations are written shorter than Go prints them.
-		if row == nil || row[1] != value && row[1]+"0s" != value {
-			t.Errorf("%s is %s by default, and its row says %q", name, value, row)
+		row := "(?m)^\\| `" + regexp.QuoteMeta(name) + "` \\| [^|]+ \\| `" + regexp.QuoteMeta(strings.TrimSuffix(value, "m0s")) + "m?` \\|"
+		if !regexp.MustCompile(row).MatchString(section) {
+			t.Errorf("%s is %s by default, and its row says something else", name, value)
 		}
 	}
 	slices.Sort(got)

@@ -26,14 +26,33 @@ func (c *Cache) Activate(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	select {
-	case <-c.ready:
+	if c.isReady(ctx) {
 		c.readRecord(ctx)
-	case <-ctx.Done():
-		klog.FromContext(ctx).Info("Placing pods without all of what is known of failures: it is still being read")
+	} else {
+		klog.FromContext(ctx).Info("Placing pods without all of what is known of failures: it has not been read yet")
 	}
 	c.active.Store(true)
 	c.wake()
+}
+
+// isReady waits until all has been read, unless there is nothing to wait for: who
+// places pods without having started its informers, as a simulation does, learns
+// nothing.
+func (c *Cache) isReady(ctx context.Context) bool {
+	select {
+	case <-c.ready:
+		return true
+	default:
+	}
+	if !c.pods.HasSynced() {
+		return false
+	}
+	select {
+	case <-c.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // For returns what concerns a pod.

@@ -29,7 +29,7 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // rig is a cache whose informers are played by the test, and whose clock is.
 type rig struct {
-	*testing.T
+	testing.TB
 	*Cache
 	clock  *clocktesting.FakeClock
 	client *fake.Clientset
@@ -58,16 +58,16 @@ func without(o Options) Options {
 }
 
 // newRig has nodes n1 to n9.
-func newRig(t *testing.T, o Options, objects ...runtime.Object) *rig {
+func newRig(t testing.TB, o Options, objects ...runtime.Object) *rig {
 	t.Helper()
-	r := &rig{T: t, clock: clocktesting.NewFakeClock(noon), client: fake.NewClientset(objects...)}
+	r := &rig{TB: t, clock: clocktesting.NewFakeClock(noon), client: fake.NewClientset(objects...)}
 	return r.renew(o)
 }
 
 // renew is another scheduler in the same cluster, at the same time.
 func (r *rig) renew(o Options) *rig {
 	r.Helper()
-	next := &rig{T: r.T, clock: r.clock, client: r.client}
+	next := &rig{TB: r.TB, clock: r.clock, client: r.client}
 	c, err := New(o, Sources{
 		Client: next.client, Informers: informers.NewSharedInformerFactory(next.client, 0), Clock: next.clock, Recorder: next,
 		Policy: func(*corev1.Pod) *clusterview.Policy { return next.policy },

@@ -38,6 +38,7 @@ func start(t *testing.T, client *fake.Clientset, r *rig) (*Cache, func()) {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(ctx)
+	factory.WaitForCacheSync(ctx.Done())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -66,7 +67,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // one knows of them when it places its first pod.
 func TestRun(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
-	r := &rig{T: t}
+	r := &rig{TB: t}
 	refused := pod("refused", "n1").Phase(corev1.PodFailed).Obj()
 	refused.Status.Reason, refused.Status.StartTime = "OutOfcpu", &metav1.Time{Time: now}
 	warning := &corev1.Event{
@@ -110,7 +111,7 @@ func TestRunWithoutEvents(t *testing.T) {
 	}
 	client.PrependReactor("list", "events", forbidden)
 	client.PrependWatchReactor("events", clientgotesting.DefaultWatchReactor(nil, apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)))
-	c, end := start(t, client, &rig{T: t})
+	c, end := start(t, client, &rig{TB: t})
 	defer end()
 	select {
 	case <-c.ready:

@@ -78,7 +78,9 @@ func started(t *testing.T, pods ...*corev1.Pod) *FaultyNode {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The scheduler's informers are read before any pod is placed.
 	factory.StartWithContext(t.Context())
+	factory.WaitForCacheSync(t.Context().Done())
 	return pl.(*FaultyNode)
 }
 
