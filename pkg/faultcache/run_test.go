@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ import (
 // started must have ended with it.
 func start(t *testing.T, client *fake.Clientset, r *rig) (*Cache, func()) {
 	t.Helper()
+	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	factory := informers.NewSharedInformerFactory(client, 0)
 	c, err := New(options(), Sources{
@@ -52,6 +54,7 @@ func start(t *testing.T, client *fake.Clientset, r *rig) (*Cache, func()) {
 			t.Error("something runs on")
 		}
 		factory.Shutdown()
+		goleak.VerifyNone(t, before)
 	}
 }
 
