@@ -23,7 +23,7 @@ type branch struct {
 	sums
 	standing standing
 
-	nodes ranks[*node] // leaf
+	nodes queue // leaf
 	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
 	// find the one node of thousands that has changed must not take a walk over all.
 	toAsk    []*node
@@ -123,7 +123,7 @@ func (b *branch) reorder() {
 		c.reorder()
 	}
 	b.children.init()
-	b.nodes.init()
+	b.nodes.renewAll()
 	b.standing = b.judge()
 }
 
@@ -131,8 +131,8 @@ func (b *branch) eachNode(f func(*node)) {
 	for _, c := range b.children {
 		c.eachNode(f)
 	}
-	for _, n := range b.nodes {
-		f(n)
+	for i := range b.nodes.places {
+		f(b.nodes.at(i))
 	}
 }
 

@@ -39,7 +39,7 @@ func (d *drawing) row(label string, figures []string) {
 
 func (d *drawing) branches(b *branch, indent string) {
 	if b.isLeaf() {
-		nodes := slices.SortedFunc(slices.Values(b.nodes), compareNodes)
+		nodes := b.nodes.inOrder()
 		for i, n := range nodes {
 			twig, _ := limbs(i == len(nodes)-1)
 			d.row(indent+twig+n.Name, n.figures())

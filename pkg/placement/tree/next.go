@@ -54,7 +54,7 @@ func (t *Tree) descend(fit placement.Fits) (n *node, certain bool) {
 		}
 		b = best
 	}
-	n = b.nodes[0]
+	n = b.nodes.best()
 	return n, t.ask(n, fit)
 }
 

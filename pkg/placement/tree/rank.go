@@ -38,7 +38,10 @@ func (t *Tree) Rank(fit placement.Fits) []Ranked {
 // classes returns the open nodes below b by class, best first.
 func (b *branch) classes() [][]*node {
 	if b.isLeaf() {
-		return chunks(sortedOpenNodes(b), compareNodeMerits)
+		return chunks(sortedOpenNodes(b), func(x, y *node) int {
+			a, b := x.merits(), y.merits()
+			return a.compare(&b)
+		})
 	}
 	var all [][]*node
 	for _, equals := range chunks(sortedOpenBranches(b), compareMerits) {
@@ -77,7 +80,5 @@ func sortedOpenBranches(b *branch) []*branch {
 
 // sortedOpenNodes returns the nodes of a leaf that are not refused, best first.
 func sortedOpenNodes(b *branch) []*node {
-	open := slices.DeleteFunc(slices.Clone(b.nodes), func(n *node) bool { return n.answer == refused })
-	slices.SortFunc(open, compareNodes)
-	return open
+	return slices.DeleteFunc(b.nodes.inOrder(), func(n *node) bool { return n.answer == refused })
 }

@@ -103,8 +103,8 @@ func (h *history) add(o *history, by int) {
 func (b *branch) judge() standing {
 	s := b.asAWhole()
 	switch {
-	case len(b.nodes) > 0:
-		s = max(s, b.nodes[0].standing)
+	case b.nodes.len() > 0:
+		s = max(s, b.nodes.at(0).standing)
 	case len(b.children) > 0:
 		s = max(s, b.children[0].standing)
 	}

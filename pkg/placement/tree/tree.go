@@ -146,11 +146,11 @@ func (t *Tree) remove(n *node) {
 	b := n.leaf
 	delete(t.nodes, n.Name)
 	n.account(-1)
-	b.nodes.drop(n.pos)
+	b.nodes.drop(n)
 	if n.queued {
 		b.toAsk = slices.DeleteFunc(b.toAsk, func(q *node) bool { return q == n })
 	}
-	for b.parent != nil && len(b.nodes) == 0 && len(b.children) == 0 {
+	for b.parent != nil && b.nodes.len() == 0 && len(b.children) == 0 {
 		parent := b.parent
 		parent.prune(b)
 		b = parent
