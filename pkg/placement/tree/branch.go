@@ -13,8 +13,8 @@ import (
 // branch is the nodes of one value at one level, or the root, which is all nodes.
 // A leaf holds nodes, any other branch holds branches.
 type branch struct {
+	tree   *Tree
 	parent *branch
-	rule   *placement.Faults // the tree's
 	value  string
 	share  int64 // the weight of value at the parent's level; 1 where there are none
 	below  fork
@@ -85,7 +85,7 @@ func (b *branch) child(values []placement.Value) *branch {
 	if c, ok := b.byValue[value]; ok {
 		return c
 	}
-	c := &branch{parent: b, rule: b.rule, value: value, share: share, below: below}
+	c := &branch{tree: b.tree, parent: b, value: value, share: share, below: below}
 	if b.byValue == nil {
 		b.byValue = make(map[string]*branch)
 	}
@@ -110,6 +110,9 @@ func (b *branch) account(d *sums, by int) {
 
 // settle puts b and all branches above it back in their places.
 func (b *branch) settle() {
+	if b.tree.unsettled {
+		return
+	}
 	b.standing = b.judge()
 	for ; b.parent != nil; b = b.parent {
 		b.parent.children.fix(b.pos)
@@ -117,14 +120,21 @@ func (b *branch) settle() {
 	}
 }
 
-// reorder puts everything below b in its place again.
-func (b *branch) reorder() {
+// settleAll puts all branches below b in their places, and b in none.
+func (b *branch) settleAll() {
 	for _, c := range b.children {
-		c.reorder()
+		c.settleAll()
 	}
 	b.children.init()
-	b.nodes.renewAll()
 	b.standing = b.judge()
+}
+
+// renewAll puts all nodes below b in their places in their leaves.
+func (b *branch) renewAll() {
+	for _, c := range b.children {
+		c.renewAll()
+	}
+	b.nodes.renewAll()
 }
 
 func (b *branch) eachNode(f func(*node)) {
@@ -172,15 +182,15 @@ func compareLoad(a, b *branch) int {
 // comparePods orders two branches by the pods of the revision, and then of the workload.
 func comparePods(a, b *branch) int {
 	if a.parent.below.packs() {
-		return cmp.Or(
-			cmp.Compare(b.tally.Revision, a.tally.Revision),
-			cmp.Compare(b.tally.Workload, a.tally.Workload),
-		)
+		if a.tally.Revision != b.tally.Revision {
+			return cmp.Compare(b.tally.Revision, a.tally.Revision)
+		}
+		return cmp.Compare(b.tally.Workload, a.tally.Workload)
 	}
-	return cmp.Or(
-		compareShares(a.tally.Revision, a.share, b.tally.Revision, b.share),
-		compareShares(a.tally.Workload, a.share, b.tally.Workload, b.share),
-	)
+	if c := compareShares(a.tally.Revision, a.share, b.tally.Revision, b.share); c != 0 {
+		return c
+	}
+	return compareShares(a.tally.Workload, a.share, b.tally.Workload, b.share)
 }
 
 // compareShares orders two branches by what each pod's share would be with one pod

@@ -15,6 +15,7 @@ import (
 // the pods that count there and what the filters said. The first node under the
 // first branches is the one that Next offers, as far as the filters have been asked.
 func (t *Tree) String() string {
+	t.settle()
 	d := drawing{}
 	d.row("all", t.root.figures())
 	d.branches(t.root, "")

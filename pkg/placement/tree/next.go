@@ -35,6 +35,7 @@ func (t *Tree) Place(k int, fit placement.Fits) []string {
 }
 
 func (t *Tree) next(fit placement.Fits) *node {
+	t.settle()
 	for t.root.open > 0 {
 		if n, certain := t.descend(fit); certain {
 			return n

@@ -25,6 +25,7 @@ type Ranked struct {
 // deeper is not compared across branches. A node is in the best class if and only if
 // Next might choose it under other names, and Next's own choice comes first.
 func (t *Tree) Rank(fit placement.Fits) []Ranked {
+	t.settle()
 	t.askAll(t.root, fit)
 	ranked := make([]Ranked, 0, t.root.open)
 	for class, nodes := range t.root.classes() {

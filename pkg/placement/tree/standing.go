@@ -39,7 +39,7 @@ type verdict struct {
 
 func (n *node) judge() verdict {
 	var v verdict
-	rule := n.leaf.rule
+	rule := &n.leaf.tree.rule
 	if rule.HalfOpen {
 		v.unforgiven = n.Unforgiven
 	}
@@ -68,7 +68,7 @@ type history struct {
 }
 
 func (n *node) history() history {
-	if !n.leaf.rule.HalfOpen || n.Unready {
+	if !n.leaf.tree.rule.HalfOpen || n.Unready {
 		return history{}
 	}
 	return history{
@@ -119,9 +119,9 @@ func (b *branch) asAWhole() standing {
 	switch {
 	case h.proven > 0:
 		return free
-	case h.failures >= b.rule.Threshold && 2*h.failed > h.tried:
+	case h.failures >= b.tree.rule.Threshold && 2*h.failed > h.tried:
 		return faultyAsAWhole
-	case h.unforgiven >= b.rule.Threshold && 2*h.unforgiving > h.tried && h.unproven > 0:
+	case h.unforgiven >= b.tree.rule.Threshold && 2*h.unforgiving > h.tried && h.unproven > 0:
 		return onTrial
 	}
 	return free

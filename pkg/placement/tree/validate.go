@@ -37,7 +37,7 @@ func (b *branch) validate(visit func(*node) error) error {
 		if c.pos != i || c.parent != b || b.byValue[c.value] != c {
 			err = errors.Join(err, fmt.Errorf("branch %q is not where it believes to be", c.value))
 		}
-		if above := b.children[(i-1)/2]; i > 0 && compareBranches(above, c) > 0 {
+		if above := b.children[(i-1)/2]; i > 0 && !b.tree.unsettled && compareBranches(above, c) > 0 {
 			err = errors.Join(err, fmt.Errorf("branch %q stands before %q", above.value, c.value))
 		}
 		want.add(&c.sums, +1)
@@ -45,7 +45,7 @@ func (b *branch) validate(visit func(*node) error) error {
 	if b.sums != want {
 		err = errors.Join(err, fmt.Errorf("branch %q adds up to %+v, not %+v", b.value, want, b.sums))
 	}
-	if stands := b.judge(); b.standing != stands {
+	if stands := b.judge(); b.standing != stands && !b.tree.unsettled {
 		err = errors.Join(err, fmt.Errorf("branch %q stands at %d, not %d", b.value, stands, b.standing))
 	}
 	return err
