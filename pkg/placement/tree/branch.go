@@ -36,9 +36,9 @@ type sums struct {
 	// An unready node is not in tally and history: its pods do not run.
 	tally   placement.Tally
 	history history
-	// open counts the nodes that the filters have not refused, unasked those
+	// all counts the nodes, open those that the filters have not refused, unasked those
 	// of them that the filters have not been asked about since the node changed.
-	open, unasked int
+	all, open, unasked int
 }
 
 func (s *sums) add(o *sums, by int) {
@@ -50,6 +50,7 @@ func (s *sums) add(o *sums, by int) {
 	if o.history != (history{}) {
 		s.history.add(&o.history, by)
 	}
+	s.all += by * o.all
 	s.open += by * o.open
 	s.unasked += by * o.unasked
 }
@@ -135,6 +136,31 @@ func (b *branch) renewAll() {
 		c.renewAll()
 	}
 	b.nodes.renewAll()
+}
+
+// recheck forgets what the filters said of the nodes below b. It is true if they had
+// refused one, and then branches may be out of place.
+func (b *branch) recheck() (opened bool) {
+	if b.unasked == b.all {
+		return false // most of a tree, if little of it has been asked about
+	}
+	for _, c := range b.children {
+		opened = c.recheck() || opened
+	}
+	if len(b.children) > 0 {
+		return opened
+	}
+	d := sums{open: b.all - b.open, unasked: b.all - b.unasked}
+	for i := range b.nodes.places {
+		n := b.nodes.at(i)
+		n.answer = unasked
+		n.queue()
+	}
+	b.account(&d, +1)
+	if d.open > 0 {
+		b.nodes.renewAll()
+	}
+	return d.open > 0
 }
 
 func (b *branch) eachNode(f func(*node)) {

@@ -32,20 +32,6 @@ func (n *node) change(do func()) {
 	n.leaf.settle()
 }
 
-// recheck forgets what the filters said. Like recount it leaves the heaps as they are.
-func (n *node) recheck() {
-	if n.answer == unasked {
-		return
-	}
-	opened := oneIf(n.answer == refused)
-	n.answer = unasked
-	n.queue()
-	for b := n.leaf; b != nil; b = b.parent {
-		b.open += opened
-		b.unasked++
-	}
-}
-
 // recount makes a change to a node, and has the branches above add up again. The
 // heaps are out of order until they are settled.
 func (n *node) recount(do func()) {
@@ -74,7 +60,7 @@ func (n *node) queue() {
 
 // sums are n's part in those of the branches above.
 func (n *node) sums() sums {
-	s := sums{history: n.history(), open: oneIf(n.answer != refused), unasked: oneIf(n.answer == unasked)}
+	s := sums{history: n.history(), all: 1, open: oneIf(n.answer != refused), unasked: oneIf(n.answer == unasked)}
 	if !n.Unready {
 		s.tally = n.Tally
 	}

@@ -167,9 +167,18 @@ func (q *queue) sort() {
 // inOrder returns the nodes, best first.
 func (q *queue) inOrder() []*node {
 	q.sort()
-	sorted := slices.Clone(q.places)
+	sorted := make([]place, 0, len(q.places))
+	for _, n := range q.nodes {
+		// By name first: many nodes have equal merits, and what is sorted stays so.
+		if n != nil {
+			sorted = append(sorted, q.places[q.place[n.slot]])
+		}
+	}
 	slices.SortFunc(sorted, func(a, b place) int {
-		return cmp.Or(a.compare(&b.merits), cmp.Compare(a.slot, b.slot))
+		if a.merits != b.merits {
+			return a.compare(&b.merits)
+		}
+		return cmp.Compare(a.slot, b.slot)
 	})
 	nodes := make([]*node, len(sorted))
 	for i, p := range sorted {

@@ -39,9 +39,9 @@ func (t *Tree) Rank(fit placement.Fits) []Ranked {
 // classes returns the open nodes below b by class, best first.
 func (b *branch) classes() [][]*node {
 	if b.isLeaf() {
-		return chunks(sortedOpenNodes(b), func(x, y *node) int {
-			a, b := x.merits(), y.merits()
-			return a.compare(&b)
+		return chunks(sortedOpenNodes(b), func(a, b *node) int {
+			m, o := a.merits(), b.merits()
+			return m.compare(&o)
 		})
 	}
 	var all [][]*node
@@ -63,11 +63,12 @@ func (b *branch) classes() [][]*node {
 // chunks divides a sorted list where compare tells neighbours apart.
 func chunks[T any](sorted []T, compare func(a, b T) int) [][]T {
 	var out [][]T
-	for i, x := range sorted {
-		if i == 0 || compare(sorted[i-1], x) != 0 {
-			out = append(out, nil)
+	first := 0
+	for i := range sorted {
+		if next := i + 1; next == len(sorted) || compare(sorted[i], sorted[next]) != 0 {
+			out = append(out, sorted[first:next:next])
+			first = next
 		}
-		out[len(out)-1] = append(out[len(out)-1], x)
 	}
 	return out
 }

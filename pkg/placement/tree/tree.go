@@ -119,9 +119,9 @@ func (t *Tree) Recheck(name string) {
 
 // RecheckAll forgets what the filters said of any node.
 func (t *Tree) RecheckAll() {
-	t.root.eachNode((*node).recheck)
-	t.root.renewAll()
-	t.unsettled = true
+	if t.root.recheck() {
+		t.unsettled = true
+	}
 }
 
 // settle puts all branches in their places. Whatever looks at the order of branches
