@@ -27,7 +27,7 @@ type branch struct {
 	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
 	// find the one node of thousands that has changed must not take a walk over all.
 	toAsk    []*node
-	children ranks[*branch]     // not leaf
+	children siblings           // not leaf
 	byValue  map[string]*branch // children by value; looked up, never ranged over
 }
 
@@ -97,7 +97,7 @@ func (b *branch) child(values []placement.Value) *branch {
 
 // prune takes an empty branch off b.
 func (b *branch) prune(c *branch) {
-	b.children.drop(c.pos)
+	b.children.drop(c)
 	delete(b.byValue, c.value)
 }
 
@@ -237,6 +237,3 @@ func firstIf(a, b bool) int {
 		return 1
 	}
 }
-
-func (b *branch) compare(o *branch) int { return compareBranches(b, o) }
-func (b *branch) stand(at int)          { b.pos = at }
