@@ -16,8 +16,8 @@ import (
 // through it is most of what a placement costs, and nearly all of that is waiting
 // for memory. So an entry holds all that is compared, two to a cache line, and no
 // comparison looks at a node or at a name; and the heap is four wide, so that it is
-// half as deep. A batch of 100,000 pods over as many nodes cost 2.9 µs a pod with
-// container/heap over pointers to nodes.
+// half as deep. One more pod on 100,000 nodes in one leaf took 959 ns of CPU time with
+// container/heap over pointers to nodes, and takes 367; on 1,000 nodes 303, and 166.
 //
 // Invariants:
 //   - places is a heap, and place[s] is where in it the node of slot s stands
@@ -103,7 +103,7 @@ func (q *queue) add(n *node) {
 	q.up(len(q.places) - 1)
 }
 
-// drop takes a node out. Its slot stays, as a gap, until half of them are gaps.
+// drop takes a node out. Its slot stays as a gap until more than half of all are gaps.
 func (q *queue) drop(n *node) {
 	at := int(q.place[n.slot])
 	last := len(q.places) - 1

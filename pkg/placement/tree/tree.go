@@ -15,7 +15,8 @@ import (
 //
 // Invariants, checked by Validate:
 //   - every branch's tally and history are the sums of those of the ready nodes below it
-//   - every heap is ordered, and every member knows its position
+//   - every heap is ordered, and every member knows its position; those of branches
+//     are not ordered while the tree is unsettled
 //   - a branch without nodes does not exist, except the root
 type Tree struct {
 	levels []level.Level

@@ -99,5 +99,8 @@ func (q *queue) validate() error {
 	if nodes != len(q.places) || len(q.place) != len(q.nodes) {
 		err = errors.Join(err, fmt.Errorf("%d nodes with %d slots have %d places", nodes, len(q.place), len(q.places)))
 	}
+	if 2*nodes < len(q.nodes) {
+		err = errors.Join(err, fmt.Errorf("%d slots for %d nodes are mostly gaps", len(q.nodes), nodes))
+	}
 	return err
 }
