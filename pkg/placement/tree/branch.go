@@ -13,8 +13,8 @@ import (
 // branch is the nodes of one value at one level, or the root, which is all nodes.
 // A leaf holds nodes, any other branch holds branches.
 type branch struct {
+	tree   *Tree
 	parent *branch
-	rule   *placement.Faults // the tree's
 	value  string
 	share  int64 // the weight of value at the parent's level; 1 where there are none
 	below  fork
@@ -23,11 +23,11 @@ type branch struct {
 	sums
 	standing standing
 
-	nodes ranks[*node] // leaf
+	nodes queue // leaf
 	// toAsk has all unasked nodes of a leaf in it, and some that are so no more: to
 	// find the one node of thousands that has changed must not take a walk over all.
 	toAsk    []*node
-	children ranks[*branch]     // not leaf
+	children siblings           // not leaf
 	byValue  map[string]*branch // children by value; looked up, never ranged over
 }
 
@@ -36,9 +36,9 @@ type sums struct {
 	// An unready node is not in tally and history: its pods do not run.
 	tally   placement.Tally
 	history history
-	// open counts the nodes that the filters have not refused, unasked those
+	// all counts the nodes, open those that the filters have not refused, unasked those
 	// of them that the filters have not been asked about since the node changed.
-	open, unasked int
+	all, open, unasked int
 }
 
 func (s *sums) add(o *sums, by int) {
@@ -50,6 +50,7 @@ func (s *sums) add(o *sums, by int) {
 	if o.history != (history{}) {
 		s.history.add(&o.history, by)
 	}
+	s.all += by * o.all
 	s.open += by * o.open
 	s.unasked += by * o.unasked
 }
@@ -85,7 +86,7 @@ func (b *branch) child(values []placement.Value) *branch {
 	if c, ok := b.byValue[value]; ok {
 		return c
 	}
-	c := &branch{parent: b, rule: b.rule, value: value, share: share, below: below}
+	c := &branch{tree: b.tree, parent: b, value: value, share: share, below: below}
 	if b.byValue == nil {
 		b.byValue = make(map[string]*branch)
 	}
@@ -96,7 +97,7 @@ func (b *branch) child(values []placement.Value) *branch {
 
 // prune takes an empty branch off b.
 func (b *branch) prune(c *branch) {
-	b.children.drop(c.pos)
+	b.children.drop(c)
 	delete(b.byValue, c.value)
 }
 
@@ -110,6 +111,9 @@ func (b *branch) account(d *sums, by int) {
 
 // settle puts b and all branches above it back in their places.
 func (b *branch) settle() {
+	if b.tree.unsettled {
+		return
+	}
 	b.standing = b.judge()
 	for ; b.parent != nil; b = b.parent {
 		b.parent.children.fix(b.pos)
@@ -117,22 +121,54 @@ func (b *branch) settle() {
 	}
 }
 
-// reorder puts everything below b in its place again.
-func (b *branch) reorder() {
+// settleAll puts all branches below b in their places, and b in none.
+func (b *branch) settleAll() {
 	for _, c := range b.children {
-		c.reorder()
+		c.settleAll()
 	}
 	b.children.init()
-	b.nodes.init()
 	b.standing = b.judge()
+}
+
+// renewAll puts all nodes below b in their places in their leaves.
+func (b *branch) renewAll() {
+	for _, c := range b.children {
+		c.renewAll()
+	}
+	b.nodes.renewAll()
+}
+
+// recheck forgets what the filters said of the nodes below b. It is true if they had
+// refused one, and then branches may be out of place.
+func (b *branch) recheck() (opened bool) {
+	if b.unasked == b.all {
+		return false // most of a tree, if little of it has been asked about
+	}
+	for _, c := range b.children {
+		opened = c.recheck() || opened
+	}
+	if len(b.children) > 0 {
+		return opened
+	}
+	d := sums{open: b.all - b.open, unasked: b.all - b.unasked}
+	for i := range b.nodes.places {
+		n := b.nodes.at(i)
+		n.answer = unasked
+		n.queue()
+	}
+	b.account(&d, +1)
+	if d.open > 0 {
+		b.nodes.renewAll()
+	}
+	return d.open > 0
 }
 
 func (b *branch) eachNode(f func(*node)) {
 	for _, c := range b.children {
 		c.eachNode(f)
 	}
-	for _, n := range b.nodes {
-		f(n)
+	for i := range b.nodes.places {
+		f(b.nodes.at(i))
 	}
 }
 
@@ -172,15 +208,15 @@ func compareLoad(a, b *branch) int {
 // comparePods orders two branches by the pods of the revision, and then of the workload.
 func comparePods(a, b *branch) int {
 	if a.parent.below.packs() {
-		return cmp.Or(
-			cmp.Compare(b.tally.Revision, a.tally.Revision),
-			cmp.Compare(b.tally.Workload, a.tally.Workload),
-		)
+		if a.tally.Revision != b.tally.Revision {
+			return cmp.Compare(b.tally.Revision, a.tally.Revision)
+		}
+		return cmp.Compare(b.tally.Workload, a.tally.Workload)
 	}
-	return cmp.Or(
-		compareShares(a.tally.Revision, a.share, b.tally.Revision, b.share),
-		compareShares(a.tally.Workload, a.share, b.tally.Workload, b.share),
-	)
+	if c := compareShares(a.tally.Revision, a.share, b.tally.Revision, b.share); c != 0 {
+		return c
+	}
+	return compareShares(a.tally.Workload, a.share, b.tally.Workload, b.share)
 }
 
 // compareShares orders two branches by what each pod's share would be with one pod
@@ -201,6 +237,3 @@ func firstIf(a, b bool) int {
 		return 1
 	}
 }
-
-func (b *branch) compare(o *branch) int { return compareBranches(b, o) }
-func (b *branch) stand(at int)          { b.pos = at }

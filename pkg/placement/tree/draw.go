@@ -15,6 +15,7 @@ import (
 // the pods that count there and what the filters said. The first node under the
 // first branches is the one that Next offers, as far as the filters have been asked.
 func (t *Tree) String() string {
+	t.settle()
 	d := drawing{}
 	d.row("all", t.root.figures())
 	d.branches(t.root, "")
@@ -39,7 +40,7 @@ func (d *drawing) row(label string, figures []string) {
 
 func (d *drawing) branches(b *branch, indent string) {
 	if b.isLeaf() {
-		nodes := slices.SortedFunc(slices.Values(b.nodes), compareNodes)
+		nodes := b.nodes.inOrder()
 		for i, n := range nodes {
 			twig, _ := limbs(i == len(nodes)-1)
 			d.row(indent+twig+n.Name, n.figures())

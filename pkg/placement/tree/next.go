@@ -35,6 +35,7 @@ func (t *Tree) Place(k int, fit placement.Fits) []string {
 }
 
 func (t *Tree) next(fit placement.Fits) *node {
+	t.settle()
 	for t.root.open > 0 {
 		if n, certain := t.descend(fit); certain {
 			return n
@@ -54,14 +55,14 @@ func (t *Tree) descend(fit placement.Fits) (n *node, certain bool) {
 		}
 		b = best
 	}
-	n = b.nodes[0]
+	n = b.nodes.best()
 	return n, t.ask(n, fit)
 }
 
 // drawn reports that the number of open nodes decides between the first branch
 // and another, so that it has to be known for certain. Only the first branch's has:
 // the others' can only fall.
-func drawn(h ranks[*branch]) bool {
+func drawn(h siblings) bool {
 	// In a heap the second best is a child of the best.
 	for i := 1; i < len(h) && i <= 2; i++ {
 		if compareLoad(h[0], h[i]) == 0 && h[0].open-h[0].unasked <= h[i].open {

@@ -3,11 +3,7 @@
 
 package tree
 
-import (
-	"cmp"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement"
-)
+import "github.com/espalier-scheduler/espalier/pkg/placement"
 
 // node is a node in its leaf.
 type node struct {
@@ -16,7 +12,7 @@ type node struct {
 	answer answer
 	queued bool // in leaf.toAsk
 	leaf   *branch
-	pos    int // in leaf.nodes
+	slot   int32 // in leaf.nodes
 }
 
 // answer is what the filters said of a node since it last changed.
@@ -32,22 +28,8 @@ const (
 // change makes a change to a node, and puts it and the branches above in their places.
 func (n *node) change(do func()) {
 	n.recount(do)
-	n.leaf.nodes.fix(n.pos)
+	n.leaf.nodes.renew(n)
 	n.leaf.settle()
-}
-
-// recheck forgets what the filters said. Like recount it leaves the heaps as they are.
-func (n *node) recheck() {
-	if n.answer == unasked {
-		return
-	}
-	opened := oneIf(n.answer == refused)
-	n.answer = unasked
-	n.queue()
-	for b := n.leaf; b != nil; b = b.parent {
-		b.open += opened
-		b.unasked++
-	}
 }
 
 // recount makes a change to a node, and has the branches above add up again. The
@@ -78,40 +60,9 @@ func (n *node) queue() {
 
 // sums are n's part in those of the branches above.
 func (n *node) sums() sums {
-	s := sums{history: n.history(), open: oneIf(n.answer != refused), unasked: oneIf(n.answer == unasked)}
+	s := sums{history: n.history(), all: 1, open: oneIf(n.answer != refused), unasked: oneIf(n.answer == unasked)}
 	if !n.Unready {
 		s.tally = n.Tally
 	}
 	return s
 }
-
-// compareNodes orders the nodes of a leaf, best first.
-func compareNodes(a, b *node) int {
-	if c := compareNodeMerits(a, b); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.Name, b.Name)
-}
-
-// compareNodeMerits is compareNodes up to the name. It is most of what a placement
-// costs, so it stops at the first difference.
-func compareNodeMerits(a, b *node) int {
-	switch {
-	case (a.answer == refused) != (b.answer == refused):
-		return firstIf(a.answer != refused, b.answer != refused)
-	case a.standing != b.standing:
-		return cmp.Compare(a.standing, b.standing)
-	case a.failures != b.failures:
-		return cmp.Compare(a.failures, b.failures)
-	case a.Tally.Revision != b.Tally.Revision:
-		return cmp.Compare(a.Tally.Revision, b.Tally.Revision)
-	case a.Tally.Workload != b.Tally.Workload:
-		return cmp.Compare(a.Tally.Workload, b.Tally.Workload)
-	case a.unforgiven != b.unforgiven:
-		return cmp.Compare(a.unforgiven, b.unforgiven)
-	}
-	return cmp.Compare(a.Tally.All, b.Tally.All)
-}
-
-func (n *node) compare(o *node) int { return compareNodes(n, o) }
-func (n *node) stand(at int)        { n.pos = at }

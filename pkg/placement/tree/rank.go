@@ -25,6 +25,7 @@ type Ranked struct {
 // deeper is not compared across branches. A node is in the best class if and only if
 // Next might choose it under other names, and Next's own choice comes first.
 func (t *Tree) Rank(fit placement.Fits) []Ranked {
+	t.settle()
 	t.askAll(t.root, fit)
 	ranked := make([]Ranked, 0, t.root.open)
 	for class, nodes := range t.root.classes() {
@@ -38,7 +39,10 @@ func (t *Tree) Rank(fit placement.Fits) []Ranked {
 // classes returns the open nodes below b by class, best first.
 func (b *branch) classes() [][]*node {
 	if b.isLeaf() {
-		return chunks(sortedOpenNodes(b), compareNodeMerits)
+		return chunks(sortedOpenNodes(b), func(a, b *node) int {
+			m, o := a.merits(), b.merits()
+			return m.compare(&o)
+		})
 	}
 	var all [][]*node
 	for _, equals := range chunks(sortedOpenBranches(b), compareMerits) {
@@ -59,11 +63,12 @@ func (b *branch) classes() [][]*node {
 // chunks divides a sorted list where compare tells neighbours apart.
 func chunks[T any](sorted []T, compare func(a, b T) int) [][]T {
 	var out [][]T
-	for i, x := range sorted {
-		if i == 0 || compare(sorted[i-1], x) != 0 {
-			out = append(out, nil)
+	first := 0
+	for i := range sorted {
+		if next := i + 1; next == len(sorted) || compare(sorted[i], sorted[next]) != 0 {
+			out = append(out, sorted[first:next:next])
+			first = next
 		}
-		out[len(out)-1] = append(out[len(out)-1], x)
 	}
 	return out
 }
@@ -77,7 +82,5 @@ func sortedOpenBranches(b *branch) []*branch {
 
 // sortedOpenNodes returns the nodes of a leaf that are not refused, best first.
 func sortedOpenNodes(b *branch) []*node {
-	open := slices.DeleteFunc(slices.Clone(b.nodes), func(n *node) bool { return n.answer == refused })
-	slices.SortFunc(open, compareNodes)
-	return open
+	return slices.DeleteFunc(b.nodes.inOrder(), func(n *node) bool { return n.answer == refused })
 }

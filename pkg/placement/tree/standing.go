@@ -39,7 +39,7 @@ type verdict struct {
 
 func (n *node) judge() verdict {
 	var v verdict
-	rule := n.leaf.rule
+	rule := &n.leaf.tree.rule
 	if rule.HalfOpen {
 		v.unforgiven = n.Unforgiven
 	}
@@ -68,7 +68,7 @@ type history struct {
 }
 
 func (n *node) history() history {
-	if !n.leaf.rule.HalfOpen || n.Unready {
+	if !n.leaf.tree.rule.HalfOpen || n.Unready {
 		return history{}
 	}
 	return history{
@@ -103,8 +103,8 @@ func (h *history) add(o *history, by int) {
 func (b *branch) judge() standing {
 	s := b.asAWhole()
 	switch {
-	case len(b.nodes) > 0:
-		s = max(s, b.nodes[0].standing)
+	case b.nodes.len() > 0:
+		s = max(s, b.nodes.at(0).standing)
 	case len(b.children) > 0:
 		s = max(s, b.children[0].standing)
 	}
@@ -123,11 +123,11 @@ func (b *branch) asAWhole() standing {
 	switch {
 	case h.proven > 0:
 		return free
-	case h.failures >= b.rule.Threshold && 2*h.failed > h.tried:
+	case h.failures >= b.tree.rule.Threshold && 2*h.failed > h.tried:
 		return faultyAsAWhole
 	case h.unproven == 0:
 		return free
-	case h.unforgiven >= b.rule.Threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(b.rule.Threshold):
+	case h.unforgiven >= b.tree.rule.Threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(b.tree.rule.Threshold):
 		return onTrial
 	}
 	return free

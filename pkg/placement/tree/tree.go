@@ -15,21 +15,25 @@ import (
 //
 // Invariants, checked by Validate:
 //   - every branch's tally and history are the sums of those of the ready nodes below it
-//   - every heap is ordered, and every member knows its position
+//   - every heap is ordered, and every member knows its position; those of branches
+//     are not ordered while the tree is unsettled
 //   - a branch without nodes does not exist, except the root
 type Tree struct {
 	levels []level.Level
 	rule   placement.Faults
 	root   *branch
 	nodes  map[string]*node
+	// unsettled says that branches may be out of place, which is mended before it
+	// matters: a tree is planted, and changed as a whole, before it is asked anything.
+	unsettled bool
 }
 
 // New returns an empty tree over the levels, first level first. The levels must
 // be valid in the sense of level.Validate; none at all spreads over nodes only. Until
 // SetRule says otherwise one failure marks a node faulty, and nothing is half-open.
 func New(levels []level.Level) *Tree {
-	t := &Tree{levels: levels, rule: placement.Faults{Threshold: 1}, nodes: make(map[string]*node)}
-	t.root = &branch{rule: &t.rule, share: 1, below: fork{levels: levels}}
+	t := &Tree{levels: levels, rule: placement.Faults{Threshold: 1}, nodes: make(map[string]*node), unsettled: true}
+	t.root = &branch{tree: t, share: 1, below: fork{levels: levels}}
 	return t
 }
 
@@ -46,7 +50,8 @@ func (t *Tree) SetRule(rule placement.Faults) {
 		n.verdict = n.judge()
 		n.account(+1)
 	})
-	t.root.reorder()
+	t.root.renewAll()
+	t.unsettled = true
 }
 
 // Len is the number of nodes in the tree.
@@ -115,8 +120,18 @@ func (t *Tree) Recheck(name string) {
 
 // RecheckAll forgets what the filters said of any node.
 func (t *Tree) RecheckAll() {
-	t.root.eachNode((*node).recheck)
-	t.root.reorder()
+	if t.root.recheck() {
+		t.unsettled = true
+	}
+}
+
+// settle puts all branches in their places. Whatever looks at the order of branches
+// has to see to it first.
+func (t *Tree) settle() {
+	if t.unsettled {
+		t.unsettled = false
+		t.root.settleAll()
+	}
 }
 
 func (t *Tree) add(n *node, d placement.Tally) {
@@ -146,11 +161,11 @@ func (t *Tree) remove(n *node) {
 	b := n.leaf
 	delete(t.nodes, n.Name)
 	n.account(-1)
-	b.nodes.drop(n.pos)
+	b.nodes.drop(n)
 	if n.queued {
 		b.toAsk = slices.DeleteFunc(b.toAsk, func(q *node) bool { return q == n })
 	}
-	for b.parent != nil && len(b.nodes) == 0 && len(b.children) == 0 {
+	for b.parent != nil && b.nodes.len() == 0 && len(b.children) == 0 {
 		parent := b.parent
 		parent.prune(b)
 		b = parent
