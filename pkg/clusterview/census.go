@@ -216,6 +216,15 @@ func (c *Census) Has(name string) bool {
 	return ok
 }
 
+// Changed returns the version at which a node changed last, 0 for a node that the
+// census does not know. No two changes, of whatever nodes, have the same.
+func (c *Census) Changed(name string) uint64 {
+	if n, ok := c.nodes[name]; ok {
+		return n.version
+	}
+	return 0
+}
+
 // Counts reports whether a pod counts for spreading and for domain limits: until it is
 // terminal or told to go. A limit is about what is meant to stand in a domain, and the
 // pod that follows one that was told to go must not have to wait for its grace period.

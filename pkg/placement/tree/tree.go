@@ -22,6 +22,8 @@ type Tree struct {
 	rule   placement.Faults
 	root   *branch
 	nodes  map[string]*node
+	// ahead is set while NextAhead decides.
+	ahead func(names []string)
 }
 
 // New returns an empty tree over the levels, first level first. The levels must
