@@ -24,6 +24,10 @@ const (
 	// leaseRetry is how often a scheduler asks for the Lease. It renews it as often,
 	// which must not be much beside the binding.
 	leaseRetry = time.Second
+	// A scheduler that binds as fast as it can leaves the API server no time for its own
+	// Lease, and would end without it. Nobody else wants it.
+	leaseDuration = time.Hour
+	leaseDeadline = leaseDuration - time.Minute
 	// leaseSeconds is longer than any run takes to fill a queue.
 	leaseSeconds = 24 * 60 * 60
 )
