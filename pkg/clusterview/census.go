@@ -5,6 +5,7 @@ package clusterview
 
 import (
 	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -37,6 +38,29 @@ type Census struct {
 	version, departed uint64
 	// epoch is the identifier's at the last Refresh.
 	epoch uint64
+	// lens is the levels that the values of nodes are remembered for.
+	lens lens
+}
+
+// lens is levels as far as the values of nodes depend on them, and a number of their
+// own. Most workloads of a cluster have the same, and reading labels is much of
+// what it costs to tell a tree of all nodes.
+type lens struct {
+	properties []level.Property
+	serial     uint64
+}
+
+// through makes the lens that of levels.
+func (l *lens) through(levels []level.Level) {
+	same := func(p level.Property, of level.Level) bool { return p == of.Property }
+	if l.serial > 0 && slices.EqualFunc(l.properties, levels, same) {
+		return
+	}
+	l.serial++
+	l.properties = make([]level.Property, len(levels))
+	for i := range levels {
+		l.properties[i] = levels[i].Property
+	}
 }
 
 // seen is a node as a snapshot had it. Snapshots keep their nodes, and the order of
@@ -170,14 +194,15 @@ func (c *Census) Doubt(name string) {
 }
 
 // Each calls changed for every node that has changed since a version of the
-// census, as levels, workload and revision see it. It returns whether nodes have
+// census, as levels, workload and revision see it. Nobody may alter the values. It returns whether nodes have
 // departed since; ask Has for which.
 func (c *Census) Each(since uint64, of Identity, levels []level.Level, changed func(placement.Node)) (departures bool) {
 	w := c.workloads[of.Workload]
+	c.lens.through(levels)
 	for n := c.newest; n != nil && n.version > since; n = n.older {
 		changed(placement.Node{
 			Name:    n.name,
-			Values:  Values(n.node, levels),
+			Values:  n.valuesThrough(&c.lens, levels),
 			Tally:   w.tally(n, of),
 			Unready: Unready(n.node),
 		})
@@ -214,6 +239,15 @@ func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 func (c *Census) Has(name string) bool {
 	_, ok := c.nodes[name]
 	return ok
+}
+
+// Changed returns the version at which a node changed last, 0 for a node that the
+// census does not know. No two changes, of whatever nodes, have the same.
+func (c *Census) Changed(name string) uint64 {
+	if n, ok := c.nodes[name]; ok {
+		return n.version
+	}
+	return 0
 }
 
 // Counts reports whether a pod counts for spreading and for domain limits: until it is

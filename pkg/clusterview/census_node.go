@@ -8,6 +8,9 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // count is what stands on one node.
@@ -17,6 +20,9 @@ type count struct {
 	at      int // in Census.order
 	version uint64
 	node    *corev1.Node
+	// values are the node's through the lens of this serial.
+	values []placement.Value
+	lens   uint64
 	// pods are those of the node in the order of its NodeInfo; counted are those
 	// of them that count.
 	pods    []podOf
@@ -44,9 +50,19 @@ func (n *count) forget() {
 	}
 }
 
+func (n *count) valuesThrough(l *lens, levels []level.Level) []placement.Value {
+	if n.lens != l.serial {
+		n.values, n.lens = Values(n.node, levels), l.serial
+	}
+	return n.values
+}
+
 // recount brings what is known of a node up to date.
 func (c *Census) recount(s *seen) {
 	n, pods := s.count, s.info.GetPods()
+	if n.node != s.info.Node() {
+		n.lens = 0
+	}
 	s.stamp, n.node = StampOf(s.info), s.info.Node()
 	c.version++
 	c.unlink(n)

@@ -4,42 +4,42 @@
 package clusterview
 
 import (
+	"encoding/json"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// needs is what filters read of a pod that look at nothing but the pod and one node:
-// the node's name and cordon, taints, resources, ports, node affinity, constraints and
-// platforms. What differs from pod to pod of one template, such as a name, an index or
-// the volume of a token, is not among it. (The fields are exported for the comparison,
-// which panics at any other.)
+// Needs tells pods apart as filters do that look at nothing but the pod and one node:
+// what they said of a node for one pod holds for all with equal Needs. "" is nobody's.
+type Needs string
+
+// needs is what such filters read: the node's name and cordon, taints, resources, ports,
+// node affinity, constraints and platforms. What differs from pod to pod of one
+// template, such as a name, an index or the volume of a token, is not among it.
 type needs struct {
-	NodeName               string
-	NodeSelector           map[string]string
-	Affinity               *corev1.NodeSelector
-	Tolerations            []corev1.Toleration
-	OS                     *corev1.PodOS
-	HostNetwork            bool
-	Overhead               corev1.ResourceList
-	Resources              *corev1.ResourceRequirements
-	Containers, Init       []containerNeeds
-	Constraints, Platforms string
+	NodeName     string                       `json:",omitempty"`
+	NodeSelector map[string]string            `json:",omitempty"`
+	Affinity     *corev1.NodeSelector         `json:",omitempty"`
+	Tolerations  []corev1.Toleration          `json:",omitempty"`
+	OS           *corev1.PodOS                `json:",omitempty"`
+	HostNetwork  bool                         `json:",omitempty"`
+	Overhead     corev1.ResourceList          `json:",omitempty"`
+	Resources    *corev1.ResourceRequirements `json:",omitempty"`
+	Containers   []containerNeeds             `json:",omitempty"`
+	Init         []containerNeeds             `json:",omitempty"`
+	Constraints  string                       `json:",omitempty"`
+	Platforms    string                       `json:",omitempty"`
 }
 
 type containerNeeds struct {
-	Resources     corev1.ResourceRequirements
-	Ports         []corev1.ContainerPort
-	RestartPolicy *corev1.ContainerRestartPolicy // which makes a sidecar, whose resources add up
+	Resources     corev1.ResourceRequirements    `json:",omitzero"`
+	Ports         []corev1.ContainerPort         `json:",omitempty"`
+	RestartPolicy *corev1.ContainerRestartPolicy `json:",omitempty"` // which makes a sidecar, whose resources add up
 }
 
-// SameNeeds reports whether filters that look at nothing but a pod and one node
-// cannot tell two pods apart, so that what they said of a node for one pod holds for
-// the other.
-func SameNeeds(a, b *corev1.Pod) bool {
-	return a == b || equality.Semantic.DeepEqual(needsOf(a), needsOf(b))
-}
-
-func needsOf(pod *corev1.Pod) needs {
+// NeedsOf returns a pod's.
+func NeedsOf(pod *corev1.Pod) (Needs, error) {
 	n := needs{
 		NodeName:     pod.Spec.NodeName,
 		NodeSelector: pod.Spec.NodeSelector,
@@ -56,7 +56,11 @@ func needsOf(pod *corev1.Pod) needs {
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		n.Affinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	return n
+	written, err := json.Marshal(n)
+	if err != nil {
+		return "", fmt.Errorf("writing down the needs of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return Needs(written), nil
 }
 
 func containersOf(containers []corev1.Container) []containerNeeds {

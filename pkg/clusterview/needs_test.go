@@ -11,7 +11,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-func TestSameNeeds(t *testing.T) {
+func TestNeeds(t *testing.T) {
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := st.MakePod().Namespace("ns").Name("p").UID("p").Container("image").
 			NodeSelector(map[string]string{"disk": "ssd"}).NodeAffinityIn("zone", []string{"a"}, st.NodeSelectorTypeMatchExpressions).
@@ -60,10 +60,33 @@ func TestSameNeeds(t *testing.T) {
 		"no annotations": {func(p *corev1.Pod) { p.Annotations = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := SameNeeds(pod(func(*corev1.Pod) {}), pod(tc.change)); got != tc.same {
-				t.Errorf("got %t, want %t", got, tc.same)
+			one, err := NeedsOf(pod(func(*corev1.Pod) {}))
+			if err != nil || one == "" {
+				t.Fatalf("got %q, %v", one, err)
+			}
+			other, err := NeedsOf(pod(tc.change))
+			if err != nil || (one == other) != tc.same {
+				t.Errorf("got %q, %v beside %q, want the same: %t", other, err, one, tc.same)
 			}
 		})
+	}
+}
+
+// What is remembered by needs must not be looked up by none.
+func TestNoNeedsAreSomeNeeds(t *testing.T) {
+	if needs, err := NeedsOf(&corev1.Pod{}); err != nil || needs == "" {
+		t.Errorf("got %q, %v", needs, err)
+	}
+}
+
+func BenchmarkNeeds(b *testing.B) {
+	pod := st.MakePod().Namespace("ns").Name("p").UID("p").NodeSelector(map[string]string{"disk": "ssd"}).
+		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "10m", corev1.ResourceMemory: "16Mi"}).Obj()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := NeedsOf(pod); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

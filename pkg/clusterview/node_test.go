@@ -12,6 +12,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 func TestValues(t *testing.T) {
@@ -72,5 +73,29 @@ func TestLeftOut(t *testing.T) {
 				t.Errorf("AnyExcludes is %t", got)
 			}
 		})
+	}
+}
+
+func TestAboveNodes(t *testing.T) {
+	for given, want := range map[string]string{
+		"spread=zone":                                         "spread=zone",
+		"spread=node.name":                                    "",
+		"spread=zone,spread=node.name":                        "spread=zone",
+		"spread=zone,spread=kubernetes.io/hostname":           "spread=zone",
+		"spread=kubernetes.io/hostname,spread=zone":           "spread=kubernetes.io/hostname,spread=zone",
+		"pack=kubernetes.io/hostname":                         "pack=kubernetes.io/hostname",
+		"spread=kubernetes.io/hostname;missing=Exclude":       "spread=kubernetes.io/hostname;missing=Exclude",
+		"spread=kubernetes.io/hostname;weight.a=2;weight.b=1": "spread=kubernetes.io/hostname;weight.a=2;weight.b=1",
+	} {
+		levels, err := level.Parse(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := level.Format(clusterview.AboveNodes(levels)); got != want {
+			t.Errorf("%s: got %q, want %q", given, got, want)
+		}
+	}
+	if clusterview.AboveNodes(nil) != nil {
+		t.Error("no levels are none")
 	}
 }

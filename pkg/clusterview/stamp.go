@@ -3,10 +3,7 @@
 
 package clusterview
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
-)
+import fwk "k8s.io/kube-scheduler/framework"
 
 // Stamp tells the states of a node in the scheduler's snapshots apart, for who
 // looks at a node again only when it has changed.
@@ -17,7 +14,10 @@ import (
 type Stamp struct {
 	generation int64
 	listed     int
-	last       *corev1.Pod
+	// last is the framework's note of the pod, which is made for a node and not
+	// altered there. To look at the pod would be one more wait for memory, for all nodes
+	// and every pod that is placed.
+	last fwk.PodInfo
 }
 
 // unstamped is the stamp of no node.
@@ -27,7 +27,7 @@ var unstamped = Stamp{generation: -1}
 func StampOf(info fwk.NodeInfo) Stamp {
 	s, pods := Stamp{generation: info.GetGeneration()}, info.GetPods()
 	if s.listed = len(pods); s.listed > 0 {
-		s.last = pods[s.listed-1].GetPod()
+		s.last = pods[s.listed-1]
 	}
 	return s
 }

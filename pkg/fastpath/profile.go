@@ -107,7 +107,7 @@ func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.
 		return "", outcome
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
-	node, err := p.hinter.Hint(state, pod, lasting(state, p.far), func(name string) (bool, error) {
+	node, err := p.hinter.Hint(ctx, state, pod, lasting(state, p.far), func(name string) (bool, error) {
 		info, err := nodes.Get(name)
 		if err != nil {
 			return false, fmt.Errorf("asking the filters about node %q: %w", name, err)

@@ -4,6 +4,7 @@
 package fastpath
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,8 +27,8 @@ type Hinter interface {
 	Places(pod *corev1.Pod) bool
 	// Hint returns the best node that fits, "" if there is none. fits asks the pod's
 	// filters; lasting says that their answers hold for pods with the same needs until
-	// the node changes or is doubted.
-	Hint(state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error)
+	// the node changes or is doubted. It may be called by many at once.
+	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error)
 	// Doubt says that something not on a node has changed what fits there.
 	Doubt(node string)
 }

@@ -19,6 +19,14 @@ func (t *Tree) Next(fit placement.Fits) (string, bool) {
 	return n.Name, true
 }
 
+// NextAhead is Next for who can ask about many nodes at once: ahead is told the nodes
+// before fit is called for each of them, whenever it is about more than one.
+func (t *Tree) NextAhead(fit placement.Fits, ahead func(names []string)) (string, bool) {
+	t.ahead = ahead
+	defer func() { t.ahead = nil }()
+	return t.Next(fit)
+}
+
 // Place decides a batch of k pods, counting each: the nodes, in the order in which
 // they were chosen. They are fewer than k if the room ends.
 func (t *Tree) Place(k int, fit placement.Fits) []string {
@@ -76,13 +84,29 @@ func drawn(h siblings) bool {
 // asked about. It is false if they refused one.
 func (t *Tree) askAll(b *branch, fit placement.Fits) bool {
 	all := true
-	for _, n := range b.takeUnasked(nil) {
+	nodes := b.takeUnasked(nil)
+	t.lookAhead(nodes)
+	for _, n := range nodes {
 		n.queued = false
 		if !t.ask(n, fit) {
 			all = false
 		}
 	}
 	return all
+}
+
+// lookAhead tells who wants to know which nodes will be asked about.
+func (t *Tree) lookAhead(nodes []*node) {
+	if t.ahead == nil || len(nodes) < 2 {
+		return
+	}
+	names := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		if n.answer == unasked {
+			names = append(names, n.Name)
+		}
+	}
+	t.ahead(names)
 }
 
 // takeUnasked empties the lists of nodes to ask below b. It is done before the

@@ -26,6 +26,8 @@ type Tree struct {
 	// unsettled says that branches may be out of place, which is mended before it
 	// matters: a tree is planted, and changed as a whole, before it is asked anything.
 	unsettled bool
+	// ahead is set while NextAhead decides.
+	ahead func(names []string)
 }
 
 // New returns an empty tree over the levels, first level first. The levels must

@@ -199,7 +199,7 @@ func TestProposedNodeByRecords(t *testing.T) {
 	var asked []string
 	propose := func() string {
 		asked = nil
-		node, err := r.pl.Hint(l.under(), webPod("p", "").Obj(), true, func(node string) (bool, error) {
+		node, err := r.pl.Hint(r.ctx, l.under(), webPod("p", "").Obj(), true, func(node string) (bool, error) {
 			asked = append(asked, node)
 			return true, nil
 		})
@@ -219,7 +219,7 @@ func TestProposedNodeByRecords(t *testing.T) {
 	}
 	state := l.under()
 	state.Write("Espalier/Faults", scores{})
-	if node, err := r.pl.Hint(state, webPod("p", "").Obj(), true, func(string) (bool, error) { return true, nil }); err == nil {
+	if node, err := r.pl.Hint(r.ctx, state, webPod("p", "").Obj(), true, func(string) (bool, error) { return true, nil }); err == nil {
 		t.Errorf("with faults that cannot be read the node is %q", node)
 	}
 }

@@ -43,6 +43,8 @@ func (b batch) key() batchKey {
 type forest struct {
 	census *clusterview.Census
 	trees  *grove
+	// said is by versions of the census, and goes with it.
+	said library
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
 	maxNodes int
@@ -62,7 +64,7 @@ type planted struct {
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
-	return &forest{census: clusterview.NewCensus(identifier), trees: newGrove(), countAll: countAll, maxNodes: maxTreeNodes}
+	return &forest{census: clusterview.NewCensus(identifier), trees: newGrove(), said: newLibrary(), countAll: countAll, maxNodes: maxTreeNodes}
 }
 
 // tree returns the tree of a batch as the census and the faults have it now.

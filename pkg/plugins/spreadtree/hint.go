@@ -4,6 +4,7 @@
 package spreadtree
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,15 +12,14 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // memory says how long what the filters told a tree is worth remembering.
 type memory struct {
-	// about is the pod for which they were asked, and stands for all with the same
-	// needs; nil if their answers must not outlive the cycle.
-	about *corev1.Pod
-	// passing are the nodes whose answers must not outlive the cycle: with about nil,
+	// about are the needs for which they were asked; "" if their answers must not
+	// outlive the cycle.
+	about clusterview.Needs
+	// passing are the nodes whose answers must not outlive the cycle: with about "",
 	// all that were asked about.
 	passing []string
 	// unknown: the answers are of who knows which nodes.
@@ -41,7 +41,8 @@ func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Ident
 // until the node changes. Pods nominated for a node are no part of it, so
 // what was said beside them is asked again; Doubt is for when they are nominated. On
 // the node it returns the filters have been asked in this cycle, whatever is remembered.
-func (pl *SpreadTree) Hint(state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error) {
+// Many may call fits at once.
+func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error) {
 	levels, err := levels(state, pod)
 	if err != nil {
 		return "", err
@@ -54,11 +55,24 @@ func (pl *SpreadTree) Hint(state fwk.CycleState, pod *corev1.Pod, lasting bool, 
 	if err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
 	}
+	var needs clusterview.Needs
+	if lasting {
+		if needs, err = clusterview.NeedsOf(pod); err != nil {
+			return "", err
+		}
+	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	p := pl.forest.tree(batch{pl.forest.census.RefreshFor(pod, snapshot), levels}, faults)
-	p.recall(pod, lasting)
-	q := &question{fits: fits, nominated: pl.nominated, of: p}
+	p.recall(needs)
+	q := &question{
+		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot, of: p,
+		known: pl.forest.said.to(needs), lasting: lasting,
+		parallel: func(n int, do func(int)) error {
+			pl.handle.Parallelizer().Until(ctx, n, do, Name)
+			return ctx.Err()
+		},
+	}
 	node := q.best(p.tree)
 	if q.err != nil {
 		// Who was asked after the error was not asked, and the tree took that for a no.
@@ -80,57 +94,14 @@ func (pl *SpreadTree) nominated(node string) bool {
 }
 
 // recall forgets what the filters said in earlier cycles, but for what still holds.
-func (p *planted) recall(pod *corev1.Pod, lasting bool) {
+func (p *planted) recall(needs clusterview.Needs) {
 	m := p.memory
-	if m.unknown || m.about != nil && (!lasting || !clusterview.SameNeeds(m.about, pod)) {
+	if m.unknown || m.about != "" && m.about != needs {
 		p.tree.RecheckAll()
 	} else {
 		for _, node := range m.passing {
 			p.tree.Recheck(node)
 		}
 	}
-	p.memory = memory{passing: m.passing[:0]}
-	if lasting {
-		p.memory.about = pod
-	}
-}
-
-// question is a cycle's questions to the filters.
-type question struct {
-	fits      func(node string) (bool, error)
-	nominated func(node string) bool
-	of        *planted
-	last      string // node about which they were asked
-	err       error
-}
-
-// best returns the tree's best node that fits.
-func (q *question) best(t *tree.Tree) string {
-	for {
-		node, ok := t.Next(q.ask)
-		if !ok || q.err != nil || node == q.last {
-			return node
-		}
-		// This one is from memory.
-		if q.ask(node) {
-			return node
-		}
-		t.Recheck(node)
-	}
-}
-
-func (q *question) ask(node string) bool {
-	if q.err != nil {
-		return false
-	}
-	fits, err := q.fits(node)
-	if err != nil {
-		q.err = err
-		return false
-	}
-	q.last = node
-	if m := &q.of.memory; m.about == nil || q.nominated(node) {
-		m.passing = append(m.passing, node)
-	}
-	return fits
+	p.memory = memory{about: needs, passing: m.passing[:0]}
 }

@@ -36,7 +36,7 @@ func (f *filters) hint(pod *corev1.Pod, lasting bool) (node, asked string) {
 	f.Helper()
 	f.feasible()
 	f.asked = nil
-	node, err := f.pl.Hint(framework.NewCycleState(), pod, lasting, f.fits)
+	node, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, lasting, f.fits)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -86,19 +86,6 @@ func TestHintForgets(t *testing.T) {
 		"for a pod with other needs": func(*filters) (*corev1.Pod, bool) {
 			return webPod("p", "spread=zone").NodeSelector(map[string]string{"disk": "ssd"}).Obj(), true
 		},
-		"after a pod with other needs": func(f *filters) (*corev1.Pod, bool) {
-			f.hint(webPod("q", "spread=zone").HostPort(80).Obj(), true)
-			f.refused = nil
-			return webPod("p", "spread=zone").Obj(), true
-		},
-		"after answers that did not last": func(f *filters) (*corev1.Pod, bool) {
-			f.hint(webPod("q", "spread=zone").Obj(), false)
-			return webPod("p", "spread=zone").Obj(), true
-		},
-		"after a look at some of the nodes": func(f *filters) (*corev1.Pod, bool) {
-			f.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState(), "b1", "b2")
-			return webPod("p", "spread=zone").Obj(), true
-		},
 		"after a change of the node": func(f *filters) (*corev1.Pod, bool) {
 			node := f.join("a1", "zone=a")
 			f.cache.UpdateNode(f.logger, node, labelled("a1", "zone=a", "disk=ssd").Obj())
@@ -113,6 +100,49 @@ func TestHintForgets(t *testing.T) {
 			f.want(next, lasting, "a1", "a1")
 		})
 	}
+}
+
+// What a node has said to such needs it need not say again, whatever came in between and
+// whoever asks.
+func TestHintKeepsAnswersByNeeds(t *testing.T) {
+	for name, between := range map[string]func(f *filters) (pod *corev1.Pod){
+		"a pod with other needs": func(f *filters) *corev1.Pod {
+			f.hint(webPod("q", "spread=zone").HostPort(80).Obj(), true)
+			return webPod("p", "spread=zone").Obj()
+		},
+		"answers that did not last": func(f *filters) *corev1.Pod {
+			f.hint(webPod("q", "spread=zone").Obj(), false)
+			return webPod("p", "spread=zone").Obj()
+		},
+		"a look at some of the nodes": func(f *filters) *corev1.Pod {
+			f.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState(), "b1", "b2")
+			return webPod("p", "spread=zone").Obj()
+		},
+		"another workload": func(f *filters) *corev1.Pod {
+			f.refused = append(f.refused, "b2")
+			return ofWorkload("api", "q", "spread=zone").Obj()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, pod := twoZones(t)
+			f.want(pod, true, "a2", "a1 a2")
+			next := between(f)
+			f.asked, f.refused = nil, f.refused[1:]
+			if node, asked := f.hint(next, true); node != "a2" && node != "b2" || strings.Contains(asked, "a1") {
+				t.Errorf("proposed %s after asking about %s", node, asked)
+			}
+		})
+	}
+}
+
+// Nodes that change, come again or are counted anew have said nothing.
+func TestHintKeepsNoAnswerOfAnotherTime(t *testing.T) {
+	f, pod := twoZones(t)
+	f.want(pod, true, "a2", "a1 a2")
+	f.pl.forest.census, f.pl.forest.said = clusterview.NewCensus(f.pl.identifier), newLibrary()
+	f.pl.forest.trees = newGrove()
+	f.refused = nil
+	f.want(pod, true, "a1", "a1")
 }
 
 // What was said beside pods nominated for the node holds no longer than they are.
@@ -131,7 +161,7 @@ func TestHintIsNeverStale(t *testing.T) {
 	f, pod := twoZones(t)
 	f.want(pod, true, "a2", "a1 a2")
 	f.refused = []string{"a1", "a2"}
-	f.want(pod, true, "b2", "a2 a2 b2")
+	f.want(pod, true, "b2", "a2 b2")
 	f.want(pod, true, "b2", "b2")
 }
 
@@ -151,7 +181,7 @@ func TestHintAfterAnError(t *testing.T) {
 	f, pod := twoZones(t)
 	f.err = errors.New("no answer")
 	f.feasible()
-	if node, err := f.pl.Hint(framework.NewCycleState(), pod, true, f.fits); node != "" || !errors.Is(err, f.err) || len(f.asked) != 1 {
+	if node, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, true, f.fits); node != "" || !errors.Is(err, f.err) || len(f.asked) != 1 {
 		t.Errorf("got %q, %v after asking about %q", node, err, f.asked)
 	}
 	f.err, f.refused = nil, nil
@@ -160,7 +190,7 @@ func TestHintAfterAnError(t *testing.T) {
 
 func TestHintWithoutReadableLevels(t *testing.T) {
 	f, _ := twoZones(t)
-	_, err := f.pl.Hint(framework.NewCycleState(), webPod("p", "spread").Obj(), true, f.fits)
+	_, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod("p", "spread").Obj(), true, f.fits)
 	if err == nil || !strings.Contains(err.Error(), clusterview.PlacementAnnotation) {
 		t.Errorf("got %v", err)
 	}
@@ -174,7 +204,7 @@ func TestHintsOfABatch(t *testing.T) {
 		pod, state := webPod(fmt.Sprint("p", i), "spread=zone").Obj(), framework.NewCycleState()
 		clusterview.WriteLevels(state, []level.Level{{Property: level.Property{Label: "zone"}}})
 		f.feasible()
-		node, err := f.pl.Hint(state, pod, true, f.fits)
+		node, err := f.pl.Hint(f.ctx, state, pod, true, f.fits)
 		f.must(err)
 		f.assume(pod, state, node)
 		placed = append(placed, node)

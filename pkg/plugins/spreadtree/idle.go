@@ -43,5 +43,5 @@ func (pl *SpreadTree) visit() {
 		return
 	}
 	// Nothing shows the census any more: who plants next counts anew.
-	pl.forest.census = clusterview.NewCensus(pl.identifier)
+	pl.forest.census, pl.forest.said = clusterview.NewCensus(pl.identifier), newLibrary()
 }

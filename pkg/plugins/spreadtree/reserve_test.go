@@ -25,7 +25,7 @@ func mustLevels(t tb, pod *corev1.Pod) []level.Level {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ls
+	return clusterview.AboveNodes(ls)
 }
 
 func TestReserveAndUnreserve(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -74,6 +75,7 @@ type handle struct {
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+func (h *handle) Parallelizer() fwk.Parallelizer                         { return parallelize.NewParallelizer(4) }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
 	for _, p := range pods {
 		h.activated = append(h.activated, p.Name)

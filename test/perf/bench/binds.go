@@ -24,8 +24,8 @@ const stall = 2 * time.Minute
 type binds struct {
 	watcher *watchtools.RetryWatcher
 	seen    map[string]bool
-	// last is when the latest was heard of.
-	last time.Time
+	// first and last are when the first and the latest were heard of.
+	first, last time.Time
 	// waste is where pods that may be deleted are offered, nil for nowhere.
 	waste chan<- string
 }
@@ -90,6 +90,9 @@ func (b *binds) take(event watch.Event) (fresh bool, err error) {
 			return false, nil
 		}
 		b.seen[object.Name], b.last = true, time.Now()
+		if len(b.seen) == 1 {
+			b.first = b.last
+		}
 		select {
 		case b.waste <- object.Name:
 		default:

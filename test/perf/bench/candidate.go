@@ -55,7 +55,7 @@ func (c Candidate) profile() string {
 // runs the shipped one, with the same limits laid over it by flags.
 const configHead = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
+leaderElection: {leaderElect: true, resourceNamespace: %s, resourceName: %s, leaseDuration: %s, renewDeadline: %s, retryPeriod: %s}
 clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
 profiles:
 - schedulerName: %s
@@ -77,10 +77,12 @@ func (c Candidate) args(kubeconfig, dir string, port int) ([]string, error) {
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
 	}
 	if c.Name == judge.Ours {
-		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=false",
+		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=true", "--leader-elect-resource-namespace="+leaseNamespace,
+			"--leader-elect-resource-name="+leaseName, "--leader-elect-lease-duration="+leaseDuration.String(),
+			"--leader-elect-renew-deadline="+leaseDeadline.String(), "--leader-elect-retry-period="+leaseRetry.String(),
 			"--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
 	}
-	config := fmt.Sprintf(configHead, kubeconfig, QPS, Burst, c.profile())
+	config := fmt.Sprintf(configHead, leaseNamespace, leaseName, leaseDuration, leaseDeadline, leaseRetry, kubeconfig, QPS, Burst, c.profile())
 	if c.Name == judge.Null {
 		config += nullPlugins
 	}

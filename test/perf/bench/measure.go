@@ -28,6 +28,9 @@ const (
 // it was.
 func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.Run, err error) {
 	run = judge.Run{Workload: w.workload.Name, Scheduler: c.Name, Round: round, Pods: w.workload.Fitting()}
+	if err := w.hold(ctx); err != nil {
+		return run, err
+	}
 	r, err := c.start(ctx, w.kubeconfig, w.dir)
 	if err != nil {
 		return run, err
@@ -38,7 +41,7 @@ func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.
 			err = errors.Join(err, r.stop())
 		}
 	}()
-	if err := w.warmUp(ctx, c, r); err != nil {
+	if err := w.prepare(ctx, c, r); err != nil {
 		return run, err
 	}
 	before, err := w.read(ctx, r)
@@ -68,6 +71,21 @@ func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.
 	return run, w.clear(ctx)
 }
 
+// prepare brings a scheduler to where the clock starts: all pods lie in its queue, or,
+// where they come while it works, it has bound a first one.
+func (w *World) prepare(ctx context.Context, c Candidate, r *running) error {
+	if w.workload.Trickles() {
+		if err := w.release(ctx); err != nil {
+			return err
+		}
+		return w.warmUp(ctx, c, r)
+	}
+	if err := w.createAll(ctx, c); err != nil {
+		return err
+	}
+	return w.queued(ctx, r, w.workload.Pods())
+}
+
 // warmUp waits until the scheduler has bound a first pod: it has read all there is.
 func (w *World) warmUp(ctx context.Context, c Candidate, r *running) error {
 	const name = "warm-up"
@@ -94,7 +112,8 @@ func (w *World) warmUp(ctx context.Context, c Candidate, r *running) error {
 	return nil
 }
 
-// play has the pods come and waits until they are bound. It says how many seconds that took.
+// play has the pods bound. It says how many seconds that took: from the first to the last
+// of those that lay in the queue, or from when the first was created.
 func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds float64, err error) {
 	bound, err := w.watchBinds(ctx)
 	if err != nil {
@@ -113,6 +132,13 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 		bound.waste = waste
 		group.Go(func() error { return w.churn(beside, waste) })
 	}
+	if !w.workload.Trickles() {
+		if err := w.release(ctx); err != nil {
+			return 0, err
+		}
+		err := bound.until(beside, w.workload.Fitting(), r, w.say)
+		return bound.last.Sub(bound.first).Seconds(), err
+	}
 	start := time.Now()
 	if w.workload.OneByOne {
 		for i := range w.workload.Pods() {
@@ -128,14 +154,16 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 	// All pods must have come before the run is over: one that came later would be
 	// among the pods of the next.
 	makers, making := errgroup.WithContext(beside)
-	makers.Go(func() error {
-		return w.each(making, "pods created", w.workload.Pods(), func(ctx context.Context, i int) error { return w.create(ctx, c, i) })
-	})
+	makers.Go(func() error { return w.createAll(making, c) })
 	err = bound.until(making, w.workload.Fitting(), r, w.say)
 	if err != nil {
 		end()
 	}
 	return bound.last.Sub(start).Seconds(), errors.Join(err, makers.Wait())
+}
+
+func (w *World) createAll(ctx context.Context, c Candidate) error {
+	return w.each(ctx, "pods created", w.workload.Pods(), func(ctx context.Context, i int) error { return w.create(ctx, c, i) })
 }
 
 func (w *World) create(ctx context.Context, c Candidate, i int) error {

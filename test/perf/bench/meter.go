@@ -36,8 +36,21 @@ func (w *World) read(ctx context.Context, r *running) (reading, error) {
 	if now.serverCPU, _, err = usage(w.cluster.Name, w.cluster.Pid()); err != nil {
 		return now, err
 	}
-	now.algorithm, err = scrape(ctx, r.port+"/metrics")
+	families, err := scrape(ctx, r.port+"/metrics")
+	if err != nil {
+		return now, err
+	}
+	now.algorithm, err = algorithmIn(families, r.Name)
 	return now, err
+}
+
+// algorithmIn finds the histogram of the algorithm. It is empty before the first pod.
+func algorithmIn(families map[string]*dto.MetricFamily, scheduler string) (*dto.Histogram, error) {
+	family := families[algorithmMetric]
+	if family == nil || len(family.GetMetric()) != 1 {
+		return nil, fmt.Errorf("%s has no metric %s with one series: is it another version of Kubernetes?", scheduler, algorithmMetric)
+	}
+	return family.GetMetric()[0].GetHistogram(), nil
 }
 
 // usage is a process's processor time in seconds, and its greatest resident set so far in bytes.
@@ -61,13 +74,13 @@ func usage(name string, pid int) (cpu float64, peakRSS int64, err error) {
 }
 
 // scraper asks schedulers on this machine. Their certificates are made at every start,
-// so nobody can check them; and each port is asked twice, so nothing is kept open.
+// so nobody can check them; and each port is asked a few times, so nothing is kept open.
 var scraper = &http.Client{Transport: &http.Transport{
 	TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
 }}
 
-// scrape reads the histogram of the algorithm from a scheduler's port. It is empty before the first pod.
-func scrape(ctx context.Context, url string) (*dto.Histogram, error) {
+// scrape reads what a scheduler's port tells.
+func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
 	body, err := ask(ctx, url)
 	if err != nil {
 		return nil, err
@@ -77,11 +90,7 @@ func scrape(ctx context.Context, url string) (*dto.Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", url, err)
 	}
-	family := families[algorithmMetric]
-	if family == nil || len(family.GetMetric()) != 1 {
-		return nil, fmt.Errorf("%s has no metric %s with one series: is it another version of Kubernetes?", url, algorithmMetric)
-	}
-	return family.GetMetric()[0].GetHistogram(), nil
+	return families, nil
 }
 
 // algorithmBetween is what the histogram has gained from one reading to the next.

@@ -26,7 +26,7 @@ type Workload struct {
 	Groups, PerGroup int
 	// InTurn has the pods of the groups come in turn. Otherwise one group follows the other.
 	InTurn bool
-	// OneByOne has each pod come when the one before is bound. Otherwise all come at once.
+	// OneByOne has each pod come when the one before is bound. Otherwise all are there from the beginning.
 	OneByOne bool
 	// Levels are the node labels that the pods are to be spread over, in their order.
 	Levels []string
@@ -57,18 +57,19 @@ var (
 
 // Workloads are the rows for a number of nodes, in the order in which they are run.
 func Workloads(nodes int) []Workload {
-	tenth := max(nodes/10, 1)
+	// Half as many pods as nodes: more make the figures no steadier, only the hours longer.
+	group := max(nodes/20, 2)
 	rows := []Workload{
-		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: tenth},
-		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: tenth, Levels: zoneHost},
-		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: tenth, Levels: zoneRackHost},
-		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: tenth, Levels: regionZoneRackHost},
+		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: group},
+		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost},
+		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: group, Levels: zoneRackHost},
+		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost},
 		{Name: "Interleaved", About: "a hundred Deployments, a pod of each in turn", Groups: 100, PerGroup: max(nodes/100, 2), InTurn: true, Levels: zoneHost},
-		{Name: "Drip", About: "one pod at a time, each waited for", Groups: 1, PerGroup: tenth, OneByOne: true, Levels: zoneRackHost},
-		{Name: "Selective", About: "a node selector that admits one node in 20", Groups: 10, PerGroup: max(nodes/20, 2), Selective: true, Levels: zoneHost},
+		{Name: "Drip", About: "one pod at a time, each waited for", Groups: 1, PerGroup: 2 * group, OneByOne: true, Levels: zoneRackHost},
+		{Name: "Selective", About: "a node selector that admits one node in 20", Groups: 10, PerGroup: group, Selective: true, Levels: zoneHost},
 		{Name: "HostPort", About: "one pod a node, until every node has one", Groups: 1, PerGroup: nodes, HostPort: true, Levels: zoneHost},
 		{Name: "Unschedulable", About: "every second pod fits nowhere", Groups: 10, PerGroup: max(nodes/25, 2), InTurn: true, Misfits: true, Levels: zoneHost},
-		{Name: "Churn", About: "nodes close and open and pods are deleted meanwhile", Groups: 10, PerGroup: max(nodes/20, 2), Churn: true, Levels: zoneHost},
+		{Name: "Churn", About: "nodes close and open and pods are deleted meanwhile", Groups: 10, PerGroup: group, Churn: true, Levels: zoneHost},
 	}
 	for i := range rows {
 		rows[i].Nodes = nodes
@@ -106,6 +107,10 @@ func Choose(rows []Workload, names []string) ([]Workload, error) {
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(w Workload) bool { return !slices.Contains(names, w.Name) }), nil
 }
+
+// Trickles reports that pods come while others are bound. Otherwise all lie in the queue
+// before the first is bound.
+func (w Workload) Trickles() bool { return w.OneByOne || w.Churn }
 
 // Pods is how many pods come.
 func (w Workload) Pods() int { return w.Groups * w.PerGroup }

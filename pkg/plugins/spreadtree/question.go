@@ -1,0 +1,137 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+const (
+	// fewNodes are asked about one after the other: so many take less than to share them out.
+	fewNodes = 16
+	// patience is after how many single questions all nodes are asked about together.
+	// A pod that needs so many is one that fits on few nodes, or on none.
+	patience = 100
+)
+
+// question is a cycle's questions to the filters.
+type question struct {
+	// fits asks the filters, and may be called by many at once.
+	fits      func(node string) (bool, error)
+	nominated func(node string) bool
+	// changed is the version at which a node changed last.
+	changed func(node string) uint64
+	// parallel calls a function with all numbers below n, many at once. After an error
+	// some may be missing.
+	parallel func(n int, do func(i int)) error
+	snapshot []fwk.NodeInfo
+	of       *planted
+	// known is what the filters have said already. It outlives the cycle if lasting.
+	known   answers
+	lasting bool
+
+	singles int    // questions asked one after the other
+	last    string // node about which they were asked
+	err     error
+}
+
+// best returns the tree's best node that fits.
+func (q *question) best(t *tree.Tree) string {
+	for {
+		node, ok := t.NextAhead(q.ask, q.ahead)
+		if !ok || q.err != nil || node == q.last {
+			return node
+		}
+		// This one is from memory.
+		if q.confirm(node) {
+			return node
+		}
+		t.Recheck(node)
+	}
+}
+
+// ask answers for the filters if they have said it before.
+func (q *question) ask(node string) bool {
+	if q.err != nil {
+		return false
+	}
+	if !q.lasting || q.nominated(node) {
+		m := &q.of.memory
+		m.passing = append(m.passing, node)
+	}
+	if q.singles > patience {
+		q.singles = 0
+		q.ahead(q.all())
+	}
+	if fits, known := q.recall(node); known {
+		return fits
+	}
+	q.singles++
+	return q.confirm(node)
+}
+
+func (q *question) all() []string {
+	names := make([]string, 0, len(q.snapshot))
+	for _, info := range q.snapshot {
+		if node := info.Node(); node != nil {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// confirm asks the filters, whatever they have said before.
+func (q *question) confirm(node string) bool {
+	fits, err := q.fits(node)
+	if err != nil {
+		q.err = err
+		return false
+	}
+	q.last = node
+	q.learn(node, fits)
+	return fits
+}
+
+func (q *question) recall(node string) (fits, known bool) {
+	a, known := q.known[node]
+	return a.fits, known && a.changed == q.changed(node)
+}
+
+// learn remembers an answer, unless it was given beside nominated pods and would outlive them.
+func (q *question) learn(node string, fits bool) {
+	if q.lasting && q.nominated(node) {
+		delete(q.known, node)
+		return
+	}
+	q.known[node] = answer{q.changed(node), fits}
+}
+
+// ahead asks about nodes in parallel, if they are many. To a workload that begins, equal
+// zones are drawn, and the filters are asked about all their nodes.
+func (q *question) ahead(nodes []string) {
+	var unknown []string
+	for _, node := range nodes {
+		if _, known := q.recall(node); !known {
+			unknown = append(unknown, node)
+		}
+	}
+	if len(unknown) < fewNodes || q.err != nil {
+		return
+	}
+	said := make([]struct {
+		fits bool
+		err  error
+	}, len(unknown))
+	if q.err = q.parallel(len(unknown), func(i int) { said[i].fits, said[i].err = q.fits(unknown[i]) }); q.err != nil {
+		return
+	}
+	for i, node := range unknown {
+		if q.err = said[i].err; q.err != nil {
+			return
+		}
+		q.learn(node, said[i].fits)
+	}
+}

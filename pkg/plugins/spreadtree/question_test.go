@@ -1,0 +1,90 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// crowdOfFilters answers no for all nodes but one, and counts the questions.
+type crowdOfFilters struct {
+	fit string
+
+	mu    sync.Mutex // guards asked
+	asked map[string]int
+}
+
+func (c *crowdOfFilters) fits(node string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked[node]++
+	return node == c.fit, nil
+}
+
+// wide is a rig of n nodes in one zone.
+func wide(t *testing.T, n int) *rig {
+	r := newRig(t.Context(), t, args())
+	for i := range n {
+		r.join(fmt.Sprintf("n%03d", i), "zone=a")
+	}
+	r.feasible()
+	return r
+}
+
+// A pod that fits on few nodes has all of them asked about, once, and the next like it none.
+func TestHintOfARareFit(t *testing.T) {
+	r := wide(t, 500)
+	for _, lasting := range []bool{true, false} {
+		for i := range 2 {
+			c := &crowdOfFilters{fit: "n444", asked: map[string]int{}}
+			node, err := r.pl.Hint(r.ctx, framework.NewCycleState(), webPod(fmt.Sprint("p", i), "").Obj(), lasting, c.fits)
+			if err != nil || node != "n444" {
+				t.Fatalf("got %q, %v", node, err)
+			}
+			// The one that is proposed is asked about again, whatever is known.
+			want := 500
+			if lasting && i > 0 {
+				want = 1
+			}
+			if len(c.asked) != want || c.asked["n000"] > 1 || c.asked["n444"] > 2 {
+				t.Errorf("lasting %t, pod %d: asked about %d nodes, want %d", lasting, i, len(c.asked), want)
+			}
+		}
+	}
+}
+
+// Zones that are drawn have all their nodes asked about together; what fails there is
+// told, and nothing is taken for an answer.
+func TestHintAfterAnErrorAmongMany(t *testing.T) {
+	r := wide(t, 50)
+	for i := range 50 {
+		r.join(fmt.Sprintf("m%03d", i), "zone=b")
+	}
+	r.feasible()
+	broken, pod := errors.New("no answer"), webPod("p", "spread=zone").Obj()
+	_, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(node string) (bool, error) {
+		if node == "n033" {
+			return false, broken
+		}
+		return true, nil
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	ended, end := context.WithCancel(r.ctx)
+	end()
+	if _, err := r.pl.Hint(ended, framework.NewCycleState(), pod, true, func(string) (bool, error) { return true, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("in a cycle that has ended: %v", err)
+	}
+	c := &crowdOfFilters{fit: "m033", asked: map[string]int{}}
+	if node, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, false, c.fits); err != nil || node != "m033" {
+		t.Errorf("got %q, %v", node, err)
+	}
+}
