@@ -38,6 +38,8 @@ type Census struct {
 	version, departed uint64
 	// epoch is the identifier's at the last Refresh.
 	epoch uint64
+	// aliases counts the nodes whose host name is not their name.
+	aliases int
 	// lens is the levels that the values of nodes are remembered for.
 	lens lens
 }
@@ -172,6 +174,9 @@ func (c *Census) forgetAbsent(before []seen) {
 			c.workloads.leave(n, p.of)
 		}
 		c.unlink(n)
+		if n.alias {
+			c.aliases--
+		}
 		delete(c.nodes, n.name)
 	}
 }
@@ -234,6 +239,10 @@ func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 		}
 	}
 }
+
+// HostsAreNodes reports whether the label of a host name tells every node apart, since
+// it is the node's name, as kubelets have it unless they are told otherwise.
+func (c *Census) HostsAreNodes() bool { return c.aliases == 0 }
 
 // Has reports whether the census knows a node.
 func (c *Census) Has(name string) bool {

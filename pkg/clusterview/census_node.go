@@ -20,6 +20,8 @@ type count struct {
 	at      int // in Census.order
 	version uint64
 	node    *corev1.Node
+	// alias: the label of its host name is another than its name, or missing.
+	alias bool
 	// values are the node's through the lens of this serial.
 	values []placement.Value
 	lens   uint64
@@ -62,6 +64,7 @@ func (c *Census) recount(s *seen) {
 	n, pods := s.count, s.info.GetPods()
 	if n.node != s.info.Node() {
 		n.lens = 0
+		c.name(n, s.info.Node())
 	}
 	s.stamp, n.node = StampOf(s.info), s.info.Node()
 	c.version++
@@ -91,6 +94,16 @@ func (c *Census) recount(s *seen) {
 	}
 	clear(n.pods[len(pods):])
 	n.pods = n.pods[:len(pods)]
+}
+
+// name counts the nodes that have another host name than their own.
+func (c *Census) name(n *count, node *corev1.Node) {
+	if n.alias {
+		c.aliases--
+	}
+	if n.alias = node.Labels[corev1.LabelHostname] != node.Name; n.alias {
+		c.aliases++
+	}
 }
 
 // enrol counts a pod, if it counts, and reports whether it may turn out to be of

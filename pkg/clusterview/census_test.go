@@ -273,3 +273,30 @@ func TestCensusDoubt(t *testing.T) {
 		t.Errorf("the doubt stays: %v", nodes)
 	}
 }
+
+func TestCensusKnowsWhetherHostsAreNodes(t *testing.T) {
+	host := func(node, name string) *corev1.Node {
+		return st.MakeNode().Name(node).Label(corev1.LabelHostname, name).Obj()
+	}
+	v := newView()
+	v.join(host("a", "a"))
+	v.join(host("b", "b"))
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   bool
+	}{
+		{"each has its name", func() {}, true},
+		{"one shares that of another", func() { v.info("b").SetNode(host("b", "a")) }, false},
+		{"it still does", func() { v.info("b").SetNode(host("b", "a")) }, false},
+		{"and gets its own back", func() { v.info("b").SetNode(host("b", "b")) }, true},
+		{"one comes without a label", func() { v.join(st.MakeNode().Name("c").Obj()) }, false},
+		{"and goes", func() { v.leave("c") }, true},
+	} {
+		step.change()
+		v.census.Refresh(v.infos)
+		if got := v.census.HostsAreNodes(); got != step.want {
+			t.Errorf("%s: hosts are nodes is %t", step.name, got)
+		}
+	}
+}

@@ -77,25 +77,32 @@ func TestLeftOut(t *testing.T) {
 }
 
 func TestAboveNodes(t *testing.T) {
-	for given, want := range map[string]string{
-		"spread=zone":                                         "spread=zone",
-		"spread=node.name":                                    "",
-		"spread=zone,spread=node.name":                        "spread=zone",
-		"spread=zone,spread=kubernetes.io/hostname":           "spread=zone",
-		"spread=kubernetes.io/hostname,spread=zone":           "spread=kubernetes.io/hostname,spread=zone",
-		"pack=kubernetes.io/hostname":                         "pack=kubernetes.io/hostname",
-		"spread=kubernetes.io/hostname;missing=Exclude":       "spread=kubernetes.io/hostname;missing=Exclude",
-		"spread=kubernetes.io/hostname;weight.a=2;weight.b=1": "spread=kubernetes.io/hostname;weight.a=2;weight.b=1",
+	for given, want := range map[string]struct{ hostsAreNodes, otherwise string }{
+		"spread=zone":                               {"spread=zone", "spread=zone"},
+		"spread=node.name":                          {"", ""},
+		"spread=zone,spread=node.name":              {"spread=zone", "spread=zone"},
+		"spread=zone,spread=kubernetes.io/hostname": {"spread=zone", "spread=zone,spread=kubernetes.io/hostname"},
+		"spread=kubernetes.io/hostname,spread=zone": {"spread=kubernetes.io/hostname,spread=zone", "spread=kubernetes.io/hostname,spread=zone"},
+		"pack=kubernetes.io/hostname":               {"pack=kubernetes.io/hostname", "pack=kubernetes.io/hostname"},
+		"spread=kubernetes.io/hostname;missing=Exclude": {
+			"spread=kubernetes.io/hostname;missing=Exclude", "spread=kubernetes.io/hostname;missing=Exclude",
+		},
+		"spread=kubernetes.io/hostname;weight.a=2;weight.b=1": {
+			"spread=kubernetes.io/hostname;weight.a=2;weight.b=1", "spread=kubernetes.io/hostname;weight.a=2;weight.b=1",
+		},
 	} {
 		levels, err := level.Parse(given)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := level.Format(clusterview.AboveNodes(levels)); got != want {
-			t.Errorf("%s: got %q, want %q", given, got, want)
+		if got := level.Format(clusterview.AboveNodes(levels, true)); got != want.hostsAreNodes {
+			t.Errorf("%s where hosts are nodes: got %q, want %q", given, got, want.hostsAreNodes)
+		}
+		if got := level.Format(clusterview.AboveNodes(levels, false)); got != want.otherwise {
+			t.Errorf("%s otherwise: got %q, want %q", given, got, want.otherwise)
 		}
 	}
-	if clusterview.AboveNodes(nil) != nil {
+	if clusterview.AboveNodes(nil, true) != nil {
 		t.Error("no levels are none")
 	}
 }

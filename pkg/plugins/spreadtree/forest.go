@@ -69,6 +69,7 @@ func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
 
 // tree returns the tree of a batch as the census and the faults have it now.
 func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
+	b = f.aboveNodes(b)
 	p := f.plant(b, faults)
 	fared := p.hear(b.id, faults)
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
@@ -89,6 +90,12 @@ func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
 	p.version = f.census.Version()
 	f.thin(p.tree.Len())
 	return p
+}
+
+// aboveNodes is a batch without a last level that is its nodes themselves.
+func (f *forest) aboveNodes(b batch) batch {
+	b.levels = clusterview.AboveNodes(b.levels, f.census.HostsAreNodes())
+	return b
 }
 
 // thin fells the trees that were not needed for longest, until those that are left
@@ -130,7 +137,7 @@ func (f *forest) standsNowhere(b batch) bool { return !f.census.Counts(b.id.Work
 // shared one they are none of the next batch's; that there is a pod more on the node
 // is for the census to say, as to the trees of all other batches.
 func (f *forest) add(b batch, node string, d placement.Tally) {
-	if p, ok := f.trees.Get(b.key()); ok {
+	if p, ok := f.trees.Get(f.aboveNodes(b).key()); ok {
 		p.tree.Add(node, d)
 	}
 }

@@ -108,12 +108,12 @@ func (pl *SpreadTree) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newOb
 	return fwk.Queue, nil
 }
 
-// levels returns the pod's levels as the plugin Preferences resolved them, as far as
-// they are above the nodes. In a profile without it, the pod's own word is all there is.
+// levels returns the pod's levels as the plugin Preferences resolved them. In a
+// profile without it, the pod's own word is all there is.
 func levels(state fwk.CycleState, pod *corev1.Pod) ([]level.Level, error) {
 	resolved, found, err := clusterview.ReadLevels(state)
-	if !found && err == nil {
-		resolved, err = clusterview.Levels(pod, nil, nil)
+	if found || err != nil {
+		return resolved, err
 	}
-	return clusterview.AboveNodes(resolved), err
+	return clusterview.Levels(pod, nil, nil)
 }

@@ -25,7 +25,7 @@ func mustLevels(t tb, pod *corev1.Pod) []level.Level {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clusterview.AboveNodes(ls)
+	return clusterview.AboveNodes(ls, false) // the nodes of the rig have no host names
 }
 
 func TestReserveAndUnreserve(t *testing.T) {
