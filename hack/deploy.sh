@@ -27,13 +27,23 @@ up)
     --set imageRegistry="${REGISTRY:-}" --set scheduler.image.tag="$tag" --set controller.image.tag="$tag" "$@"
   ;;
 down)
+  of_release="app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"
   # The processes first, and until they are gone: they would make their Leases anew. Helm's
   # own --wait takes a Deployment that waits for its pods for one that cannot be deleted.
   "$tools/kubectl" delete deployment --namespace "$namespace" --cascade=foreground --wait \
-    --selector "app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"
+    --selector "$of_release"
+  # Each profile has written down what it knows of failing nodes. Where, is in the rights to do so,
+  # which helm removes: so these go before it, lest one that is interrupted leaves them for good.
+  "$tools/kubectl" get roles --all-namespaces --selector "$of_release" --output "jsonpath=\
+{range .items[?(@.metadata.annotations.meta\.helm\.sh/release-namespace=='$namespace')]}\
+{.metadata.namespace} {.rules[?(@.resources[0]=='configmaps')].resourceNames[*]}{'\n'}{end}" |
+    while read -r where records; do
+      # shellcheck disable=SC2086 # they are several
+      [[ -z $records ]] || "$tools/kubectl" delete configmap --ignore-not-found --namespace "$where" $records
+    done
   "$tools/helm" uninstall "$release" --namespace "$namespace" --ignore-not-found
   "$tools/kubectl" delete --ignore-not-found --wait -f manifests/charts/espalier/crds
-  # The processes made these themselves, so helm does not know them.
+  # The processes made these themselves as well, so helm does not know them.
   "$tools/kubectl" delete lease --ignore-not-found --namespace "$namespace" "$release-scheduler" "$release-controller"
   ;;
 *)

@@ -71,7 +71,7 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 // to read what the stock scheduler does not need to.
 var rights = map[string][]string{
 	"espalier-scheduler-lease":           {"[coordination.k8s.io] [leases] [espalier-scheduler] [get update]"},
-	"espalier-scheduler-failures":        {"[] [configmaps] [espalier-scheduler-failures] [get patch]", "[] [configmaps] [] [create]"},
+	"espalier-scheduler-failures":        {"[] [configmaps] [espalier-scheduler-failures] [get patch create]"},
 	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [get list watch]"},
 	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [get list watch]"},
 	"espalier-scheduler-events":          {"[] [events] [] [list watch]"},

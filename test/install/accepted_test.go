@@ -10,7 +10,6 @@ import (
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
@@ -124,7 +123,7 @@ func TestSchedulerAccepts(t *testing.T) {
 		"manifests/base": "espalier-scheduler", "overlay second-scheduler": "espalier-scheduler", "overlay node-pool": "espalier-scheduler",
 		"overlay replace-default": "espalier-scheduler default-scheduler", "chart": "espalier-scheduler",
 		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
-		"chart with configuration.yaml": "bare", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
+		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
 	}
 	for name, objects := range ways(t) {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +135,6 @@ func TestSchedulerAccepts(t *testing.T) {
 			if got := strings.Join(names, " "); got != want[name] {
 				t.Errorf("the profiles are %s, want %s", got, want[name])
 			}
-			mayTake(t, objects, cfg.LeaderElection.ResourceNamespace, cfg.LeaderElection.ResourceName)
 			pinned := strings.Contains(name, "pool") || strings.Contains(name, "many")
 			if pinned != (addedAffinity(cfg.Profiles[0]) != nil) {
 				t.Errorf("pinned to a pool is %t, and the added affinity is %v", pinned, addedAffinity(cfg.Profiles[0]))
@@ -177,22 +175,4 @@ func addedAffinity(profile schedulerapi.KubeSchedulerProfile) *corev1.NodeAffini
 		}
 	}
 	return nil
-}
-
-// mayTake wants a role that renews the Lease of the configuration. That of
-// kube-scheduler is in the built-in role.
-func mayTake(t *testing.T, objects []object, namespace, name string) {
-	t.Helper()
-	if namespace == metav1.NamespaceSystem && name == "kube-scheduler" {
-		return
-	}
-	for _, o := range objects {
-		if o.GetKind() != "Role" || o.GetNamespace() != namespace {
-			continue
-		}
-		if role := text(t, o); strings.Contains(role, "- leases\n") && strings.Contains(role, "resourceNames:\n  - "+name+"\n") {
-			return
-		}
-	}
-	t.Errorf("no role lets the scheduler renew the Lease %s/%s", namespace, name)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -89,7 +91,8 @@ func TestDeployAndUndeploy(t *testing.T) {
 	before := everything(t)
 	deploy(t, "up")
 	// Again, as an upgrade: the same command must do.
-	deploy(t, "up", "--set", "scheduler.replicas=3")
+	deploy(t, "up", "--set", "scheduler.replicas=3", "--set-json",
+		`scheduler.profiles=[{}, {"schedulerName": "other"}, {"schedulerName": "third", "pluginArgs": {"FaultyNode": {"record": {"namespace": "default"}}}}]`)
 	there := difference(before, everything(t))
 	for _, want := range []string{
 		"deployments.apps kube-system/espalier-scheduler", "deployments.apps kube-system/espalier-controller",
@@ -143,6 +146,7 @@ func leavesNothing(t *testing.T, before map[string]bool) {
 
 // places runs the scheduler of a release as this cluster cannot, for want of kubelets:
 // outside, but as the release's ServiceAccount, with its ConfigMap and behind its Lease.
+// A pod of each profile is placed and fails, and the profile writes that down.
 func places(t *testing.T, name, namespace string) {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
@@ -170,25 +174,8 @@ func places(t *testing.T, name, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods := cluster.client.CoreV1().Pods(metav1.NamespaceDefault)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.PodSpec{SchedulerName: account, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}}},
-	}
-	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		select {
-		case <-scheduler.Done():
-			return false, fmt.Errorf("the scheduler has ended: %w", scheduler.Err())
-		default:
-		}
-		p, err := pods.Get(ctx, name, metav1.GetOptions{})
-		return err == nil && p.Spec.NodeName != "", err
-	})
-	if err != nil {
-		t.Errorf("the pod for %s is not placed: %v; the scheduler says\n%s", account, err, scheduler.Tail(12))
+	for _, profile := range read(t, cm.Data["scheduler-config.yaml"]).Profiles {
+		placesOne(t, scheduler, profile)
 	}
 	if _, err := cluster.client.CoordinationV1().Leases(namespace).Get(ctx, account, metav1.GetOptions{}); err != nil {
 		t.Errorf("the Lease: %v", err)
@@ -196,7 +183,45 @@ func places(t *testing.T, name, namespace string) {
 	if err := scheduler.Stop(15 * time.Second); err != nil {
 		t.Error(err)
 	}
-	if err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+}
+
+// placesOne makes a pod for one profile, which fails, and waits for the record of that.
+func placesOne(t *testing.T, scheduler *rig.Process, profile schedulerapi.KubeSchedulerProfile) {
+	t.Helper()
+	name, record := profile.SchedulerName, recordOf(profile)
+	if record == nil {
+		t.Fatalf("the profile %s keeps no record", name)
+	}
+	pods := cluster.client.CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"devcluster.espalier.dev/fail": "error"}},
+		Spec:       corev1.PodSpec{SchedulerName: name, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}}},
+	}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	state := "created"
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-scheduler.Done():
+			return false, fmt.Errorf("the scheduler has ended: %w", scheduler.Err())
+		default:
+		}
+		p, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || p.Spec.NodeName == "" {
+			return false, err
+		}
+		state = fmt.Sprintf("placed on %s, and %s", p.Spec.NodeName, p.Status.Phase)
+		_, err = cluster.client.CoreV1().ConfigMaps(record.namespace).Get(ctx, record.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		t.Errorf("the pod for %s is %s, and waiting for its failure in %v: %v; the scheduler says\n%s", name, state, *record, err, scheduler.Tail(12))
+	}
+	if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		t.Error(err)
 	}
 }

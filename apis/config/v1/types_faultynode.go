@@ -73,7 +73,7 @@ type Record struct {
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// namespace is that of the ConfigMap. The scheduler needs the right to get,
-	// create and update it there.
+	// create and patch it there.
 	// Default: kube-system.
 	Namespace string `json:"namespace,omitempty"`
 }

@@ -77,9 +77,17 @@ given replaces the shipped one whole. Takes (list SHIPPED NAME PROFILE).
 {{- toYaml $profile -}}
 {{- end -}}
 
+{{/* Whether a profile has the plugin FaultyNode. Empty is no. */}}
+{{- define "espalier.watchesNodes" -}}
+{{- range .plugins -}}
+{{- range (default dict .).enabled -}}{{- if eq .name "FaultyNode" -}}yes{{- end -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
 The KubeSchedulerConfiguration. The Lease is the chart's also where the whole configuration is
-given: the rights are to that Lease and no other.
+given: the rights are to that Lease and no other. The record of failures is where the configuration
+says, and in the release's namespace where it does not: the rights go with it.
 */}}
 {{- define "espalier.configuration" -}}
 {{- $v := .Values.scheduler -}}
@@ -88,6 +96,9 @@ given: the rights are to that Lease and no other.
 {{- $config = .Files.Get "files/scheduler-config.yaml" | fromYaml -}}
 {{- $_ := set $config "clientConnection" (dict "qps" $v.client.qps "burst" $v.client.burst) -}}
 {{- $shipped := first $config.profiles -}}
+{{- range $shipped.pluginConfig -}}
+{{- if eq .name "FaultyNode" -}}{{- $_ := unset .args.record "namespace" -}}{{- end -}}
+{{- end -}}
 {{- $name := printf "%s-scheduler" (include "espalier.fullname" .) -}}
 {{- $profiles := list -}}
 {{- range $v.profiles -}}
@@ -98,7 +109,41 @@ given: the rights are to that Lease and no other.
 {{- $_ := set $config "leaderElection" (dict "leaderElect" true
   "resourceName" (include "espalier.leaseName" .) "resourceNamespace" (include "espalier.leaseNamespace" .)
   "leaseDuration" $v.leaderElection.leaseDuration "renewDeadline" $v.leaderElection.renewDeadline "retryPeriod" $v.leaderElection.retryPeriod) -}}
+{{- range $config.profiles -}}
+{{- if include "espalier.watchesNodes" . -}}
+{{- $faultyNode := dict -}}
+{{- range .pluginConfig -}}{{- if eq .name "FaultyNode" -}}{{- $faultyNode = . -}}{{- end -}}{{- end -}}
+{{- if not $faultyNode -}}
+{{- $faultyNode = dict "name" "FaultyNode" -}}
+{{- $_ := set . "pluginConfig" (append (default list .pluginConfig) $faultyNode) -}}
+{{- end -}}
+{{- if not $faultyNode.args -}}
+{{- $_ := set $faultyNode "args" (dict "apiVersion" "kubescheduler.config.k8s.io/v1" "kind" "FaultyNodeArgs") -}}
+{{- end -}}
+{{- $record := default dict $faultyNode.args.record -}}
+{{- $_ := set $record "namespace" (default $.Release.Namespace $record.namespace) -}}
+{{- $_ := set $faultyNode.args "record" $record -}}
+{{- end -}}
+{{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/*
+The records of failures that the profiles keep: the names of the ConfigMaps, by namespace.
+*/}}
+{{- define "espalier.records" -}}
+{{- $records := dict -}}
+{{- range $profile := (include "espalier.configuration" . | fromYaml).profiles -}}
+{{- if include "espalier.watchesNodes" $profile -}}
+{{- range $profile.pluginConfig -}}
+{{- if and (eq .name "FaultyNode") (ne (toString .args.record.enabled) "false") -}}
+{{- $name := printf "%s-failures" (default "default-scheduler" $profile.schedulerName) -}}
+{{- $_ := set $records .args.record.namespace (append (dig .args.record.namespace list $records) $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $records -}}
 {{- end -}}
 
 {{/*
@@ -112,7 +157,8 @@ The names of the profiles, and of those of other releases that the controller co
 
 {{/*
 The objects of one file of manifests/base, which says what they may do. Names and namespaces become
-the release's; only the binding that reads the client authority stays where that Role is.
+the release's; only the binding that reads the client authority stays where that Role is, and the rights
+to the Lease and to the records of failures go where the configuration has them.
 Takes (list . COMPONENT FILE).
 */}}
 {{- define "espalier.rights" -}}
@@ -139,8 +185,20 @@ Takes (list . COMPONENT FILE).
 {{- range $object.rules -}}
 {{- if has "leases" .resources -}}{{- $_ := set . "resourceNames" (list (include "espalier.leaseName" $top)) -}}{{- end -}}
 {{- end -}}
-{{- end }}
+{{- end -}}
+{{- $objects := list $object -}}
+{{- if eq $object.metadata.name (printf "%s-scheduler-failures" $full) -}}
+{{- $objects = list -}}
+{{- range $namespace, $names := include "espalier.records" $top | fromYaml -}}
+{{- $there := deepCopy $object -}}
+{{- $_ := set $there.metadata "namespace" $namespace -}}
+{{- range $there.rules -}}{{- $_ := set . "resourceNames" $names -}}{{- end -}}
+{{- $objects = append $objects $there -}}
+{{- end -}}
+{{- end -}}
+{{- range $objects }}
 ---
-{{ toYaml $object }}
+{{ toYaml . }}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -1,0 +1,152 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+)
+
+// record is the ConfigMap in which a profile keeps its history of failures.
+type record struct{ namespace, name string }
+
+// recordOf is that of a profile, nil if it keeps none.
+func recordOf(profile schedulerapi.KubeSchedulerProfile) *record {
+	for _, pc := range profile.PluginConfig {
+		if args, ok := pc.Args.(*config.FaultyNodeArgs); ok && args.Record.Enabled {
+			return &record{args.Record.Namespace, profile.SchedulerName + "-failures"}
+		}
+	}
+	return nil
+}
+
+// TestRightsGoWithTheConfiguration installs the rights of every way, and asks the API
+// server whether the scheduler may do what its configuration has it do: renew its
+// Lease and keep the record of each profile, and may not touch any other ConfigMap.
+func TestRightsGoWithTheConfiguration(t *testing.T) {
+	want := map[string]string{
+		"manifests/base": "kube-system/espalier-scheduler", "overlay second-scheduler": "kube-system/espalier-scheduler",
+		"overlay node-pool":       "kube-system/espalier-scheduler",
+		"overlay replace-default": "kube-system/espalier-scheduler kube-system/default-scheduler",
+		"chart":                   "accepted/espalier-scheduler", "chart with many.yaml": "accepted/trellis leases/trellis-pack",
+		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",
+		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
+	}
+	for name, objects := range ways(t) {
+		t.Run(name, func(t *testing.T) {
+			cfg := read(t, configuration(t, objects))
+			user := runsAs(t, objects)
+			rights := []authorizationv1.ResourceAttributes{}
+			for _, verb := range []string{"get", "update"} {
+				rights = append(rights, authorizationv1.ResourceAttributes{
+					Group: "coordination.k8s.io", Resource: "leases", Verb: verb,
+					Namespace: cfg.LeaderElection.ResourceNamespace, Name: cfg.LeaderElection.ResourceName,
+				})
+			}
+			var records []string
+			for _, profile := range cfg.Profiles {
+				if r := recordOf(profile); r != nil {
+					records = append(records, r.namespace+"/"+strings.TrimSuffix(r.name, "-failures"))
+					rights = append(rights, configMapRights(*r)...)
+				}
+			}
+			if got := strings.Join(records, " "); got != want[name] {
+				t.Errorf("records are kept as %q, want %q", got, want[name])
+			}
+			defer grant(t, objects, user, rights)()
+			for _, namespace := range []string{"accepted", "leases", "kube-system", "default"} {
+				for _, name := range []string{"other", "espalier-scheduler-failures", "trellis-failures"} {
+					refuses(t, user, record{namespace, name}, rights)
+				}
+			}
+		})
+	}
+}
+
+func configMapRights(r record) []authorizationv1.ResourceAttributes {
+	var rights []authorizationv1.ResourceAttributes
+	for _, verb := range []string{"get", "patch", "create"} {
+		rights = append(rights, authorizationv1.ResourceAttributes{Resource: "configmaps", Verb: verb, Namespace: r.namespace, Name: r.name})
+	}
+	return rights
+}
+
+// runsAs is the user that the scheduler of a way is for the API server.
+func runsAs(t *testing.T, objects []object) authorizationv1.SubjectAccessReviewSpec {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" && strings.HasSuffix(o.GetName(), "-scheduler") {
+			account, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "serviceAccountName")
+			return authorizationv1.SubjectAccessReviewSpec{
+				User:   "system:serviceaccount:" + o.GetNamespace() + ":" + account,
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + o.GetNamespace(), "system:authenticated"},
+			}
+		}
+	}
+	t.Fatal("no Deployment runs the scheduler")
+	return authorizationv1.SubjectAccessReviewSpec{}
+}
+
+// grant installs the rights among the objects and wants them to be enough. What it
+// returns takes them back.
+func grant(t *testing.T, objects []object, user authorizationv1.SubjectAccessReviewSpec, rights []authorizationv1.ResourceAttributes) (revoke func()) {
+	t.Helper()
+	var stored []string
+	for _, o := range objects {
+		if o.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
+			stored = append(stored, text(t, o))
+		}
+	}
+	all := strings.Join(stored, "---\n")
+	// The API server hears of rights a moment after it has stored them, and of their end as well.
+	become := func(want bool) {
+		for _, right := range rights {
+			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+				return may(t, user, right) == want, nil
+			})
+			if err != nil {
+				t.Errorf("whether %s may %s %s %s/%s is not %t: %v", user.User, right.Verb, right.Resource, right.Namespace, right.Name, want, err)
+			}
+		}
+	}
+	must(t, all, "kubectl", "apply", "--server-side", "-f", "-")
+	become(true)
+	return func() {
+		must(t, all, "kubectl", "delete", "--wait", "-f", "-")
+		become(false)
+	}
+}
+
+// refuses wants a ConfigMap to be out of reach that is none of those in rights.
+func refuses(t *testing.T, user authorizationv1.SubjectAccessReviewSpec, other record, rights []authorizationv1.ResourceAttributes) {
+	t.Helper()
+	for _, right := range configMapRights(other) {
+		if !slices.Contains(rights, right) && may(t, user, right) {
+			t.Errorf("%s may %s the ConfigMap %s/%s, which is no record of its", user.User, right.Verb, right.Namespace, right.Name)
+		}
+	}
+}
+
+// may asks the API server.
+func may(t *testing.T, user authorizationv1.SubjectAccessReviewSpec, right authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	user.ResourceAttributes = &right
+	review, err := cluster.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+		&authorizationv1.SubjectAccessReview{Spec: user}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}
