@@ -67,8 +67,28 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	}
 }
 
-// TestRights wants every right beyond the built-in roles to be one on our own Lease,
-// or to read what the stock scheduler does not need to.
+// rights are those beyond the built-in roles: on our own Lease and our own record, and
+// to read what the stock scheduler does not need to.
+var rights = map[string][]string{
+	"espalier-scheduler-lease":           {"[coordination.k8s.io] [leases] [espalier-scheduler] [get update]"},
+	"espalier-scheduler-failures":        {"[] [configmaps] [espalier-scheduler-failures] [get patch]", "[] [configmaps] [] [create]"},
+	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [get list watch]"},
+	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [get list watch]"},
+	"espalier-scheduler-events":          {"[] [events] [] [list watch]"},
+}
+
+func checkRights(t *testing.T, role string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	var got []string
+	for _, r := range rules {
+		got = append(got, fmt.Sprint(r.APIGroups, r.Resources, r.ResourceNames, r.Verbs))
+	}
+	if want := rights[role]; !slices.Equal(got, want) {
+		t.Errorf("%s gives %q, want %q", role, got, want)
+	}
+}
+
+// TestRights wants every right to be known here, and given to the scheduler alone.
 func TestRights(t *testing.T) {
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
 	if err != nil {
@@ -83,21 +103,13 @@ func TestRights(t *testing.T) {
 		case *rbacv1.RoleBinding:
 			bound[o.RoleRef.Kind+" "+o.RoleRef.Name], subjects = true, o.Subjects
 		case *rbacv1.Role:
-			for _, rule := range o.Rules {
-				if !slices.Equal(rule.Resources, []string{"leases"}) || !slices.Equal(rule.Verbs, []string{"get", "update"}) ||
-					!slices.Equal(rule.ResourceNames, []string{cfg.LeaderElection.ResourceName}) || o.Namespace != cfg.LeaderElection.ResourceNamespace {
-					t.Errorf("a role in %s gives more than the Lease: %v", o.Namespace, rule)
-				}
+			checkRights(t, o.Name, o.Rules)
+			if o.Namespace != cfg.LeaderElection.ResourceNamespace {
+				t.Errorf("%s is in namespace %s", o.Name, o.Namespace)
 			}
 			continue
 		case *rbacv1.ClusterRole:
-			for _, rule := range o.Rules {
-				what := fmt.Sprint(rule.APIGroups, rule.Resources)
-				if what != "[placement.espalier.dev] [placementpolicies]" && what != "[node.k8s.io] [runtimeclasses]" ||
-					!slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
-					t.Errorf("%s gives more than to read policies and runtime classes: %v", o.Name, rule)
-				}
-			}
+			checkRights(t, o.Name, o.Rules)
 			continue
 		}
 		for _, s := range subjects {
@@ -108,7 +120,8 @@ func TestRights(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-		"ClusterRole espalier-scheduler-policies", "ClusterRole espalier-scheduler-runtime-classes", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
+		"ClusterRole espalier-scheduler-policies", "ClusterRole espalier-scheduler-runtime-classes", "ClusterRole espalier-scheduler-events",
+		"Role espalier-scheduler-failures", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
 	}
 	for _, name := range want {
 		if !bound[name] {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2/ktesting"
@@ -23,11 +24,13 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
+	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
@@ -104,6 +107,7 @@ func TestShippedProfileEnables(t *testing.T) {
 		off    []string
 	}{
 		{spreadtree.Name, []string{"PreScore", "Score", "Reserve"}, nil},
+		{faultynode.Name, []string{"PreFilter", "PreScore", "Score", "Reserve"}, []string{"Filter"}},
 		{preferences.Name, []string{"PreFilter"}, nil},
 		{hostports.Name, []string{"PreFilter", "Filter"}, nil},
 		{names.NodePorts, nil, []string{"PreFilter", "Filter"}},
@@ -134,19 +138,26 @@ func TestShippedProfileEnables(t *testing.T) {
 }
 
 // TestOneClassOutweighsAllOtherScorers holds what the profile's comment says: a
-// node in a worse class of the tree never wins, whatever the others think of it.
+// node in a worse class of the tree never wins, whatever the others think of it, and
+// of nodes in one class a faulty one never does, whatever the in-tree scorers think.
 func TestOneClassOutweighsAllOtherScorers(t *testing.T) {
-	const best = 100
-	var tree, others int32
+	const best, faultyLoses = 100, 50
+	var tree, faults, inTree int32
 	for _, s := range enabled(t).Score.Enabled {
-		if s.Name == spreadtree.Name {
+		switch s.Name {
+		case spreadtree.Name:
 			tree = s.Weight
-			continue
+		case faultynode.Name:
+			faults = s.Weight
+		default:
+			inTree += s.Weight * best
 		}
-		others += s.Weight * best
 	}
-	if tree != 10000 || others == 0 || others >= tree {
-		t.Errorf("a class weighs %d, and all other scorers together up to %d", tree, others)
+	if tree != 10000 || inTree == 0 || faults*best+inTree >= tree {
+		t.Errorf("a class weighs %d, faults up to %d, and the in-tree scorers together up to %d", tree, faults*best, inTree)
+	}
+	if faults*faultyLoses <= inTree {
+		t.Errorf("a faulty node loses by %d, and the in-tree scorers make up for %d", faults*faultyLoses, inTree)
 	}
 }
 
@@ -170,6 +181,16 @@ func TestShippedConfiguration(t *testing.T) {
 	// What is written out for readers must be what the arguments default to.
 	for _, pc := range cfg.Profiles[0].PluginConfig {
 		switch args := pc.Args.(type) {
+		case *config.FaultyNodeArgs:
+			defaults := &configv1.FaultyNodeArgs{}
+			configscheme.Scheme.Default(defaults)
+			var want config.FaultyNodeArgs
+			if err := configscheme.Scheme.Convert(defaults, &want, nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&want, args); diff != "" {
+				t.Errorf("the arguments for faulty nodes are not the defaults:\n%s", diff)
+			}
 		case *config.HostPortsArgs:
 			if len(args.Reserved) != 0 {
 				t.Errorf("reserved ports are %v", args.Reserved)

@@ -24,6 +24,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&HostPortsArgs{},
 		&DomainLimitsArgs{},
+		&FaultyNodeArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

@@ -72,6 +72,15 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/policies/x.go", "pkg/plugins/preferences"},
 	},
 	{
+		name: "failures-are-known-below-plugins", room: "pkg/faultcache/...",
+		deny: []string{
+			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"k8s.io/kube-scheduler/...", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it is the room around the ledger; the plugin adapts it to the framework",
+		broken: [2]string{"pkg/faultcache/x.go", "pkg/plugins/faultynode"},
+	},
+	{
 		name: "waiting-knows-no-reason", room: "pkg/waiting/...",
 		deny: []string{
 			"apis/...", "cmd/...", "internal/...", "pkg/clusterview/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...",

@@ -42,7 +42,7 @@ func WriteFaults(state fwk.CycleState, faults Faults) {
 func ReadFaults(state fwk.CycleState) (Faults, error) {
 	data, err := state.Read(faultsKey)
 	if err != nil {
-		return nil, nil //nolint:nilerr // Read has one error: there is nothing under the key.
+		return nil, nil //nolint:nilerr,nilnil // Read has one error: nothing is under the key, and that is no fault.
 	}
 	c, ok := data.(*cycleFaults)
 	if !ok {

@@ -3,7 +3,7 @@
 
 package clusterview
 
-// The labels and annotations that Espalier reads. This file owns their spelling.
+// The labels, annotations and taints of Espalier. This file owns their spelling.
 const (
 	// Prefix begins every label and annotation key of ours.
 	Prefix = "espalier.dev/"
@@ -31,4 +31,12 @@ const (
 	// ReservedHostPortsAnnotation on a node lists the ports that the node itself
 	// holds, in the syntax of hostport.Parse.
 	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"
+
+	// FailuresForgivenAnnotation on a node says up to when its failures are forgiven, as
+	// a time of RFC 3339: somebody has mended it.
+	FailuresForgivenAnnotation = Prefix + "failures-forgiven"
+
+	// SuspectTaint is on nodes on which several unrelated workloads fail. Its value is
+	// the scheduler that put it there.
+	SuspectTaint = Prefix + "suspect"
 )

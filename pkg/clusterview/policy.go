@@ -38,6 +38,12 @@ type Policy struct {
 	levelsErr, limitsErr error
 }
 
+// maxThreshold and maxWindow are the most that the definition lets pass.
+const (
+	maxThreshold = 1000
+	maxWindow    = 24 * time.Hour
+)
+
 // strategies and missings map what a policy says to what the algorithms say. An
 // API server fills in the defaults; "" is what it has not seen.
 var (
@@ -156,10 +162,26 @@ func (p *Policy) Compare(q *Policy) int {
 	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
 }
 
-// Places reports whether the policy has a say in where pods go. One that is about
-// faults alone has none yet, and must not keep another from having it.
+// Places reports whether the policy has a say in where pods go. One that has none, as
+// a definition without our rules may let pass, must not keep another from having it.
 func (p *Policy) Places() bool {
-	return p.Err() != nil || len(p.levels) > 0 || len(p.limits) > 0
+	return p.Err() != nil || len(p.levels) > 0 || len(p.limits) > 0 || p.Faults != nil
+}
+
+// FaultRule returns the threshold and the window of the policy's pods, and those
+// given where it says nothing of them. What the API server should have refused
+// is taken for the nearest that it lets pass: no pod has to wait for it.
+func (p *Policy) FaultRule(threshold int, window time.Duration) (int, time.Duration) {
+	if p == nil || p.Faults == nil {
+		return threshold, window
+	}
+	if t := p.Faults.Threshold; t != nil {
+		threshold = min(max(int(*t), 1), maxThreshold)
+	}
+	if w := p.Faults.Window; w != nil {
+		window = min(max(w.Duration, time.Second), maxWindow)
+	}
+	return threshold, window
 }
 
 // Governing returns the policy that governs a pod: the first in order of Compare

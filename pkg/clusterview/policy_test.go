@@ -163,6 +163,7 @@ func TestGoverning(t *testing.T) {
 	elsewhere.Namespace = "elsewhere"
 	faults := policy("a-faults", 3*time.Hour)
 	faults.Spec.Faults = &placementv1alpha1.Faults{}
+	nothing := policy("a-nothing", 3*time.Hour)
 	for name, tc := range map[string]struct {
 		policies []*placementv1alpha1.PlacementPolicy
 		want     string
@@ -173,14 +174,15 @@ func TestGoverning(t *testing.T) {
 		"by name on a tie":       {[]*placementv1alpha1.PlacementPolicy{policy("b", 0), policy("a", 0)}, "a"},
 		"of other pods":          {[]*placementv1alpha1.PlacementPolicy{other}, ""},
 		"of other pods, and one": {[]*placementv1alpha1.PlacementPolicy{other, policy("b", 0)}, "b"},
-		"of faults alone":        {[]*placementv1alpha1.PlacementPolicy{faults}, ""},
-		"of faults alone, first": {[]*placementv1alpha1.PlacementPolicy{faults, policy("b", 0)}, "b"},
+		"of faults alone":        {[]*placementv1alpha1.PlacementPolicy{faults}, "a-faults"},
+		"of faults alone, first": {[]*placementv1alpha1.PlacementPolicy{faults, policy("b", 0)}, "a-faults"},
+		"of nothing, first":      {[]*placementv1alpha1.PlacementPolicy{nothing, policy("b", 0)}, "b"},
 		"of another namespace":   {[]*placementv1alpha1.PlacementPolicy{elsewhere}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var policies []*clusterview.Policy
 			for _, in := range tc.policies {
-				if in.Spec.Faults == nil {
+				if in.Spec.Faults == nil && in != nothing {
 					in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
 				}
 				policies = append(policies, clusterview.ReadPolicy(in))
@@ -191,6 +193,34 @@ func TestGoverning(t *testing.T) {
 				t.Errorf("got %v, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestFaultRule(t *testing.T) {
+	window := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	for name, tc := range map[string]struct {
+		faults    *placementv1alpha1.Faults
+		threshold int
+		window    time.Duration
+	}{
+		"none":       {nil, 5, 5 * time.Minute},
+		"empty":      {&placementv1alpha1.Faults{}, 5, 5 * time.Minute},
+		"threshold":  {&placementv1alpha1.Faults{Threshold: new(int32(2))}, 2, 5 * time.Minute},
+		"window":     {&placementv1alpha1.Faults{Window: window(time.Hour)}, 5, time.Hour},
+		"too little": {&placementv1alpha1.Faults{Threshold: new(int32(0)), Window: window(0)}, 1, time.Second},
+		"too much":   {&placementv1alpha1.Faults{Threshold: new(int32(1001)), Window: window(25 * time.Hour)}, 1000, 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := policy("a", 0)
+			in.Spec.Faults = tc.faults
+			threshold, window := clusterview.ReadPolicy(in).FaultRule(5, 5*time.Minute)
+			if threshold != tc.threshold || window != tc.window {
+				t.Errorf("got %d in %v, want %d in %v", threshold, window, tc.threshold, tc.window)
+			}
+		})
+	}
+	if threshold, window := (*clusterview.Policy)(nil).FaultRule(5, time.Minute); threshold != 5 || window != time.Minute {
+		t.Errorf("without a policy: %d in %v", threshold, window)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // lets the plugins' arguments be decoded
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
@@ -24,6 +25,7 @@ func Registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		constraints.Name:      constraints.New,
 		domainlimits.Name:     domainlimits.New,
+		faultynode.Name:       faultynode.New,
 		hostports.Name:        hostports.New,
 		nodeplugins.Name:      nodeplugins.New,
 		platform.Name:         platform.New,

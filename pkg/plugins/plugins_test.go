@@ -30,6 +30,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
@@ -40,7 +41,7 @@ import (
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{constraints.Name, domainlimits.Name, hostports.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -57,7 +58,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: SpreadTree, weight: 10000}]
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}, {name: NodePorts}]
   pluginConfig:
   - name: PodTopologySpread

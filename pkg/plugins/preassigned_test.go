@@ -37,6 +37,7 @@ profiles:
       - {name: Platform}
       - {name: HostPorts}
       - {name: DomainLimits}
+      - {name: FaultyNode, weight: 30}
       - {name: SpreadTree, weight: 10000}
       - {name: DefaultBinder}
       disabled: [{name: "*"}]

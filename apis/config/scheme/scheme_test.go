@@ -30,7 +30,7 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 		"- schedulerName: espalier-scheduler\n" +
 		"  plugins:\n" +
 		"    multiPoint:\n" +
-		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
+		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: FaultyNode}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
 	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		return nil, err
@@ -60,6 +60,13 @@ func args[T runtime.Object](t *testing.T, cfg *schedulerconfig.KubeSchedulerConf
 	return typed
 }
 
+var defaultFaults = config.FaultyNodeArgs{
+	Threshold: 5, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
+	ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsForgive,
+	Record:   config.Record{Enabled: true, Namespace: "kube-system"},
+	Suspects: config.Suspects{Workloads: 3, Taint: config.Taint{Effect: "PreferNoSchedule", MaxPerHour: 2}},
+}
+
 var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
 	Batch:          config.Batch{MaxDelay: metav1.Duration{Duration: time.Second}},
@@ -79,6 +86,9 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&config.DomainLimitsArgs{}, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&defaultFaults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {

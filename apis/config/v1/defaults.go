@@ -6,6 +6,7 @@ package v1
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -39,5 +40,55 @@ func SetDefaults_Batch(in *Batch) {
 	}
 	if in.MaxDelay == nil {
 		in.MaxDelay = &metav1.Duration{Duration: time.Second}
+	}
+}
+
+// SetDefaults_FaultyNodeArgs fills in SwarmKit's rule, and what goes beyond it.
+func SetDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
+	if in.Threshold == nil {
+		in.Threshold = new(int32(5))
+	}
+	if in.Window == nil {
+		in.Window = &metav1.Duration{Duration: 5 * time.Minute}
+	}
+	if in.HalfOpen == nil {
+		in.HalfOpen = new(true)
+	}
+	if in.ProvenAfter == nil {
+		in.ProvenAfter = &metav1.Duration{Duration: 10 * time.Second}
+	}
+	if in.OwnErrors == "" {
+		in.OwnErrors = OwnErrorsForgive
+	}
+}
+
+// SetDefaults_Record fills in that a record is kept, and where.
+func SetDefaults_Record(in *Record) {
+	if in.Enabled == nil {
+		in.Enabled = new(true)
+	}
+	if in.Namespace == "" {
+		in.Namespace = metav1.NamespaceSystem
+	}
+}
+
+// SetDefaults_Suspects fills in when a node is suspect.
+func SetDefaults_Suspects(in *Suspects) {
+	if in.Workloads == nil {
+		in.Workloads = new(int32(3))
+	}
+}
+
+// SetDefaults_Taint fills in that suspect nodes are not tainted, and with what they
+// would be.
+func SetDefaults_Taint(in *Taint) {
+	if in.Enabled == nil {
+		in.Enabled = new(false)
+	}
+	if in.Effect == "" {
+		in.Effect = corev1.TaintEffectPreferNoSchedule
+	}
+	if in.MaxPerHour == nil {
+		in.MaxPerHour = new(int32(2))
 	}
 }

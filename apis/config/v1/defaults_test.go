@@ -45,6 +45,30 @@ func TestDefaults(t *testing.T) {
 			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
 			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{Property: "rack", MaxPods: 2}}},
 		},
+		"faulty nodes": {
+			&configv1.FaultyNodeArgs{},
+			&configv1.FaultyNodeArgs{
+				Threshold: new(int32(5)), Window: duration(5 * time.Minute), HalfOpen: new(true),
+				ProvenAfter: duration(10 * time.Second), OwnErrors: configv1.OwnErrorsForgive,
+				Record: configv1.Record{Enabled: new(true), Namespace: "kube-system"},
+				Suspects: configv1.Suspects{
+					Workloads: new(int32(3)),
+					Taint:     configv1.Taint{Enabled: new(false), Effect: "PreferNoSchedule", MaxPerHour: new(int32(2))},
+				},
+			},
+		},
+		"faulty nodes that are told everything": {
+			&configv1.FaultyNodeArgs{
+				Threshold: new(int32(0)), Window: duration(0), HalfOpen: new(false), ProvenAfter: duration(0), OwnErrors: configv1.OwnErrorsCount,
+				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
+				Suspects: configv1.Suspects{Workloads: new(int32(0)), Taint: configv1.Taint{Enabled: new(true), Effect: "NoSchedule", MaxPerHour: new(int32(0))}},
+			},
+			&configv1.FaultyNodeArgs{
+				Threshold: new(int32(0)), Window: duration(0), HalfOpen: new(false), ProvenAfter: duration(0), OwnErrors: configv1.OwnErrorsCount,
+				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
+				Suspects: configv1.Suspects{Workloads: new(int32(0)), Taint: configv1.Taint{Enabled: new(true), Effect: "NoSchedule", MaxPerHour: new(int32(0))}},
+			},
+		},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{

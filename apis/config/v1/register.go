@@ -27,6 +27,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&HostPortsArgs{},
 		&DomainLimitsArgs{},
+		&FaultyNodeArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

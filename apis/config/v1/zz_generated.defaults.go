@@ -16,9 +16,17 @@ import (
 // Public to allow building arbitrary schemes.
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
+	scheme.AddTypeDefaultingFunc(&FaultyNodeArgs{}, func(obj interface{}) { SetObjectDefaults_FaultyNodeArgs(obj.(*FaultyNodeArgs)) })
 	scheme.AddTypeDefaultingFunc(&PreferencesArgs{}, func(obj interface{}) { SetObjectDefaults_PreferencesArgs(obj.(*PreferencesArgs)) })
 	scheme.AddTypeDefaultingFunc(&SpreadTreeArgs{}, func(obj interface{}) { SetObjectDefaults_SpreadTreeArgs(obj.(*SpreadTreeArgs)) })
 	return nil
+}
+
+func SetObjectDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
+	SetDefaults_FaultyNodeArgs(in)
+	SetDefaults_Record(&in.Record)
+	SetDefaults_Suspects(&in.Suspects)
+	SetDefaults_Taint(&in.Suspects.Taint)
 }
 
 func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {

@@ -16,6 +16,8 @@ func PluginArgs(path *field.Path, args runtime.Object) field.ErrorList {
 	switch args := args.(type) {
 	case *config.DomainLimitsArgs:
 		return DomainLimitsArgs(path, args)
+	case *config.FaultyNodeArgs:
+		return FaultyNodeArgs(path, args)
 	case *config.HostPortsArgs:
 		return HostPortsArgs(path, args)
 	case *config.PreferencesArgs:

@@ -64,7 +64,8 @@ type PlacementPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="[self.map(l, l.property.matches('^(?i:node[.]name)$') ? '' : l.property.matches('^(?i)node[.]labels[.]') ? l.property.substring(12) : l.property.matches('^(?i)engine[.]labels[.]') ? l.property.substring(14) : l.property)].all(keys, keys.all(a, keys.exists_one(b, a == b)))",message="name each property once: of two limits only the lower would ever decide anything"
 	DomainLimits []DomainLimit `json:"domainLimits,omitempty"`
 
-	// faults says when a node counts as faulty for the pods. It is not in effect yet: nothing reads it.
+	// faults says when a node counts as faulty for the pods. What it leaves open is as the profile says. A
+	// policy with nothing else governs its pods as any other does.
 	// +optional
 	Faults *Faults `json:"faults,omitempty"`
 }

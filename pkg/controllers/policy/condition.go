@@ -30,11 +30,7 @@ func (s *standing) accepted() metav1.Condition {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
 			err.Error()+"; pods that need it stay Pending")
 	}
-	message := "the policy can be read"
-	if s.policy.Faults != nil {
-		message += "; its faults are not in effect yet"
-	}
-	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, message)
+	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
 }
 
 // conflicting tells both sides of a conflict, each what it needs to know: who comes

@@ -91,7 +91,7 @@ func (s *standing) govern(pod *corev1.Pod) {
 	if (s.levels && placement) || (s.limits && limits) {
 		s.annotated++
 	}
-	if (s.levels && !placement) || (s.limits && !limits) {
+	if (s.levels && !placement) || (s.limits && !limits) || s.policy.Faults != nil {
 		s.governed++
 	}
 }

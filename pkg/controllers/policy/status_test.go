@@ -105,8 +105,8 @@ func TestCompute(t *testing.T) {
 		"an annotation for what it does not say": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(1, "web", clusterview.DomainLimitsAnnotation), []string{"1 1 Valid! NoConflict NotOverruled"},
 		},
-		"faults, which nothing reads": {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 0 Valid! NoConflict NotOverruled"}},
-		"one that cannot be read":     {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
+		"faults alone":            {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 2 Valid! NoConflict NotOverruled"}},
+		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compute(tc.policies, tc.pods, noon)
@@ -143,7 +143,7 @@ func TestMessages(t *testing.T) {
 		{message(1, placementv1alpha1.ConditionOverruled),
 			`policies that come before this one govern some of the selected pods: "old" (2 pods); 1 pod with annotations of their own, which come before policies`},
 		{message(0, placementv1alpha1.ConditionAccepted), "the policy can be read"},
-		{message(8, placementv1alpha1.ConditionAccepted), "the policy can be read; its faults are not in effect yet"},
+		{message(8, placementv1alpha1.ConditionAccepted), "the policy can be read"},
 		{message(0, placementv1alpha1.ConditionOverruled), "nothing comes before this policy for any of the selected pods"},
 	} {
 		if tc.got != tc.want {

@@ -43,7 +43,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{[]string{"up", "--bare", "--nodes", "3"}, "--nodes and --bare"},
 		{[]string{"up", "more"}, `"more"`},
 		{[]string{"bogus"}, `"bogus"`},
-		{[]string{"fail"}, "the name of one node"},
+		{[]string{"fail"}, "the names of nodes"},
+		{[]string{"fail", "node-001", "--nodes", "a=b"}, `--nodes="a=b"`},
 		{[]string{"fail", "node-001"}, "--kubeconfig"},
 		{[]string{"heal", "node-001", "--kubeconfig", missing}, missing},
 	} {

@@ -38,6 +38,23 @@ func NewControl(config *rest.Config) (*Control, error) {
 	return &Control{kube, stages}, nil
 }
 
+// Select lists the names of the nodes with the labels of a selector; that there are
+// none is an error.
+func (c *Control) Select(ctx context.Context, selector string) ([]string, error) {
+	nodes, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes.Items) == 0 {
+		return nil, errors.New("no node of this cluster has these labels")
+	}
+	var names []string
+	for i := range nodes.Items {
+		names = append(names, nodes.Items[i].Name)
+	}
+	return names, nil
+}
+
 // Fail makes pods on node fail as kind says, from the moment Fail returns: pods with
 // the given labels (nil means all) that start there, and with running also those that
 // run there already. It takes the place of an earlier failure of the node.

@@ -5,6 +5,8 @@ package kwok
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,35 +22,74 @@ const againMillis = 5000
 type FailureKind struct {
 	Name string // what a user types
 	Help string
+	// Reason is the kubelet's word for it, "" if there is only one. See Because.
+	Reason string
 
-	status  string
-	event   *Event
-	repeats bool // the containers are restarted and fail again
+	template string
+	fill     []string // for the template, besides the reason
+	event    string   // what the warning of the reason says, "" if there is none
+	repeats  bool     // the containers are restarted and fail again
 }
 
 // FailureKinds lists all kinds in the order in which the help shows them.
 func FailureKinds() []FailureKind {
-	waiting := func(name, reason, help string, event *Event) FailureKind {
-		return FailureKind{Name: name, Help: help, event: event, status: template("fail-waiting", "REASON", reason)}
-	}
+	const told = "devcluster was told to fail it"
+	creating := []string{"WAITING", "ContainerCreating"}
 	restarting := func(name, reason string, exit int, help string) FailureKind {
-		return FailureKind{
-			Name: name, Help: help, repeats: true,
-			status: template("fail-restart", "REASON", reason, "EXIT", strconv.Itoa(exit)),
-		}
+		return FailureKind{Name: name, Help: help, repeats: true, template: "fail-restart", fill: []string{"LAST", reason, "EXIT", strconv.Itoa(exit)}}
 	}
 	return []FailureKind{
-		{Name: "rejected", Help: "the kubelet refuses the pod: phase Failed, no container is started", status: template("fail-rejected")},
-		{Name: "error", Help: "all containers end with exit code 1: phase Failed", status: template("fail-error")},
+		{
+			Name: "rejected", Help: "the kubelet refuses the pod: phase Failed, no container is started, an event",
+			Reason: "UnexpectedAdmissionError", template: "fail-rejected", event: told,
+		},
+		{Name: "error", Help: "all containers end with exit code 1: phase Failed", template: "fail-error"},
 		restarting("crashloop", "Error", 1, "containers end with exit code 1 and are restarted, again and again"),
 		restarting("oom", "OOMKilled", 137, "containers are killed for their own memory limit and restarted"),
-		waiting("image", "ImagePullBackOff", "the image cannot be pulled: phase Pending", nil),
-		waiting("create", "CreateContainerError", "the container cannot be created: phase Pending", nil),
-		waiting("mount", "ContainerCreating", "a volume cannot be mounted: phase Pending, a FailedMount event",
-			&Event{"Warning", "FailedMount", "MountVolume.SetUp failed: devcluster was told to fail it"}),
-		waiting("sandbox", "ContainerCreating", "the pod's sandbox cannot be made: phase Pending, an event",
-			&Event{"Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: devcluster was told to fail it"}),
+		{Name: "image", Help: "the image cannot be pulled: phase Pending", Reason: "ImagePullBackOff", template: "fail-waiting"},
+		{Name: "create", Help: "the container cannot be created: phase Pending", Reason: "CreateContainerError", template: "fail-waiting"},
+		{
+			Name: "mount", Help: "a volume cannot be mounted: phase Pending, a FailedMount event",
+			Reason: "FailedMount", template: "fail-waiting", fill: creating, event: "MountVolume.SetUp failed: " + told,
+		},
+		{
+			Name: "sandbox", Help: "the pod's sandbox cannot be made: phase Pending, an event",
+			Reason: "FailedCreatePodSandBox", template: "fail-waiting", fill: creating, event: "Failed to create pod sandbox: " + told,
+		},
 	}
+}
+
+// reasonForm is what reasons look like, those of extended resources included.
+var reasonForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*$`)
+
+// Because is the kind with another word of the kubelet for it, such as OutOfcpu for
+// a pod that is refused.
+func (k FailureKind) Because(reason string) (FailureKind, error) {
+	if k.Reason == "" {
+		return k, fmt.Errorf("a pod that fails as %q has one reason only: leave it out", k.Name)
+	}
+	if !reasonForm.MatchString(reason) {
+		return k, fmt.Errorf("%q is not a reason: write one word, such as %s", reason, k.Reason)
+	}
+	k.Reason = reason
+	return k, nil
+}
+
+// status is the template of a pod's status.
+func (k FailureKind) status() string {
+	fill := k.fill
+	if fill == nil {
+		fill = []string{"WAITING", k.Reason}
+	}
+	return template(k.template, slices.Concat(fill, []string{"REASON", k.Reason})...)
+}
+
+// warning is the event of the kind, nil if there is none.
+func (k FailureKind) warning() *Event {
+	if k.event == "" {
+		return nil
+	}
+	return &Event{Type: "Warning", Reason: k.Reason, Message: k.event}
 }
 
 // FailureKindNamed finds a kind; the error lists all of them.
@@ -84,7 +125,7 @@ func (k FailureKind) onAnnotatedPods() []Stage {
 
 func (k FailureKind) stages(base Stage, running bool) []Stage {
 	base.Kind, base.Weight = "Pod", 1
-	base.Status, base.Event = k.status, k.event
+	base.Status, base.Event = k.status(), k.warning()
 
 	first := base
 	first.Match = append([]Match{notDeleted}, base.Match...)

@@ -57,6 +57,37 @@ func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
 	}
 }
 
+func TestReasonsAreChosen(t *testing.T) {
+	for name, reason := range map[string]string{"rejected": "OutOfexample.com/gpu", "create": "RunContainerError", "sandbox": "NetworkNotReady"} {
+		kind, err := FailureKindNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind, err = kind.Because(reason); err != nil {
+			t.Fatal(err)
+		}
+		stage := kind.onNode("node-001", nil, false)[0]
+		status := render[corev1.PodStatus](t, stage.Status, aPod())
+		shown := status.Reason == reason || stage.Event != nil && stage.Event.Reason == reason
+		if len(status.ContainerStatuses) > 0 {
+			shown = shown || status.ContainerStatuses[0].State.Waiting.Reason == reason
+		}
+		if !shown {
+			t.Errorf("%s: %+v with event %+v does not show %s", name, status, stage.Event, reason)
+		}
+		if _, err := kind.Because("a: b"); err == nil || !strings.Contains(err.Error(), `"a: b"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	loop, err := FailureKindNamed("crashloop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loop.Because("Error"); err == nil || !strings.Contains(err.Error(), "leave it out") {
+		t.Errorf("a reason of a crash loop: %v", err)
+	}
+}
+
 func TestUnknownKindListsTheKnown(t *testing.T) {
 	_, err := FailureKindNamed("bogus")
 	if err == nil || !strings.Contains(err.Error(), `"bogus"`) || !strings.Contains(err.Error(), "crashloop") {

@@ -4,9 +4,12 @@
 package kwok
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,15 +17,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 )
 
 //go:embed crd.yaml
 var crdYAML []byte
 
-var crdGVR = schema.GroupVersionResource{
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+//go:embed events.yaml
+var eventsYAML []byte
+
+// resources are those of the objects in the embedded files.
+var resources = map[string]schema.GroupVersionResource{
+	"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	"MutatingAdmissionPolicy":        {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"},
+	"MutatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"},
 }
 
 // pollInterval is short: everything waited for happens within a second.
@@ -36,16 +45,14 @@ const pollInterval = 50 * time.Millisecond
 // that starts with pods, and at which kind it starts is chance, never asks whether a
 // pod's node is its own, and then it goes on playing the pods of stopped nodes.
 func InstallNodes(ctx context.Context, client dynamic.Interface) error {
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(crdYAML, &crd.Object); err != nil {
-		return fmt.Errorf("reading the embedded definition of stages: %w", err)
-	}
-	_, err := client.Resource(crdGVR).Create(ctx, crd, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := create(ctx, client, crdYAML); err != nil {
 		return fmt.Errorf("creating the definition of stages: %w", err)
 	}
+	if err := create(ctx, client, eventsYAML); err != nil {
+		return fmt.Errorf("creating the policy for the events of kwok: %w", err)
+	}
 	// A definition is served a moment after it is created.
-	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		err := client.Resource(stageGVR).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		return err == nil, notFoundIsNil(err)
 	})
@@ -53,6 +60,24 @@ func InstallNodes(ctx context.Context, client dynamic.Interface) error {
 		return fmt.Errorf("clearing the stages: %w", err)
 	}
 	return putAll(ctx, client, Nodes())
+}
+
+// create creates the objects of an embedded file that are not there yet.
+func create(ctx context.Context, client dynamic.Interface, file []byte) error {
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(file), len(file)); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading it: %w", err)
+		}
+		_, err = client.Resource(resources[object.GetKind()]).Create(ctx, object, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 }
 
 // InstallPods puts what a pod does into the cluster: well, or ill at its own wish.

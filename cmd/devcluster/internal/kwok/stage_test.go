@@ -121,9 +121,13 @@ func TestPodStartKeepsRestartsAndAddress(t *testing.T) {
 	pod := aPod()
 	pod.Status.PodIP = "10.128.7.7"
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}, {RestartCount: 3}}
+	pod.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 7, Reason: "Error"}
 	status := render[corev1.PodStatus](t, stageNamed(t, "pod-start").Status, pod)
 	if status.PodIP != "" || status.ContainerStatuses[1].RestartCount != 3 {
 		t.Errorf("status %+v", status)
+	}
+	if last := status.ContainerStatuses[1].LastTerminationState.Terminated; last == nil || last.ExitCode != 7 || status.ContainerStatuses[0].LastTerminationState.Terminated != nil {
+		t.Errorf("how the containers last ended is %+v", status.ContainerStatuses)
 	}
 }
 

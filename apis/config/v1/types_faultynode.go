@@ -1,0 +1,108 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// FaultyNodeArgs are the arguments of the plugin FaultyNode, which puts the nodes
+// last on which a workload keeps failing.
+type FaultyNodeArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// threshold is how many failures of one revision of a workload within the window
+	// make a node faulty for that revision: the last choice, never excluded. 1 to 1000.
+	// A PlacementPolicy that governs the pod may say otherwise.
+	// Default: 5.
+	Threshold *int32 `json:"threshold,omitempty"`
+
+	// window is how long a failure is remembered, as a duration such as 5m, from 1s
+	// to 24h. A PlacementPolicy that governs the pod may say otherwise.
+	// Default: 5m.
+	Window *metav1.Duration `json:"window,omitempty"`
+
+	// halfOpen lets only one unproven pod of a revision at a time onto a node, or into
+	// a branch of the tree, where that revision has failed and not succeeded since.
+	// Without it nothing happens below the threshold, and a batch can lose as
+	// many pods as it has before the first failure is seen.
+	// Default: true.
+	HalfOpen *bool `json:"halfOpen,omitempty"`
+
+	// provenAfter is how long a pod has been Ready, without a failure, when it proves
+	// that its node is good, as a duration such as 10s, at most 1h. A pod that has
+	// succeeded proves it at once.
+	// Default: 10s.
+	ProvenAfter *metav1.Duration `json:"provenAfter,omitempty"`
+
+	// ownErrors says what becomes of an error that a revision shows on more than half
+	// of the nodes that it was tried on, and on two at least. Forgive holds it
+	// against no node: a bad image is the workload's own. Count counts it.
+	// Default: Forgive.
+	OwnErrors OwnErrors `json:"ownErrors,omitempty"`
+
+	// record is where the history is kept for the next scheduler, beyond what the
+	// pods in the API tell it.
+	Record Record `json:"record,omitzero"`
+
+	// suspects are the nodes on which several unrelated workloads fail at once. They
+	// are reported, and tainted if taint says so.
+	Suspects Suspects `json:"suspects,omitzero"`
+}
+
+// OwnErrors says what becomes of errors that a revision shows on most of its nodes.
+type OwnErrors string
+
+const (
+	// OwnErrorsForgive holds them against no node.
+	OwnErrorsForgive OwnErrors = "Forgive"
+	// OwnErrorsCount counts them like any other.
+	OwnErrorsCount OwnErrors = "Count"
+)
+
+// Record is where the history is kept for the next scheduler: the ConfigMap
+// SCHEDULERNAME-failures.
+type Record struct {
+	// enabled says whether it is kept at all. Without it a scheduler that
+	// starts knows what the pods and events in the API tell, and no more.
+	// Default: true.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// namespace is that of the ConfigMap. The scheduler needs the right to get,
+	// create and update it there.
+	// Default: kube-system.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Suspects are the nodes on which several unrelated workloads fail at once.
+type Suspects struct {
+	// workloads is how many workloads a node is faulty for when it is suspect, 2 to 1000.
+	// Default: 3.
+	Workloads *int32 `json:"workloads,omitempty"`
+
+	// taint is what suspect nodes are tainted with.
+	Taint Taint `json:"taint,omitzero"`
+}
+
+// Taint is what suspect nodes are tainted with: espalier.dev/suspect. It is removed
+// when the node is no longer suspect.
+type Taint struct {
+	// enabled says whether they are tainted at all. The scheduler needs the right to
+	// patch nodes.
+	// Default: false.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// effect is PreferNoSchedule, which asks all schedulers to avoid the node, or
+	// NoSchedule, which keeps all pods off that do not tolerate it.
+	// Default: PreferNoSchedule.
+	Effect corev1.TaintEffect `json:"effect,omitempty"`
+
+	// maxPerHour is how many nodes are tainted in one hour at most, 1 to 1000: if more
+	// are suspect it is likely not the nodes.
+	// Default: 2.
+	MaxPerHour *int32 `json:"maxPerHour,omitempty"`
+}

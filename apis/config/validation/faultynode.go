@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+)
+
+const (
+	// minWindow and maxWindow bound a window as the definition of PlacementPolicies does.
+	minWindow, maxWindow = time.Second, 24 * time.Hour
+	// maxProof bounds how long a node has to be on trial: a slip of the unit would
+	// keep every node there that ever failed.
+	maxProof = time.Hour
+	// most bounds numbers of failures, workloads and nodes.
+	most = 1000
+)
+
+// FaultyNodeArgs checks the arguments of the plugin FaultyNode.
+func FaultyNodeArgs(path *field.Path, args *config.FaultyNodeArgs) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, number(path.Child("threshold"), args.Threshold, 1)...)
+	errs = append(errs, duration(path.Child("window"), args.Window, minWindow, maxWindow)...)
+	errs = append(errs, duration(path.Child("provenAfter"), args.ProvenAfter, 0, maxProof)...)
+	switch args.OwnErrors {
+	case config.OwnErrorsForgive, config.OwnErrorsCount:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("ownErrors"), args.OwnErrors,
+			[]config.OwnErrors{config.OwnErrorsCount, config.OwnErrorsForgive}))
+	}
+	if args.Record.Enabled {
+		for _, message := range apivalidation.IsDNS1123Label(args.Record.Namespace) {
+			errs = append(errs, field.Invalid(path.Child("record", "namespace"), args.Record.Namespace, message))
+		}
+	}
+	return append(errs, suspects(path.Child("suspects"), &args.Suspects)...)
+}
+
+func suspects(path *field.Path, in *config.Suspects) field.ErrorList {
+	// One workload that fails on a node is no reason to suspect the node.
+	errs := number(path.Child("workloads"), in.Workloads, 2)
+	path = path.Child("taint")
+	// NoExecute would end the pods that run there well.
+	if e := in.Taint.Effect; e != corev1.TaintEffectPreferNoSchedule && e != corev1.TaintEffectNoSchedule {
+		errs = append(errs, field.NotSupported(path.Child("effect"), e,
+			[]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}))
+	}
+	return append(errs, number(path.Child("maxPerHour"), in.Taint.MaxPerHour, 1)...)
+}
+
+func number(path *field.Path, in, least int32) field.ErrorList {
+	if in < least || in > most {
+		return field.ErrorList{field.Invalid(path, in, fmt.Sprintf("must be from %d to %d", least, most))}
+	}
+	return nil
+}
+
+func duration(path *field.Path, in metav1.Duration, least, longest time.Duration) field.ErrorList {
+	if in.Duration < least || in.Duration > longest {
+		return field.ErrorList{field.Invalid(path, in.Duration.String(), fmt.Sprintf("must be from %v to %v", least, longest))}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package faultcache knows how the revisions of workloads have fared on the nodes: it
+// is the room with the informers, the lock and the clock around the ledger of package
+// failure.
+//
+//	pods, by the scheduler's informer ──┐
+//	pods that have ended, by its own ───┤                  ┌──► the tree and the scores
+//	kubelets' warnings ─────────────────┼──► the ledger ───┼──► Events, metrics, taints
+//	Reserve and Unreserve ──────────────┤                  │
+//	the record of the last scheduler ───┘◄─────────────────┘
+//
+// It promises that a revision that does not fail costs next to nothing: of its pods
+// only those are remembered that have a node and are not yet seen to. The first
+// failure has all pods of the revision looked up and told to the ledger, and from then
+// on each change of theirs.
+//
+// What is told may come in any order and more than once: at the start all of it
+// comes again, from the API and from the record. A scheduler that stands by follows
+// everything, and writes and says nothing until it places its first pod.
+//
+//   - cache.go: the cache, and what it is made of
+//   - handlers.go: what the informers tell
+//   - tell.go: what the ledger is told of pods
+//   - ended.go: the informer of pods that have ended
+//   - events.go: the warnings of kubelets
+//   - faults.go: what the plugins ask
+//   - tick.go: what time brings: proof, absence
+//   - marks.go, suspects.go: what people are told, and the taint
+//   - record.go, configmap.go: what the next scheduler is told
+//   - metrics.go: the metrics
+//
+// There is one lock. Nothing of the API server, the framework or the recorder is
+// called while it is held; listers are.
+package faultcache

@@ -1,0 +1,166 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// Reasons of Events.
+const (
+	// ReasonFaulty is why a node is avoided for a revision.
+	ReasonFaulty = "NodeFaulty"
+	// ReasonFaultyCleared is that it is not any more.
+	ReasonFaultyCleared = "NodeFaultyCleared"
+	// ReasonSuspect is that a node is faulty for several workloads.
+	ReasonSuspect = "NodeSuspect"
+	// ReasonSuspectCleared is that it is not any more.
+	ReasonSuspectCleared = "NodeSuspectCleared"
+	// ReasonRecordUnreadable is that nothing is known of what an earlier scheduler knew.
+	ReasonRecordUnreadable = "FailureRecordUnreadable"
+)
+
+// action is that of all Events.
+const action = "Scheduling"
+
+// lasting is how long a mark must last to be told: until an error has shown on a
+// second node, one that is the workload's own looks like the first node's.
+const lasting = 2 * time.Second
+
+// markKey is a node that is faulty for a revision.
+type markKey struct {
+	failure.Revision
+	Node string
+}
+
+// mark is what people were told of one.
+type mark struct {
+	regarding corev1.ObjectReference
+	said      bool
+}
+
+// news is an Event to come.
+type news struct {
+	regarding, related runtime.Object // related may be nil
+	kind, reason, note string
+}
+
+// lookAtMarks finds what is to be said of marks. The caller holds the lock.
+func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
+	standing := make(map[markKey]bool)
+	lasted := 0
+	for _, m := range c.ledger.Marks() {
+		key := markKey{m.Revision, m.Node}
+		standing[key] = true
+		if at := m.Since.Add(lasting); at.After(now) {
+			soon(at)
+			continue
+		}
+		lasted++
+		known := c.marks[key]
+		if known == nil {
+			known = &mark{}
+			c.marks[key] = known
+		}
+		if t := c.tracked[m.Revision]; t != nil {
+			known.regarding = t.Regarding
+		}
+		if !known.said && c.active.Load() {
+			known.said = true
+			marksTotal.WithLabelValues(c.options.SchedulerName).Inc()
+			all = append(all, c.tellOf(key, known, corev1.EventTypeWarning, ReasonFaulty, c.blame(&m))...)
+		}
+	}
+	faultyNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
+	for _, key := range c.vanished(standing) {
+		known := c.marks[key]
+		if known.said && !c.active.Load() {
+			continue // for the one who places pods to say
+		}
+		delete(c.marks, key)
+		if known.said {
+			all = append(all, c.tellOf(key, known, corev1.EventTypeNormal, ReasonFaultyCleared,
+				fmt.Sprintf("node %s is no longer faulty for %s: its failures are forgiven or have left the window of %v",
+					key.Node, name(key.Revision), c.ledger.Rule(key.Revision).Window))...)
+		}
+	}
+	return all
+}
+
+// vanished are the marks that are not standing any more, in order.
+func (c *Cache) vanished(standing map[markKey]bool) (keys []markKey) {
+	for key := range c.marks {
+		if !standing[key] {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b markKey) int {
+		return cmp.Or(a.Revision.Compare(b.Revision), strings.Compare(a.Node, b.Node))
+	})
+	return keys
+}
+
+// blame says what a node has done, and what will be done about it.
+func (c *Cache) blame(m *failure.Mark) string {
+	kinds := make([]string, len(m.Kinds))
+	for i, k := range m.Kinds {
+		kinds[i] = fmt.Sprintf("%d %s", k.Failures, k.Kind)
+	}
+	return fmt.Sprintf("node %s is faulty for %s: %d failures within %v (%s); its pods go there only if they can go nowhere else",
+		m.Node, name(m.Revision), m.Failures, c.ledger.Rule(m.Revision).Window, strings.Join(kinds, ", "))
+}
+
+// name is a revision as people read it.
+func name(of failure.Revision) string {
+	if of.Revision == "" {
+		return of.Workload
+	}
+	return of.Workload + ", revision " + of.Revision
+}
+
+// tellOf is news on the node and on the owner of the pods.
+func (c *Cache) tellOf(key markKey, m *mark, kind, reason, note string) (all []news) {
+	klog.V(2).InfoS(note, "node", key.Node, "workload", key.Workload, "revision", key.Revision.Revision, "reason", reason)
+	var related runtime.Object
+	if m.regarding.Name != "" {
+		related = &m.regarding
+	}
+	if node := c.node(key.Node); node != nil {
+		all = append(all, news{regarding: node, related: related, kind: kind, reason: reason, note: note})
+		if related != nil {
+			all = append(all, news{regarding: related, related: node, kind: kind, reason: reason, note: note})
+		}
+	}
+	return all
+}
+
+// node refers to a node, nil if there is none: nobody could read what is said of it.
+// Its Events are found by its UID as well as by its name, which kubelets give as UID.
+func (c *Cache) node(name string) runtime.Object {
+	node, err := c.nodes.Get(name)
+	if err != nil {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+// say tells people.
+func (c *Cache) say(all []news) {
+	if c.Recorder == nil {
+		return
+	}
+	for _, n := range all {
+		c.Recorder.Eventf(n.regarding, n.related, n.kind, n.reason, action, "%s", n.note)
+	}
+}

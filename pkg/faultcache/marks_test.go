@@ -1,0 +1,154 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+)
+
+const marked = "Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); its pods go there only if they can go nowhere else"
+
+func TestAMarkIsTold(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	r.see(r.ready(pod("a", "n2")))
+	r.see(r.ready(pod("b", "n3")))
+	r.reject("web", "n1", 4)
+	r.pass(time.Minute)
+	r.said()
+	r.reject("web", "n1", 1)
+	r.pass(time.Second)
+	r.said()
+	r.pass(time.Second)
+	r.said(marked, "Warning NodeFaulty of StatefulSet/web: node n1 is faulty")
+	r.pass(time.Minute)
+	r.said()
+	r.pass(5 * time.Minute)
+	r.said("Normal NodeFaultyCleared of Node/n1: node n1 is no longer faulty for ns/StatefulSet.apps/web, revision 1",
+		"Normal NodeFaultyCleared of StatefulSet/web")
+}
+
+// A crash that is the workload's own looks like its first node's until it shows on a second.
+func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	r.reject("web", "n1", 9)
+	r.pass(time.Second)
+	for i := range 8 {
+		r.reject("web", fmt.Sprintf("n%d", i+2), 9)
+	}
+	r.pass(time.Hour)
+	r.said()
+}
+
+// Who stands by says nothing, and once he places pods says what has not been said.
+func TestWhoStandsBySaysNothing(t *testing.T) {
+	r := newRig(t, options())
+	r.reject("web", "n1", 5)
+	r.pass(time.Minute)
+	r.said()
+	r.activate()
+	r.tick(t.Context())
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+}
+
+func suspecting(t *testing.T, taint Taint) *rig {
+	o := options()
+	o.Taint = taint
+	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
+	r.activate()
+	r.clone()
+	return r
+}
+
+// clone has the informers show nodes n1 and n2 as the API server has them.
+func (r *rig) clone() {
+	r.Helper()
+	for _, name := range []string{"n1", "n2"} {
+		node, err := r.client.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
+		r.must(err)
+		r.join(node)
+	}
+}
+
+// taints are those of the nodes n1 and n2.
+func (r *rig) taintsOf() string {
+	r.Helper()
+	r.clone()
+	var all []string
+	for _, name := range []string{"n1", "n2"} {
+		node, err := r.nodes.Get(name)
+		r.must(err)
+		var keys []string
+		for _, taint := range node.Spec.Taints {
+			keys = append(keys, taint.Key+"="+taint.Value+":"+string(taint.Effect))
+		}
+		all = append(all, strings.Join(keys, ","))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestSuspects(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r.reject("web", "n1", 5)
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	r.reject("db", "n1", 5)
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
+		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/db, ns/StatefulSet.apps/web")
+	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule "
+	if got := r.taintsOf(); got != tainted {
+		t.Errorf("taints are %q", got)
+	}
+
+	// One an hour, however many there are.
+	r.reject("web2", "n2", 5)
+	r.reject("db2", "n2", 5)
+	r.pass(time.Minute)
+	r.events = nil
+	if got := r.taintsOf(); got != tainted {
+		t.Errorf("beyond the limit taints are %q", got)
+	}
+	r.pass(5 * time.Minute)
+	if got := strings.Join(r.events, "\n"); !strings.Contains(got, "Normal NodeSuspectCleared of Node/n1") {
+		t.Errorf("said\n%s", got)
+	}
+	if got := r.taintsOf(); got != "theirs=:NoSchedule " {
+		t.Errorf("when all is over taints are %q", got)
+	}
+}
+
+// A scheduler that starts takes away the taints that its predecessor left, counts
+// them, and leaves alone what is not its own.
+func TestTaintsThatAreThere(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	ours := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}
+	r.update(st.MakeNode().Name("n1").Taints([]corev1.Taint{ours}).Obj())
+	another := ours
+	another.Value = "another"
+	r.update(st.MakeNode().Name("n2").Taints([]corev1.Taint{another}).Obj())
+	r.reject("web", "n2", 5)
+	r.reject("db", "n2", 5)
+	r.pass(3 * time.Second)
+	if got := r.taintsOf(); got != " espalier.dev/suspect=another:NoSchedule" {
+		t.Errorf("taints are %q", got)
+	}
+}
+
+func (r *rig) update(node *corev1.Node) {
+	r.Helper()
+	_, err := r.client.CoreV1().Nodes().Update(r.Context(), node, metav1.UpdateOptions{})
+	r.must(err)
+	r.clone()
+}

@@ -1,0 +1,56 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"strings"
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// subsystem is the prefix of our metrics: espalier_.
+const subsystem = "espalier"
+
+// Labels are bounded: a profile is one of the configuration's, a kind one of the
+// vocabulary of clusterview.Failures. Workloads and nodes are no labels: those of a
+// mark are in its Event.
+var (
+	faultyNodes = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "faulty_nodes", StabilityLevel: metrics.ALPHA,
+		Help: "Number of marks: a node counts once for each revision of a workload that it is faulty for.",
+	}, []string{"profile"})
+	marksTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "faulty_node_marks_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of times that a node was marked faulty for a revision of a workload.",
+	}, []string{"profile"})
+	failuresTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "failures_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of failures of pods on their nodes, by kind, before it is known whose fault they are.",
+	}, []string{"profile", "kind"})
+	suspectNodes = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "suspect_nodes", StabilityLevel: metrics.ALPHA,
+		Help: "Number of nodes that are faulty for several unrelated workloads.",
+	}, []string{"profile"})
+	recordWritesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "failure_record_writes_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of attempts to write the record of failures, by result: success or error.",
+	}, []string{"profile", "result"})
+	sourceErrorsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "failure_source_errors_total", StabilityLevel: metrics.ALPHA,
+		Help: "Number of errors in reading what failures are known by, by source: pods, events, or record.",
+	}, []string{"profile", "source"})
+)
+
+// register makes the metrics known, once for all caches of a process.
+var register = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(faultyNodes, marksTotal, failuresTotal, suspectNodes, recordWritesTotal, sourceErrorsTotal)
+})
+
+// class is a kind without what it says in brackets.
+func class(kind string) string {
+	before, _, _ := strings.Cut(kind, "(")
+	return before
+}

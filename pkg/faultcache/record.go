@@ -1,0 +1,228 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+const (
+	// recordVersion is that of the record's form.
+	recordVersion = 1
+	// between is the least time between two writings of the record.
+	between = 2 * time.Second
+)
+
+// record is what the next scheduler is told: what it cannot see in the API, because
+// the pods and events that told it are gone by then.
+type record struct {
+	Version   int             `json:"version"`
+	Revisions []revisionSaved `json:"revisions"`
+}
+
+// revisionSaved is a revision in the record.
+type revisionSaved struct {
+	failure.RevisionHistory
+	tracked
+	// Marked are the nodes of which people were told that they are faulty for it.
+	Marked []string `json:"marked,omitempty"`
+}
+
+// readRecord adds what the record has to what is known. An error is said, and stops
+// nothing: less is known then.
+func (c *Cache) readRecord(ctx context.Context) {
+	if c.configMap == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, calling)
+	defer cancel()
+	text, err := c.configMap.read(ctx)
+	if err != nil {
+		c.unread(ctx, err)
+		return
+	}
+	var r record
+	if len(text) > 0 {
+		err = json.Unmarshal(text, &r)
+	}
+	if err == nil && r.Version > recordVersion {
+		err = fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
+	}
+	if err != nil {
+		// Ours, and of no use to anybody: the next one replaces it.
+		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
+		r = record{}
+	}
+	c.restore(&r)
+}
+
+func (c *Cache) unread(ctx context.Context, err error) {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return
+	}
+	sourceErrorsTotal.WithLabelValues(c.options.SchedulerName, "record").Inc()
+	klog.FromContext(ctx).Error(err, "What an earlier scheduler knew of failures is not known")
+	c.say([]news{{
+		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.namespace, Name: c.configMap.name},
+		kind:      corev1.EventTypeWarning, reason: ReasonRecordUnreadable, note: err.Error(),
+	}})
+}
+
+// restore merges a record with what is known by now.
+func (c *Cache) restore(r *record) {
+	var snapshot failure.Snapshot
+	for i := range r.Revisions {
+		history := r.Revisions[i].RevisionHistory
+		history.Nodes = slices.DeleteFunc(slices.Clone(history.Nodes), func(n failure.NodeHistory) bool {
+			_, err := c.nodes.Get(n.Node)
+			return err != nil
+		})
+		for j := range history.Nodes {
+			n := &history.Nodes[j]
+			forgiven := c.forgiven(n.Node)
+			n.Failures = slices.DeleteFunc(slices.Clone(n.Failures), func(f failure.Failure) bool { return !f.At.After(forgiven) })
+		}
+		snapshot.Revisions = append(snapshot.Revisions, history)
+	}
+	c.lock()
+	defer c.mu.Unlock()
+	c.recordRead = true
+	c.ledger.Restore(snapshot)
+	for _, m := range c.marks {
+		m.said = false
+	}
+	for i := range r.Revisions {
+		saved := &r.Revisions[i]
+		of := failure.Revision{Workload: saved.Workload, Revision: saved.Revision}
+		for _, node := range saved.Marked {
+			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
+		}
+		if c.ledger.Knows(of) && c.tracked[of] == nil {
+			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding})
+		}
+	}
+	c.wake()
+}
+
+// encode returns the record as it is to be, as much of it as there is room for. The
+// caller holds the lock.
+func (c *Cache) encode() ([]byte, error) {
+	r := record{Version: recordVersion, Revisions: []revisionSaved{}}
+	marked := make(map[failure.Revision][]string)
+	for key, m := range c.marks {
+		if m.said {
+			marked[key.Revision] = append(marked[key.Revision], key.Node)
+		}
+	}
+	for _, history := range c.ledger.Snapshot().Revisions {
+		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
+		slices.Sort(marked[of])
+		saved := revisionSaved{RevisionHistory: history, Marked: marked[of]}
+		if t := c.tracked[of]; t != nil {
+			saved.tracked = *t
+		}
+		r.Revisions = append(r.Revisions, saved)
+	}
+	return r.encode(recordLimit)
+}
+
+// encode leaves out the revisions that failed longest ago until the rest has room.
+func (r *record) encode(limit int) ([]byte, error) {
+	newest := func(s revisionSaved) (at time.Time) {
+		for _, n := range s.Nodes {
+			for _, f := range n.Failures {
+				if f.At.After(at) {
+					at = f.At
+				}
+			}
+		}
+		return at
+	}
+	for {
+		text, err := json.Marshal(r)
+		if err != nil || len(text) <= limit || len(r.Revisions) == 0 {
+			return text, err
+		}
+		slices.SortStableFunc(r.Revisions, func(a, b revisionSaved) int { return newest(b).Compare(newest(a)) })
+		r.Revisions = r.Revisions[:len(r.Revisions)*limit/len(text)*9/10]
+	}
+}
+
+// keepRecord writes the record when it has changed, until the context ends.
+func (c *Cache) keepRecord(ctx context.Context) {
+	if c.configMap == nil {
+		return
+	}
+	var written []byte
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.unwritten:
+		}
+		if !c.active.Load() {
+			continue
+		}
+		pause := between
+		if text, err := c.writeRecord(ctx, written); err == nil {
+			written = text
+		} else {
+			pause = sweeping
+			token(c.unwritten)
+		}
+		if !c.sleep(ctx, pause, nil) {
+			return
+		}
+	}
+}
+
+// errUnread is why the record is not written: that would be to forget what is there.
+var errUnread = errors.New("the record of the last scheduler is not known")
+
+// writeRecord writes the record unless it is as it was written. It returns what is
+// written now.
+func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error) {
+	if !c.isRecordRead() {
+		if c.readRecord(ctx); !c.isRecordRead() {
+			return nil, errUnread
+		}
+	}
+	c.lock()
+	text, err := c.encode()
+	empty := len(c.tracked) == 0 && len(c.marks) == 0
+	c.mu.Unlock()
+	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.found.Load() {
+		return written, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, calling)
+	defer cancel()
+	if err == nil {
+		err = c.configMap.write(ctx, text)
+	}
+	if err != nil {
+		recordWritesTotal.WithLabelValues(c.options.SchedulerName, "error").Inc()
+		klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
+		return nil, err
+	}
+	recordWritesTotal.WithLabelValues(c.options.SchedulerName, "success").Inc()
+	return text, nil
+}
+
+// isRecordRead reports whether the record of the last scheduler is known.
+func (c *Cache) isRecordRead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recordRead
+}

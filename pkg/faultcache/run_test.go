@@ -1,0 +1,124 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgotesting "k8s.io/client-go/testing"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/clock"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+)
+
+// start runs a cache over real informers, and returns what ends it: all that it has
+// started must have ended with it.
+func start(t *testing.T, client *fake.Clientset, r *rig) (*Cache, func()) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	factory := informers.NewSharedInformerFactory(client, 0)
+	c, err := New(options(), Sources{
+		Client: client, Informers: factory, Clock: clock.RealClock{}, Recorder: r,
+		Policy: func(*corev1.Pod) *clusterview.Policy { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Run(ctx)
+	}()
+	return c, func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Error("something runs on")
+		}
+		factory.Shutdown()
+		goleak.VerifyNone(t, before)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// A scheduler learns of failures from all its sources, writes them down, and the next
+// one knows of them when it places its first pod.
+func TestRun(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	r := &rig{TB: t}
+	refused := pod("refused", "n1").Phase(corev1.PodFailed).Obj()
+	refused.Status.Reason, refused.Status.StartTime = "OutOfcpu", &metav1.Time{Time: now}
+	warning := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
+		Source: corev1.EventSource{Component: "kubelet", Host: "n2"}, FirstTimestamp: metav1.Time{Time: now},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "hangs", UID: "hangs"},
+	}
+	client := fake.NewClientset(st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), pod("hangs", "n2").Obj(), refused)
+	c, end := start(t, client, r)
+	c.Activate(t.Context())
+	if _, err := client.CoreV1().Events("ns").Create(t.Context(), warning, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	record := func(c *Cache, node string) int { return c.For(pod("p", "").Obj()).Record(web("1"), node).Unforgiven }
+	eventually(t, "learning", func() bool { return record(c, "n1") == 1 && record(c, "n2") == 1 })
+	eventually(t, "writing", func() bool {
+		list, err := client.CoreV1().ConfigMaps("kube-system").List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 1 && strings.Contains(list.Items[0].Data[recordKey], "FailedCreatePodSandBox") &&
+			strings.Contains(list.Items[0].Data[recordKey], "OutOfcpu")
+	})
+	end()
+
+	for _, name := range []string{"refused", "hangs"} {
+		if err := client.CoreV1().Pods("ns").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, end := start(t, client, r)
+	defer end()
+	next.Activate(t.Context())
+	if a, b := record(next, "n1"), record(next, "n2"); a != 1 || b != 1 {
+		t.Errorf("the next one knows of %d and %d failures", a, b)
+	}
+}
+
+// A scheduler that may not read events works, and asks no more than now and then.
+func TestRunWithoutEvents(t *testing.T) {
+	client := fake.NewClientset(st.MakeNode().Name("n1").Obj())
+	forbidden := func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)
+	}
+	client.PrependReactor("list", "events", forbidden)
+	client.PrependWatchReactor("events", clientgotesting.DefaultWatchReactor(nil, apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", nil)))
+	c, end := start(t, client, &rig{TB: t})
+	defer end()
+	select {
+	case <-c.ready:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for events for ever")
+	}
+}

@@ -1,0 +1,192 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// untilEnded is how long a pod that has vanished from the scheduler's informer may
+// take to appear in that of pods that have ended.
+const untilEnded = 2 * time.Second
+
+// revisionOf is the ledger's name for a revision. In a workload that a label names, a
+// hash is one of its owner's.
+func revisionOf(id clusterview.Identity) failure.Revision {
+	revision := id.Revision
+	if id.Owner != "" {
+		revision = id.Owner + "/" + revision
+	}
+	return failure.Revision{Workload: id.Workload.String(), Revision: revision}
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// tellPod tells the ledger of a pod on a node. The caller holds the lock.
+func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
+	delete(c.assumed, pod.UID)
+	// Most of the time nothing fails, and then nothing needs to be known of pods.
+	if len(failures) == 0 && len(c.tracked) == 0 {
+		return
+	}
+	id := c.identifier.Identify(pod)
+	if id.Provisional {
+		return // until its ReplicaSet is seen
+	}
+	of := revisionOf(id)
+	for _, f := range failures {
+		c.fail(pod, of, pod.Spec.NodeName, f)
+	}
+	if c.ledger.Knows(of) {
+		c.follow(pod, of)
+	}
+}
+
+// tellWarning tells the ledger of a failure that is not in the pod's status. The
+// caller holds the lock.
+func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure) {
+	// The pod's end is not its node's failure, as in its status.
+	if id := c.identifier.Identify(pod); !id.Provisional && node != "" && pod.DeletionTimestamp == nil {
+		c.fail(pod, revisionOf(id), node, f)
+	}
+}
+
+// fail tells the ledger of a failure. The first of a revision has all its pods told.
+func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f clusterview.Failure) {
+	at := f.At
+	if at.IsZero() {
+		at = c.Clock.Now()
+	}
+	if !at.After(c.forgiven(node)) {
+		return
+	}
+	news, first := c.ledger.Fail(of, node, c.rule(pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
+	if !news {
+		return
+	}
+	failuresTotal.WithLabelValues(c.options.SchedulerName, class(f.Kind)).Inc()
+	klog.V(4).InfoS("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
+		"kind", f.Kind, "at", at, "message", f.Message)
+	c.wake()
+	if first {
+		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod)})
+	}
+}
+
+// track begins to follow a revision: the ledger is told all its pods.
+func (c *Cache) track(of failure.Revision, t *tracked) {
+	c.tracked[of] = t
+	c.tellFamily(t.Family)
+	for _, a := range c.assumed {
+		if a.of == of {
+			c.ledger.Place(a.of, a.node, a.uid)
+		}
+	}
+}
+
+// tellFamily tells of all pods of a family. The caller holds the lock.
+func (c *Cache) tellFamily(family string) {
+	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
+		objects, err := informer.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, family)
+		if err != nil {
+			klog.Background().Error(err, "Looking for the pods of a revision")
+			continue
+		}
+		for _, obj := range objects {
+			if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" && c.concerns(pod) {
+				c.tellPod(pod, clusterview.Failures(pod))
+			}
+		}
+	}
+}
+
+// follow tells the ledger where a pod of a tracked revision is and how it does.
+func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
+	defer c.wake()
+	c.ledger.SetRule(of, c.rule(pod))
+	uid, node := string(pod.UID), pod.Spec.NodeName
+	t, known := c.told[pod.UID]
+	if known && (t.of != of || t.node != node) {
+		c.gone(t)
+		known = false
+	}
+	since, well := clusterview.Success(pod)
+	if ended(pod) || pod.DeletionTimestamp != nil {
+		if well {
+			c.ledger.Succeed(of, node, uid, since)
+		}
+		c.ledger.Gone(of, node, uid)
+		delete(c.told, pod.UID)
+		return
+	}
+	if !known {
+		t = &told{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: uid}
+		c.told[pod.UID] = t
+	}
+	t.proof, t.leaving = time.Time{}, time.Time{}
+	c.ledger.Place(of, node, uid)
+	if !well {
+		return
+	}
+	if proof := since.Add(c.options.ProvenAfter); proof.After(c.Clock.Now()) {
+		t.proof = proof
+	} else {
+		c.ledger.Succeed(of, node, uid, proof)
+	}
+}
+
+// gone tells the ledger that a pod is not on its node any more.
+func (c *Cache) gone(t *told) {
+	c.ledger.Gone(t.of, t.node, t.uid)
+	delete(c.told, types.UID(t.uid))
+	c.wake()
+}
+
+// forgetNode starts a node anew. What runs there by now is told again.
+func (c *Cache) forgetNode(node string) {
+	c.ledger.ForgetNode(node)
+	c.wake()
+	for uid, t := range c.told {
+		if t.node != node {
+			continue
+		}
+		delete(c.told, uid)
+		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
+		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
+			c.tellPod(pod, clusterview.Failures(pod))
+		}
+	}
+}
+
+// forgiven is up to when the failures on a node are forgiven.
+func (c *Cache) forgiven(name string) time.Time {
+	node, err := c.nodes.Get(name)
+	if err != nil {
+		return time.Time{}
+	}
+	at, err := clusterview.Forgiven(node)
+	if err != nil {
+		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
+	}
+	return at
+}
+
+// rule is that of a pod, by the policy that governs it.
+func (c *Cache) rule(pod *corev1.Pod) failure.Rule {
+	threshold, window := c.Policy(pod).FaultRule(c.options.Rule.Threshold, c.options.Rule.Window)
+	return failure.Rule{Threshold: threshold, Window: window}
+}

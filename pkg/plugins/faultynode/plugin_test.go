@@ -1,0 +1,208 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultynode
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// handle is as much of the framework as the plugin asks for.
+type handle struct {
+	fwk.Handle
+	client  kubernetes.Interface
+	factory informers.SharedInformerFactory
+}
+
+func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) KubeConfig() *rest.Config                               { return nil }
+func (h *handle) EventRecorder() events.EventRecorderLogger              { return nil }
+func (h *handle) ProfileName() string                                    { return "espalier" }
+
+func args() *config.FaultyNodeArgs {
+	return &config.FaultyNodeArgs{
+		Threshold: 2, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
+		ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsCount,
+		Record:   config.Record{Enabled: true, Namespace: "kube-system"},
+		Suspects: config.Suspects{Workloads: 3, Taint: config.Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 2}},
+	}
+}
+
+// pod is one of workload web.
+func pod(name, node string) *st.PodWrapper {
+	return st.MakePod().Namespace("ns").Name(name).UID(name).SchedulerName("espalier").Node(node).
+		Label(clusterview.WorkloadLabel, "web").Label("pod-template-hash", "1")
+}
+
+func refused(name, node string) *corev1.Pod {
+	p := pod(name, node).Phase(corev1.PodFailed).Obj()
+	p.Status.Reason, p.Status.StartTime = "OutOfcpu", &metav1.Time{Time: time.Now()}
+	return p
+}
+
+// started is the plugin in a cluster with these pods.
+func started(t *testing.T, pods ...*corev1.Pod) *FaultyNode {
+	t.Helper()
+	client := fake.NewClientset()
+	for _, name := range []string{"n1", "n2", "n3"} {
+		if err := client.Tracker().Add(st.MakeNode().Name(name).Obj()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range pods {
+		if err := client.Tracker().Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pl, err := New(t.Context(), args(), &handle{client: client, factory: factory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The scheduler's informers are read before any pod is placed.
+	factory.StartWithContext(t.Context())
+	factory.WaitForCacheSync(t.Context().Done())
+	return pl.(*FaultyNode)
+}
+
+func node(name string) fwk.NodeInfo {
+	n := framework.NewNodeInfo()
+	n.SetNode(st.MakeNode().Name(name).Obj())
+	return n
+}
+
+// scoresOf leads a pod through a cycle and returns what the nodes score; nil if the
+// plugin skips.
+func scoresOf(t *testing.T, pl *FaultyNode, p *corev1.Pod) (got []int64) {
+	t.Helper()
+	state, nodes := framework.NewCycleState(), []fwk.NodeInfo{node("n1"), node("n2"), node("n3")}
+	if result, status := pl.PreFilter(t.Context(), state, p, nodes); result != nil || !status.IsSuccess() {
+		t.Fatalf("PreFilter: %v, %v", result, status)
+	}
+	switch status := pl.PreScore(t.Context(), state, p, nodes); {
+	case status.IsSkip():
+		return nil
+	case !status.IsSuccess():
+		t.Fatalf("PreScore: %v", status)
+	}
+	for _, n := range nodes {
+		score, status := pl.Score(t.Context(), state, p, n)
+		if !status.IsSuccess() {
+			t.Fatalf("Score: %v", status)
+		}
+		got = append(got, score)
+	}
+	return got
+}
+
+// The first cycle waits for what can be known.
+func TestACycle(t *testing.T) {
+	pl := started(t, refused("a", "n1"), refused("b", "n1"), refused("c", "n1"), refused("d", "n2"))
+	asking := pod("p", "").Obj()
+	want := func(n1, n2, n3 int64) {
+		t.Helper()
+		got := scoresOf(t, pl, asking)
+		if len(got) != 3 || got[0] != n1 || got[1] != n2 || got[2] != n3 {
+			t.Errorf("scores are %v, want %d %d %d", got, n1, n2, n3)
+		}
+	}
+	want(19, 90, 100)
+	if status := pl.Reserve(t.Context(), nil, asking, "n2"); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	want(19, 50, 100)
+	pl.Unreserve(t.Context(), nil, asking, "n2")
+	want(19, 90, 100)
+	if _, status := pl.SignPod(t.Context(), asking); status.Code() != fwk.Unschedulable {
+		t.Errorf("a pod whose revision has failed is signed: %v", status)
+	}
+	other := pod("other", "").Label("pod-template-hash", "2").Obj()
+	if got := scoresOf(t, pl, other); got != nil {
+		t.Errorf("another revision scores %v", got)
+	}
+	if fragments, status := pl.SignPod(t.Context(), other); len(fragments) > 0 || !status.IsSuccess() {
+		t.Errorf("another revision signs %v, %v", fragments, status)
+	}
+}
+
+func TestNothingIsToldOfPreassignedPods(t *testing.T) {
+	pl := started(t)
+	state := framework.NewCycleState()
+	pinned := pod("p", "").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields).Obj()
+	if _, status := pl.PreFilter(t.Context(), state, pinned, nil); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if faults, err := clusterview.ReadFaults(state); faults != nil || err != nil {
+		t.Errorf("got %v, %v", faults, err)
+	}
+}
+
+func TestScore(t *testing.T) {
+	half, seeds := placement.Faults{Threshold: 5, HalfOpen: true}, placement.Faults{Threshold: 5}
+	for name, tc := range map[string]struct {
+		rule placement.Faults
+		r    placement.Record
+		want int64
+	}{
+		"nothing known":           {half, placement.Record{}, 100},
+		"only pods that start":    {half, placement.Record{Unproven: 3}, 100},
+		"has failed":              {half, placement.Record{Failures: 1, Unforgiven: 1}, 90},
+		"has failed, is tried":    {half, placement.Record{Failures: 4, Unforgiven: 4, Unproven: 1}, 50},
+		"has failed and recovers": {half, placement.Record{Failures: 4, Unforgiven: 4, Unproven: 1, Proven: true}, 100},
+		"the seeds' rule":         {seeds, placement.Record{Failures: 4, Unforgiven: 4, Unproven: 1}, 100},
+		"faulty":                  {half, placement.Record{Failures: 5, Unforgiven: 5}, 20},
+		"worse":                   {seeds, placement.Record{Failures: 7}, 18},
+		"beyond counting":         {half, placement.Record{Failures: 128, Proven: true}, 0},
+		"without a threshold":     {placement.Faults{}, placement.Record{}, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := score(tc.rule, tc.r); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNew(t *testing.T) {
+	h := &handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
+	if _, err := New(t.Context(), &config.SpreadTreeArgs{}, h); err == nil || !strings.Contains(err.Error(), "*config.FaultyNodeArgs") {
+		t.Errorf("with another's arguments: %v", err)
+	}
+	bad := args()
+	bad.Threshold = 0
+	if _, err := New(t.Context(), bad, h); err == nil || !strings.Contains(err.Error(), "threshold") {
+		t.Errorf("with bad arguments: %v", err)
+	}
+	// A simulation has no API server.
+	pl, err := New(t.Context(), args(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := pl.(fwk.EnqueueExtensions).EventsToRegister(context.Background()); len(events) > 0 || err != nil {
+		t.Errorf("it waits for %v, %v", events, err)
+	}
+	o := args()
+	o.Record.Enabled, o.Suspects.Taint.Enabled = false, true
+	if got := options("x", o); got.RecordNamespace != "" || got.Taint.Effect == "" || got.Taint.MaxPerHour != 2 || got.OwnErrors {
+		t.Errorf("options are %+v", got)
+	}
+}
