@@ -119,7 +119,9 @@ step "test/kubelet"
 go test ./test/kubelet -v -count=1 -timeout 40m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
 
 step "test/e2e"
-bin/kwok --kubeconfig "$KUBECONFIG" --manage-all-nodes=false --manage-nodes-with-label-selector "$story_label" \
+# What a node and a pod do, in KWOK's own words.
+"$tools/kubectl" kustomize "$(cd hack/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage/fast" >"$work/stages.yaml"
+bin/kwok --kubeconfig "$KUBECONFIG" --config "$work/stages.yaml" --manage-all-nodes=false --manage-nodes-with-label-selector "$story_label" \
   --cidr=10.128.0.0/9 --node-ip=192.0.2.1 --v=WARN >"$logs/kwok.log" 2>&1 &
 kwok=$!
 go test ./test/e2e -v -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed || status=1
