@@ -39,6 +39,8 @@ const parallelStories = "8"
 var world struct {
 	config *rest.Config
 	client kubernetes.Interface
+	// kubeconfig is the administrator's.
+	kubeconfig string
 	// dir takes logs and kubeconfigs; it is kept if a story fails.
 	dir string
 	// schedulerKubeconfig holds the service account's token.
@@ -83,6 +85,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 		defer func() { err = errors.Join(err, cluster.Stop(30*time.Second)) }()
 		kubeconfig = cluster.Kubeconfig
 	}
+	world.kubeconfig = kubeconfig
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
 		return 1, err
 	}

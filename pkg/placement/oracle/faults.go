@@ -72,7 +72,8 @@ func (b branch) standing() int {
 
 // asAWhole is what the failures of all ready nodes of a branch say of it, with
 // half-open: nothing if any node is proven, or if those with failures are not most of
-// the nodes that were tried.
+// the nodes that were tried. When two have failed, what is out on trial counts as if
+// it had failed as well.
 func (b branch) asAWhole() int {
 	ready := slices.DeleteFunc(slices.Clone(b.nodes), func(c candidate) bool { return c.Unready })
 	if len(ready) == 0 || !ready[0].rule.HalfOpen {
@@ -92,12 +93,14 @@ func (b branch) asAWhole() int {
 		return c.Failures > 0 || c.Unforgiven > 0 || c.Proven || c.Unproven > 0 || c.Tally.Revision > 0
 	})
 	most := func(nodes int) bool { return nodes > tried-nodes }
+	unforgiving := count(func(c candidate) bool { return c.Unforgiven > 0 })
 	enough := threshold(ready[0].rule)
 	switch {
 	case count(func(c candidate) bool { return c.Proven }) > 0:
 	case failures >= enough && most(count(func(c candidate) bool { return c.Failures > 0 })):
 		return branchFaulty
-	case unproven > 0 && unforgiven >= enough && most(count(func(c candidate) bool { return c.Unforgiven > 0 })):
+	case unproven == 0:
+	case unforgiven >= enough && most(unforgiving), unforgiving >= 2 && int64(unforgiven)+unproven >= int64(enough):
 		return onTrial
 	}
 	return free

@@ -114,6 +114,10 @@ func (b *branch) judge() standing {
 // asAWhole is the standing that the failures of all nodes below give a branch. They
 // must be on more than half of those tried: one bad node, while the pods on the
 // others are still starting, is no bad zone.
+//
+// When two nodes have failed and none has succeeded, the branch waits for what is out
+// already, if that is enough to make it faulty. Otherwise what replaces the first pods
+// that fail would go there too, as long as the news of the fifth is on its way.
 func (b *branch) asAWhole() standing {
 	h := &b.history
 	switch {
@@ -121,7 +125,9 @@ func (b *branch) asAWhole() standing {
 		return free
 	case h.failures >= b.rule.Threshold && 2*h.failed > h.tried:
 		return faultyAsAWhole
-	case h.unforgiven >= b.rule.Threshold && 2*h.unforgiving > h.tried && h.unproven > 0:
+	case h.unproven == 0:
+		return free
+	case h.unforgiven >= b.rule.Threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(b.rule.Threshold):
 		return onTrial
 	}
 	return free

@@ -1,0 +1,73 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// metered is a scheduler of a story's own that says what it has counted.
+type metered struct {
+	*story
+	url string
+}
+
+// withMetrics starts a scheduler that serves its metrics to everybody on this machine.
+func (s *story) withMetrics(flags ...string) *metered {
+	s.Helper()
+	l, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", "127.0.0.1:0")
+	s.must(err, "finding a port")
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	s.must(err, "finding a port")
+	s.must(l.Close(), "finding a port")
+	s.ownScheduler(s.scheduler, append(flags, "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--authentication-kubeconfig="+world.schedulerKubeconfig, "--authorization-kubeconfig="+world.schedulerKubeconfig,
+		"--authorization-always-allow-paths=/metrics")...)
+	return &metered{story: s, url: "https://127.0.0.1:" + port + "/metrics"}
+}
+
+// metric waits for an answer and returns the sum of a metric over its labels, 0 if it
+// was never counted.
+func (m *metered) metric(name string) float64 {
+	m.Helper()
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
+	}}
+	sum := 0.0
+	m.until("metrics", func() error {
+		request, err := http.NewRequestWithContext(m.ctx, http.MethodGet, m.url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		metrics := testutil.NewMetrics()
+		if err := testutil.ParseMetrics(string(text), &metrics); err != nil {
+			return fmt.Errorf("reading metrics: %w", err)
+		}
+		sum = 0
+		for _, one := range metrics[name] {
+			sum += float64(one.Value)
+		}
+		return nil
+	})
+	return sum
+}
