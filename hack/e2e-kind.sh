@@ -124,7 +124,7 @@ step "test/e2e"
 bin/kwok --kubeconfig "$KUBECONFIG" --config "$work/stages.yaml" --manage-all-nodes=false --manage-nodes-with-label-selector "$story_label" \
   --cidr=10.128.0.0/9 --node-ip=192.0.2.1 --v=WARN >"$logs/kwok.log" 2>&1 &
 kwok=$!
-go test ./test/e2e -v -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed || status=1
+go test ./test/e2e -v -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed -nodes=kwok || status=1
 keep_logs
 ((status == 0)) || exit 1
 [[ -z ${KEEP:-} ]] || exit 0

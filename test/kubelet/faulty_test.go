@@ -13,8 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unpullable is a registry that nobody has: the name is reserved for having none.
-const unpullable = "nowhere.invalid/espalier/"
+// unpullable is a registry that nobody has, at a port of the node where nothing listens.
+// A name would be looked up, which may take long before it fails.
+const unpullable = "127.0.0.1:1/espalier/"
 
 // faulty is the story of the one node of a zone on which nothing works: all pods there
 // show what is seen, the node is called faulty, and what replaces the pods goes to the
