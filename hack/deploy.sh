@@ -45,6 +45,7 @@ down)
   "$tools/kubectl" delete --ignore-not-found --wait -f manifests/charts/espalier/crds
   # The processes made these themselves as well, so helm does not know them.
   "$tools/kubectl" delete lease --ignore-not-found --namespace "$namespace" "$release-scheduler" "$release-controller"
+  "$tools/kubectl" delete configmap --ignore-not-found --namespace "$namespace" "$release-scheduler-failures"
   ;;
 *)
   echo "usage: hack/deploy.sh up|down, not \"$action\"" >&2

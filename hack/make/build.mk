@@ -45,6 +45,9 @@ $(TOOLS)/controller-gen: hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.s
 $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
 
+$(TOOLS)/kind: hack/tools/kind/go.mod hack/tools/kind/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/kind hack/tools/kind
+
 # What installs, and what is released.
 $(TOOLS)/helm: hack/tools/install/go.mod hack/tools/install/go.sum
 	@hack/go-build.sh $@ helm.sh/helm/v4/cmd/helm hack/tools/install

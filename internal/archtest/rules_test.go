@@ -162,6 +162,12 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/x.go", "test/e2e"},
 	},
 	{
+		name: "real-kubelets-from-outside", room: "test/kubelet/...", tests: true,
+		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
+		why:    "the stories of real kubelets know what an operator knows: the API, the engine and what we promise in writing",
+		broken: [2]string{"test/kubelet/x_test.go", "pkg/clusterview"},
+	},
+	{
 		name: "measured-from-outside", room: "test/perf/...", tests: true,
 		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
 		why:    "the benchmark treats our scheduler as it treats any other: it starts it and looks at what comes of it",

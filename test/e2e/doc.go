@@ -13,4 +13,8 @@
 //	go test ./test/e2e -run Weights -v                      # one story
 //	go test ./test/e2e -kubeconfig FILE                     # on another cluster
 //	go test ./test/e2e -kubeconfig FILE -scheduler=deployed # with the scheduler that runs there
+//
+// make e2e-kind does the last in a cluster of kind, with KWOK beside it and -nodes=kwok.
+// The nodes are played there as well; what needs real kubelets is in test/kubelet. Stories
+// whose nodes must fail on demand are marked, and are told on a devcluster alone.
 package e2e

@@ -38,9 +38,19 @@ const (
 	nodeCleared = "NodeFaultyCleared"
 )
 
+// needsFailures marks a story whose nodes or pods must fail as devcluster has them fail.
+// Elsewhere it cannot be told, and says so.
+func (s *story) needsFailures() {
+	s.Helper()
+	if *nodesFlag != "devcluster" {
+		s.Skip("not told here: its nodes or pods fail as only devcluster has them fail (-nodes=devcluster); test/kubelet tells of real kubelets")
+	}
+}
+
 // devcluster runs a command of devcluster on the cluster of the stories.
 func (s *story) devcluster(args ...string) {
 	s.Helper()
+	s.needsFailures()
 	binary, err := rig.Binary("devcluster", binFolder)
 	s.must(err, "finding devcluster")
 	out, err := exec.CommandContext(s.ctx, binary, append(args, "--kubeconfig="+world.kubeconfig)...).CombinedOutput()

@@ -132,6 +132,7 @@ func (s *story) hanging(node string) int {
 // A bad image fails everywhere. No node is to blame, and nobody is told that one is.
 func TestImageThatCrashesEverywhere(t *testing.T) {
 	s := begin(t)
+	s.needsFailures()
 	profile := s.ownFaults(map[string]any{})
 	scheduler := s.withMetrics(profile)
 	nodes := s.nodes(5, 20, nil)

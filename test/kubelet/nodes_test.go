@@ -1,0 +1,103 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// engine runs a command of the engine, whatever has become of the story's own context:
+// what was broken must be mended also when the story has failed.
+func (s *story) engine(args ...string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput(); err != nil {
+		s.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// shell runs a script on a node.
+func (s *story) shell(node, script string) {
+	s.Helper()
+	s.engine("exec", node, "sh", "-euc", script)
+}
+
+// broken breaks something now, and mends it when mend is called or the story ends.
+func (s *story) broken(breakIt, mendIt func()) (mend func()) {
+	s.Helper()
+	done := false
+	mend = func() {
+		if !done {
+			done = true
+			mendIt()
+		}
+	}
+	s.Cleanup(mend)
+	breakIt()
+	return mend
+}
+
+// notReady waits until the node is known not to be, and pods are kept away from it.
+func (s *story) notReady(node string) {
+	s.Helper()
+	s.until("node "+node+" not to be ready", func() error {
+		n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, t := range n.Spec.Taints {
+			if t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoSchedule {
+				return nil
+			}
+		}
+		return fmt.Errorf("its taints are %v", n.Spec.Taints)
+	})
+}
+
+// marked waits until an Event says that the node is faulty for a workload of the story.
+func (s *story) marked(node string) {
+	s.Helper()
+	s.until("node "+node+" to be called faulty", func() error {
+		events, err := s.client.CoreV1().Events(corev1.NamespaceAll).List(s.ctx, metav1.ListOptions{FieldSelector: "reason=NodeFaulty"})
+		if err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node && strings.Contains(e.Message, s.ns) {
+				s.Logf("%s: %s", node, e.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d events says so", len(events.Items))
+	})
+}
+
+// runningOn counts the app's pods that are ready, and are not to end, on some nodes.
+func (s *story) runningOn(app string, nodes ...string) (int, error) {
+	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range list.Items {
+		if p := &list.Items[i]; p.DeletionTimestamp == nil && ready(p) && slices.Contains(nodes, p.Spec.NodeName) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// podEvents selects what has happened to a pod for a reason.
+func podEvents(p *corev1.Pod, reason string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fmt.Sprintf("involvedObject.uid=%s,reason=%s", p.UID, reason)}
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+const (
+	placementAnnotation = "espalier.dev/placement"
+
+	// flagFolder of a node is mounted into all containers of the stories there.
+	flagFolder = "/var/lib/espalier-e2e"
+	// failFile, in a folder of the story's, makes them fail.
+	failFile = "fail"
+)
+
+// template is a pod of the app that is spread over zones by our scheduler, and runs
+// until the node tells it to fail.
+func (s *story) template(app string, change ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{placementAnnotation: "spread=" + zoneLabel}},
+		Spec: corev1.PodSpec{
+			SchedulerName: rig.SchedulerName,
+			Containers: []corev1.Container{{
+				Name: "app", Image: world.image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"-fail-if=/flags/" + failFile},
+				Env:          []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+				Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+				VolumeMounts: []corev1.VolumeMount{{Name: "flags", MountPath: "/flags", ReadOnly: true}},
+			}},
+			Volumes: []corev1.Volume{{Name: "flags", VolumeSource: corev1.VolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: s.flags(), Type: ptr.To(corev1.HostPathDirectoryOrCreate)},
+			}}},
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+		},
+	}
+	for _, f := range change {
+		f(&template.Spec)
+	}
+	return template
+}
+
+// flags is the story's folder on every node.
+func (s *story) flags() string { return flagFolder + "/" + s.ns }
+
+// deploy creates a Deployment.
+func (s *story) deploy(app string, replicas int, change ...func(*corev1.PodSpec)) {
+	s.Helper()
+	s.create(app, replicas, s.template(app, change...))
+}
+
+// create creates a Deployment of the template.
+func (s *story) create(app string, replicas int, template corev1.PodTemplateSpec) {
+	s.Helper()
+	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(replicas)), Template: template,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating Deployment "+app)
+}
+
+// patch changes a Deployment.
+func (s *story) patch(app, patch string) {
+	s.Helper()
+	_, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, app, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	s.must(err, "changing Deployment "+app)
+}
+
+func (s *story) scale(app string, replicas int) {
+	s.Helper()
+	s.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
+
+// roll starts a rolling update.
+func (s *story) roll(app, revision string) {
+	s.Helper()
+	s.patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
+}
+
+// rolled waits until the Deployment says that it is through with its newest revision.
+func (s *story) rolled(app string) {
+	s.Helper()
+	s.until("Deployment "+app+" to be up to date", func() error {
+		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		want, st := *d.Spec.Replicas, d.Status
+		if st.ObservedGeneration < d.Generation || st.UpdatedReplicas != want || st.Replicas != want || st.AvailableReplicas != want {
+			return fmt.Errorf("of %d pods wanted there are %d, %d of them updated, %d available", want, st.Replicas, st.UpdatedReplicas, st.AvailableReplicas)
+		}
+		return nil
+	})
+}
+
+// drop deletes the app's pods on a node, as a person does who has had enough of them.
+func (s *story) drop(app, node string) {
+	s.Helper()
+	err := s.client.CoreV1().Pods(s.ns).DeleteCollection(s.ctx, metav1.DeleteOptions{}, metav1.ListOptions{
+		LabelSelector: "app=" + app, FieldSelector: "spec.nodeName=" + node,
+	})
+	s.must(err, "deleting the pods on node "+node)
+}
+
+// image has the container run another image.
+func image(name string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) { spec.Containers[0].Image = name }
+}
+
+func ready(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// waitsFor says why the pod's containers do not run.
+func waitsFor(p *corev1.Pod) string {
+	var reasons []string
+	for _, c := range p.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil {
+			reasons = append(reasons, w.Reason)
+		}
+		if t := c.State.Terminated; t != nil {
+			reasons = append(reasons, fmt.Sprintf("%s %d %s", t.Reason, t.ExitCode, t.Message))
+		}
+	}
+	return strings.Join(reasons, ", ")
+}
