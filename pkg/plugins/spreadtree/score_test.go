@@ -235,3 +235,28 @@ func TestPreScoreWithoutASnapshot(t *testing.T) {
 		t.Errorf("got %v", s)
 	}
 }
+
+// Nodes that share a host name are one branch of its level, as of any other; where each
+// has its own, the level is the nodes.
+func TestScoreByHostNames(t *testing.T) {
+	const host = "kubernetes.io/hostname"
+	for _, tc := range []struct {
+		name  string
+		hosts [3]string
+		want  map[string]int64
+	}{
+		{"two share one", [3]string{"x", "x", "y"}, map[string]int64{"b1": 100, "a2": 99, "a1": 98}},
+		{"each its own", [3]string{"a1", "a2", "b1"}, map[string]int64{"a2": 100, "b1": 100, "a1": 99}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t.Context(), t, args())
+			for i, n := range []string{"a1", "a2", "b1"} {
+				r.join(n, host+"="+tc.hosts[i])
+			}
+			r.runs("a1", "2", 1)
+			if d := gocmp.Diff(tc.want, r.rank(webPod("p", "spread="+host).Obj(), framework.NewCycleState())); d != "" {
+				t.Error("want -, got +:\n" + d)
+			}
+		})
+	}
+}
