@@ -137,7 +137,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestAPolicyRules(t *testing.T) {
-	r := newRig(t, options())
+	r := newRig(t, without(options()))
 	r.policy = clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{Spec: placementv1alpha1.PlacementPolicySpec{
 		Faults: &placementv1alpha1.Faults{Threshold: new(int32(2)), Window: &metav1.Duration{Duration: time.Minute}},
 	}})

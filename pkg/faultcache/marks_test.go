@@ -14,6 +14,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 const marked = "Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); its pods go there only if they can go nowhere else"
@@ -51,9 +52,38 @@ func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
 	r.said()
 }
 
+// A workload of one pod that crashes has been on one node only, and that may be as good
+// as any other; three of them make no suspect of it.
+func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	crash := func(after time.Duration) {
+		r.pass(noon.Add(after).Sub(r.clock.Now()))
+		for _, workload := range []string{"web", "db", "cache"} {
+			p := podOfWorkload(workload, workload+"-0", "n1").Obj().DeepCopy()
+			p.Status.Phase = corev1.PodRunning
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: r.clock.Now()}}},
+			}}
+			r.see(p)
+		}
+	}
+	for _, after := range []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second, 290 * time.Second} {
+		crash(after)
+	}
+	r.pass(3 * time.Second)
+	r.said()
+	r.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
+	// Another pod of one of them is on another node.
+	r.see(pod("web-1", "n2").Obj())
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
+}
+
 // Who stands by says nothing, and once he places pods says what has not been said.
 func TestWhoStandsBySaysNothing(t *testing.T) {
-	r := newRig(t, options())
+	r := newRig(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.pass(time.Minute)
 	r.said()
@@ -63,7 +93,7 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 }
 
 func suspecting(t *testing.T, taint Taint) *rig {
-	o := options()
+	o := without(options())
 	o.Taint = taint
 	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
 	r.activate()

@@ -59,7 +59,7 @@ func (l *Ledger) ForgetNode(node string) {
 			continue
 		}
 		r.drop(e)
-		r.reconsider(r.decide())
+		r.decide()
 		l.tidy(r)
 	}
 }
