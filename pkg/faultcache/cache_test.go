@@ -177,6 +177,12 @@ func TestForgetting(t *testing.T) {
 	r.reject("web", "n2", 1)
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 
+	// It forgives what was up to its time, and nothing later.
+	another := st.MakeNode().Name("n2").Annotation(clusterview.FailuresForgivenAnnotation, noon.Add(-time.Hour).Format(time.RFC3339)).Obj()
+	r.join(another)
+	r.onNode(mended, another)
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+
 	gone := pod("a", "n2").Obj()
 	r.must(r.pods.GetIndexer().Delete(gone))
 	r.onPodGone(gone)

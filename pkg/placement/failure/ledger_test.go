@@ -189,6 +189,33 @@ func TestAWorkloadsOwnErrorsBlameNobody(t *testing.T) {
 	blamed("n1[{Image 5}]", "n2[{Image 5}]")
 }
 
+// Somebody has mended the node: what failed later has not heard of it.
+func TestForgiving(t *testing.T) {
+	s := tell(t, options)
+	s.Fail(web1, "n1", failure.Rule{}, failure.Failure{Pod: "a", Key: "1", At: s.now})
+	s.Place(web1, "n1", "a")
+	s.at(time.Second)
+	s.fail(web1, "n1", "Error", 2)
+	s.fail(web1, "n2", "Error", 1)
+	history := s.History()
+	s.Forgive("n1", start.Add(-time.Second))
+	if s.History() != history {
+		t.Error("what forgives nothing changes the history")
+	}
+	s.Forgive("n1", start)
+	s.want(web1, "n1", placement.Record{Failures: 2, Unforgiven: 2})
+	if s.History() == history {
+		t.Error("the history does not say that something is forgiven")
+	}
+	s.Forgive("n1", s.now)
+	s.want(web1, "n1", placement.Record{})
+	s.want(web1, "n2", placement.Record{Failures: 1, Unforgiven: 1})
+	s.Forgive("n2", s.now.Add(time.Hour))
+	if s.Knows(web1) {
+		t.Error("all is forgiven, and the revision is still known")
+	}
+}
+
 func TestOthersAreNotTouched(t *testing.T) {
 	s := tell(t, options)
 	web2, db := failure.Revision{Workload: "web", Revision: "2"}, failure.Revision{Workload: "db", Revision: "1"}

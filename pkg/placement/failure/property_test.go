@@ -148,6 +148,10 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 func (p *pair) forget(t *rapid.T) {
 	of, node := where(t)
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	case 3:
+		until := p.at(t)
+		p.ledger.Forgive(node, until)
+		p.plain.forgive(node, until)
 	case 0:
 		p.ledger.ForgetWorkload(of.Workload)
 		p.plain.erase(func(o failure.Revision, _ string) bool { return o.Workload == of.Workload })
