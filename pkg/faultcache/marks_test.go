@@ -81,6 +81,50 @@ func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
 	r.said("Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
 }
 
+// Whether an error is the workload's own hangs on each pod that comes or goes.
+func TestRegression_EventsFlap(t *testing.T) {
+	flap := func(r *rig, times int, here, away time.Duration) {
+		r.see(r.ready(pod("a", "n4")))
+		r.see(r.ready(pod("b", "n5")))
+		for _, n := range []string{"n1", "n2", "n3"} {
+			r.reject("web", n, 5)
+		}
+		r.pass(20 * time.Second)
+		r.said()
+		for i := range times {
+			p := pod(fmt.Sprint("c-", i), "n6").Obj()
+			r.see(p)
+			r.pass(here)
+			r.must(r.pods.GetIndexer().Delete(p))
+			r.onPodGone(pod(p.Name, "n6").Terminating().Obj())
+			r.pass(away)
+		}
+	}
+	// A mark that does not last is not told, however old its failures are.
+	r := newRig(t, options())
+	r.activate()
+	flap(r, 20, time.Second, time.Second)
+	r.said()
+	if len(r.marks) > 0 {
+		t.Errorf("there are marks: %+v", r.marks)
+	}
+	// One that was told is not taken back as long as it comes again.
+	r = newRig(t, options())
+	r.activate()
+	flap(r, 20, 3*time.Second, 5*time.Second)
+	if len(r.events) != 6 {
+		t.Errorf("said\n%s\nwant each of three nodes called faulty, to both", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(fading)
+	if len(r.events) != 6 || !strings.Contains(r.events[0], "Normal NodeFaultyCleared of Node/n1") {
+		t.Errorf("when it is over, said\n%s", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(time.Hour)
+	r.said()
+}
+
 // Who stands by says nothing, and once he places pods says what has not been said.
 func TestWhoStandsBySaysNothing(t *testing.T) {
 	r := newRig(t, without(options()))
