@@ -36,9 +36,9 @@ type FaultyNodeArgs struct {
 type OwnErrors string
 
 const (
-	// OwnErrorsForgive holds them against no node.
+	// OwnErrorsForgive marks no node for them.
 	OwnErrorsForgive OwnErrors = "Forgive"
-	// OwnErrorsCount counts them like any other.
+	// OwnErrorsCount takes them for any other.
 	OwnErrorsCount OwnErrors = "Count"
 )
 

@@ -31,7 +31,8 @@ type Options struct {
 	Rule failure.Rule
 	// HalfOpen lets one unproven pod at a time onto a node that has only failed.
 	HalfOpen bool
-	// OwnErrors holds errors that show on most nodes against none.
+	// OwnErrors marks no node for errors that show on most nodes, nor for those of a
+	// revision that was tried on one node only.
 	OwnErrors bool
 	// ProvenAfter is how long a pod is Ready when it proves its node.
 	ProvenAfter time.Duration

@@ -137,7 +137,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestAPolicyRules(t *testing.T) {
-	r := newRig(t, options())
+	r := newRig(t, without(options()))
 	r.policy = clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{Spec: placementv1alpha1.PlacementPolicySpec{
 		Faults: &placementv1alpha1.Faults{Threshold: new(int32(2)), Window: &metav1.Duration{Duration: time.Minute}},
 	}})
@@ -175,6 +175,12 @@ func TestForgetting(t *testing.T) {
 	r.record("n2", placement.Record{Unproven: 1})
 	r.clock.Step(time.Second)
 	r.reject("web", "n2", 1)
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+
+	// It forgives what was up to its time, and nothing later.
+	another := st.MakeNode().Name("n2").Annotation(clusterview.FailuresForgivenAnnotation, noon.Add(-time.Hour).Format(time.RFC3339)).Obj()
+	r.join(another)
+	r.onNode(mended, another)
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 
 	gone := pod("a", "n2").Obj()

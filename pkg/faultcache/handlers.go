@@ -132,12 +132,14 @@ func (c *Cache) onNode(before, after any) {
 	if !ok || !alsoOK || b.Annotations[clusterview.FailuresForgivenAnnotation] == a.Annotations[clusterview.FailuresForgivenAnnotation] {
 		return
 	}
-	if at := c.forgiven(a.Name); at.IsZero() {
+	at := c.forgiven(a.Name)
+	if at.IsZero() {
 		return
 	}
 	c.lock()
 	defer c.mu.Unlock()
-	c.forgetNode(a.Name)
+	c.ledger.Forgive(a.Name, at)
+	c.wake()
 }
 
 func (c *Cache) onNodeGone(obj any) {

@@ -34,9 +34,15 @@ const (
 // action is that of all Events.
 const action = "Scheduling"
 
-// lasting is how long a mark must last to be told: until an error has shown on a
-// second node, one that is the workload's own looks like the first node's.
-const lasting = 2 * time.Second
+const (
+	// lasting is how long a mark must last to be told, from when it is first seen: until
+	// an error has shown on a second node, one that is the workload's own looks like the
+	// first node's.
+	lasting = 2 * time.Second
+	// fading is how long a mark that was told must be gone for that to be told. Whether
+	// an error is the workload's own can change with every pod that comes or goes.
+	fading = 10 * time.Second
+)
 
 // markKey is a node that is faulty for a revision.
 type markKey struct {
@@ -47,7 +53,10 @@ type markKey struct {
 // mark is what people were told of one.
 type mark struct {
 	regarding corev1.ObjectReference
-	said      bool
+	// since is when it was first seen, and gone since when it is not any more, zero as
+	// long as it is.
+	since, gone time.Time
+	said        bool
 }
 
 // news is an Event to come.
@@ -63,16 +72,17 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 	for _, m := range c.ledger.Marks() {
 		key := markKey{m.Revision, m.Node}
 		standing[key] = true
-		if at := m.Since.Add(lasting); at.After(now) {
+		known := c.marks[key]
+		if known == nil {
+			known = &mark{since: now}
+			c.marks[key] = known
+		}
+		known.gone = time.Time{}
+		if at := known.since.Add(lasting); at.After(now) {
 			soon(at)
 			continue
 		}
 		lasted++
-		known := c.marks[key]
-		if known == nil {
-			known = &mark{}
-			c.marks[key] = known
-		}
 		if t := c.tracked[m.Revision]; t != nil {
 			known.regarding = t.Regarding
 		}
@@ -85,17 +95,30 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 	faultyNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
 	for _, key := range c.vanished(standing) {
 		known := c.marks[key]
-		if known.said && !c.active.Load() {
-			continue // for the one who places pods to say
+		if known.said && (!c.active.Load() || !faded(now, &known.gone, soon)) {
+			continue // if we stand by, for the one who places pods to say
 		}
 		delete(c.marks, key)
 		if known.said {
 			all = append(all, c.tellOf(key, known, corev1.EventTypeNormal, ReasonFaultyCleared,
-				fmt.Sprintf("node %s is no longer faulty for %s: its failures are forgiven or have left the window of %v",
+				fmt.Sprintf("node %s is no longer faulty for %s: its failures are forgiven, have left the window of %v, or are the workload's own",
 					key.Node, name(key.Revision), c.ledger.Rule(key.Revision).Window))...)
 		}
 	}
 	return all
+}
+
+// faded reports whether what people were told has been gone for long enough.
+func faded(now time.Time, gone *time.Time, soon func(time.Time)) bool {
+	if gone.IsZero() {
+		*gone = now
+	}
+	at := gone.Add(fading)
+	if at.After(now) {
+		soon(at)
+		return false
+	}
+	return true
 }
 
 // vanished are the marks that are not standing any more, in order.

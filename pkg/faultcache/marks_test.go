@@ -14,6 +14,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 const marked = "Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); its pods go there only if they can go nowhere else"
@@ -51,9 +52,82 @@ func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
 	r.said()
 }
 
+// A workload of one pod that crashes has been on one node only, and that may be as good
+// as any other; three of them make no suspect of it.
+func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	crash := func(after time.Duration) {
+		r.pass(noon.Add(after).Sub(r.clock.Now()))
+		for _, workload := range []string{"web", "db", "cache"} {
+			p := podOfWorkload(workload, workload+"-0", "n1").Obj().DeepCopy()
+			p.Status.Phase = corev1.PodRunning
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: r.clock.Now()}}},
+			}}
+			r.see(p)
+		}
+	}
+	for _, after := range []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second, 290 * time.Second} {
+		crash(after)
+	}
+	r.pass(3 * time.Second)
+	r.said()
+	r.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
+	// Another pod of one of them is on another node.
+	r.see(pod("web-1", "n2").Obj())
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
+}
+
+// Whether an error is the workload's own hangs on each pod that comes or goes.
+func TestRegression_EventsFlap(t *testing.T) {
+	flap := func(r *rig, times int, here, away time.Duration) {
+		r.see(r.ready(pod("a", "n4")))
+		r.see(r.ready(pod("b", "n5")))
+		for _, n := range []string{"n1", "n2", "n3"} {
+			r.reject("web", n, 5)
+		}
+		r.pass(20 * time.Second)
+		r.said()
+		for i := range times {
+			p := pod(fmt.Sprint("c-", i), "n6").Obj()
+			r.see(p)
+			r.pass(here)
+			r.must(r.pods.GetIndexer().Delete(p))
+			r.onPodGone(pod(p.Name, "n6").Terminating().Obj())
+			r.pass(away)
+		}
+	}
+	// A mark that does not last is not told, however old its failures are.
+	r := newRig(t, options())
+	r.activate()
+	flap(r, 20, time.Second, time.Second)
+	r.said()
+	if len(r.marks) > 0 {
+		t.Errorf("there are marks: %+v", r.marks)
+	}
+	// One that was told is not taken back as long as it comes again.
+	r = newRig(t, options())
+	r.activate()
+	flap(r, 20, 3*time.Second, 5*time.Second)
+	if len(r.events) != 6 {
+		t.Errorf("said\n%s\nwant each of three nodes called faulty, to both", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(fading)
+	if len(r.events) != 6 || !strings.Contains(r.events[0], "Normal NodeFaultyCleared of Node/n1") {
+		t.Errorf("when it is over, said\n%s", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(time.Hour)
+	r.said()
+}
+
 // Who stands by says nothing, and once he places pods says what has not been said.
 func TestWhoStandsBySaysNothing(t *testing.T) {
-	r := newRig(t, options())
+	r := newRig(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.pass(time.Minute)
 	r.said()
@@ -63,7 +137,7 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 }
 
 func suspecting(t *testing.T, taint Taint) *rig {
-	o := options()
+	o := without(options())
 	o.Taint = taint
 	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
 	r.activate()

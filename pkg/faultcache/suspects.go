@@ -19,9 +19,10 @@ const maxNamed = 5
 
 // suspect is a node that several workloads fail on.
 type suspect struct {
-	// since is when that was first seen.
-	since time.Time
-	said  bool
+	// since is when that was first seen, and gone since when it is not any more, zero as
+	// long as it is.
+	since, gone time.Time
+	said        bool
 }
 
 // lookAtSuspects finds what is to be said of suspects. The caller holds the lock.
@@ -35,6 +36,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 			known = &suspect{since: now}
 			c.suspects[s.Node] = known
 		}
+		known.gone = time.Time{}
 		if at := known.since.Add(lasting); at.After(now) {
 			soon(at)
 			continue
@@ -52,10 +54,11 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 	}
 	suspectNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
 	for _, node := range slices.Sorted(maps.Keys(c.suspects)) {
-		if standing[node] {
+		known := c.suspects[node]
+		if standing[node] || known.said && !faded(now, &known.gone, soon) {
 			continue
 		}
-		if c.suspects[node].said {
+		if known.said {
 			all = append(all, c.tellOfNode(node, corev1.EventTypeNormal, ReasonSuspectCleared,
 				fmt.Sprintf("node %s is no longer faulty for %d unrelated workloads", node, c.options.Suspects))...)
 		}

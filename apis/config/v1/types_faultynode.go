@@ -39,9 +39,10 @@ type FaultyNodeArgs struct {
 	// Default: 10s.
 	ProvenAfter *metav1.Duration `json:"provenAfter,omitempty"`
 
-	// ownErrors says what becomes of an error that a revision shows on more than half
-	// of the nodes that it was tried on, and on two at least. Forgive holds it
-	// against no node: a bad image is the workload's own. Count counts it.
+	// ownErrors says who is to blame for an error that a revision shows on more than
+	// half of the nodes that it was tried on, and on two at least. Forgive marks no
+	// node for it: a bad image is the workload's own; nor for a revision that was tried
+	// on one node only. Count marks them. Either way the next pods go where none has failed.
 	// Default: Forgive.
 	OwnErrors OwnErrors `json:"ownErrors,omitempty"`
 
@@ -58,9 +59,9 @@ type FaultyNodeArgs struct {
 type OwnErrors string
 
 const (
-	// OwnErrorsForgive holds them against no node.
+	// OwnErrorsForgive marks no node for them.
 	OwnErrorsForgive OwnErrors = "Forgive"
-	// OwnErrorsCount counts them like any other.
+	// OwnErrorsCount takes them for any other.
 	OwnErrorsCount OwnErrors = "Count"
 )
 

@@ -18,8 +18,13 @@
 // on their order, as long as a pod's place is told before its success.
 //
 // An error that the revision shows on more than half of the nodes it was tried on,
-// and on two at least, is its own: it counts against no node, from the first on, for
-// as long as that is so.
+// and on two at least, is its own: it marks no node, from the first on, for as long as
+// that is so. Nor is a node marked as long as the revision was tried on no other.
+//
+// That is about blame: a mark is what people are told. Which node is the better choice
+// is another question, and there no failure is left out: a workload of one pod that two
+// bad nodes refuse has seen nothing else, and would go to and fro between them for ever.
+// But nodes that are faulty by the workload's own errors alone are all equally so.
 //
 // A revision that has not failed is not in the ledger and costs nothing. One that has
 // is there, with its pods, until no failure of it counts for anything any more. The

@@ -31,7 +31,8 @@ type entry struct {
 	vindicated bool
 
 	record placement.Record
-	// since is when the node was marked, zero if it is not.
+	// since is when the node was marked, zero if it is not: the failures that it is
+	// blamed for rose to the threshold.
 	since time.Time
 
 	// version is when record last changed, and place where that is in the revision's
@@ -96,17 +97,20 @@ func (e *entry) isUnforgiven(f Failure) bool {
 
 // isVindicated says whether a pod that was proven before the failures is still doing
 // well: it goes on succeeding, and forgives what has left the window, as long as no
-// mark has come between.
-//
-// Failures of the workload's own kind make marks here, though they count for nothing:
-// what is remembered must not depend on what is whose, which depends on what is
-// remembered.
-func (e *entry) isVindicated() bool {
+// number of failures that marks a node has come between.
+func (e *entry) isVindicated() bool { return e.lastProof().After(e.lastMark()) }
+
+// lastMark is when the failures last rose to the threshold, whosever they are: what is
+// remembered must not depend on what is whose, which depends on what is remembered.
+func (e *entry) lastMark() (last time.Time) {
+	if len(e.failures) < e.of.rule.Threshold {
+		return last
+	}
 	times := make([]time.Time, len(e.failures))
 	for i, f := range e.failures {
 		times[i] = f.At
 	}
-	return e.lastProof().After(e.of.rule.lastMark(times))
+	return e.of.rule.lastMark(times)
 }
 
 // settle forgets what counts for nothing any more, and finds what concerns other nodes.
@@ -136,30 +140,25 @@ func (e *entry) settle() {
 // judge makes the record from the facts, and from which kinds are the workload's own.
 func (e *entry) judge() (record placement.Record, since time.Time) {
 	rule, now := e.of.rule, e.of.in.now
-	var mark time.Time
-	if len(e.failures) > 0 {
-		times := make([]time.Time, 0, len(e.failures))
-		for _, f := range e.failures {
-			if e.of.isOwn(f.Kind) {
-				continue
-			}
-			times = append(times, f.At)
-			if rule.isRecent(f.At, now) {
-				record.Failures++
-			}
-			if e.isUnforgiven(f) {
-				record.Unforgiven++
+	blamed := 0
+	for _, f := range e.failures {
+		if rule.isRecent(f.At, now) {
+			record.Failures++
+			if !e.of.isOwn(f.Kind) {
+				blamed++
 			}
 		}
-		mark = rule.lastMark(times)
-		if record.Failures >= rule.Threshold {
-			since = mark
-			if mark.IsZero() {
-				// The clock has gone back to before two that never met.
-				since = times[len(times)-1]
-			}
+		if e.isUnforgiven(f) {
+			record.Unforgiven++
 		}
 	}
+	if record.Failures >= rule.Threshold {
+		record.Failures = max(rule.Threshold, blamed)
+	}
+	if blamed >= rule.Threshold && e.of.isComparable() {
+		since = e.blamedSince()
+	}
+	mark := e.lastMark()
 	record.Proven = e.lastProof().After(mark) || e.succeeded.After(mark) && rule.isRecent(e.succeeded, now)
 	for _, p := range e.pods {
 		if p.isUnproven() {
@@ -167,6 +166,22 @@ func (e *entry) judge() (record placement.Record, since time.Time) {
 		}
 	}
 	return record, since
+}
+
+// blamedSince is when the failures that are not the workload's own rose to the
+// threshold.
+func (e *entry) blamedSince() time.Time {
+	times := make([]time.Time, 0, len(e.failures))
+	for _, f := range e.failures {
+		if !e.of.isOwn(f.Kind) {
+			times = append(times, f.At)
+		}
+	}
+	if since := e.of.rule.lastMark(times); !since.IsZero() {
+		return since
+	}
+	// The clock has gone back to before two that never met.
+	return times[len(times)-1]
 }
 
 // next is the first time to come at which the entry changes by itself.

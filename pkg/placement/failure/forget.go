@@ -6,6 +6,7 @@ package failure
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // SetRule gives a revision another rule, as when its policy has changed. It is lost on
@@ -59,7 +60,24 @@ func (l *Ledger) ForgetNode(node string) {
 			continue
 		}
 		r.drop(e)
-		r.reconsider(r.decide())
+		r.decide()
+		l.tidy(r)
+	}
+}
+
+// Forgive drops the failures on a node up to a time, whoever's they are: somebody says
+// that he has mended it. What it did later, and what runs there, is as it was.
+func (l *Ledger) Forgive(node string, until time.Time) {
+	for _, of := range l.Revisions() {
+		r := l.revisions[of]
+		e, ok := r.entries[node]
+		if !ok || len(e.failures) == 0 || e.failures[0].At.After(until) {
+			continue
+		}
+		r.update(e, func() {
+			e.failures = slices.DeleteFunc(e.failures, func(f Failure) bool { return !f.At.After(until) })
+		})
+		l.history++
 		l.tidy(r)
 	}
 }

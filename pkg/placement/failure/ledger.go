@@ -16,7 +16,8 @@ type Options struct {
 	// Rule holds for revisions that have none of their own.
 	Rule Rule
 	// OwnErrors says that an error which shows on more than half of the nodes that a
-	// revision was tried on, and on two at least, counts against none of them.
+	// revision was tried on, and on two at least, marks none of them, and that nothing
+	// does as long as it was tried on one node only.
 	OwnErrors bool
 }
 

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Mark says that a node is faulty for a revision.
+// Mark says that a node is to blame: by failures that are not the workload's own it is
+// faulty for a revision that was tried on other nodes too.
 type Mark struct {
 	Revision
 	Node string
-	// Failures is how many count, and Kinds what they were, the most frequent first.
+	// Failures is how many it is blamed for, and Kinds what they were, the most frequent first.
 	Failures int
 	Kinds    []Count
 	// Since is when their number rose to the threshold.
@@ -46,7 +47,7 @@ func (l *Ledger) Marks() []Mark {
 	return marks
 }
 
-// kinds are those of the failures that count.
+// kinds are those of the failures that the node is blamed for.
 func (e *entry) kinds() (kinds []Count) {
 	for _, f := range e.failures {
 		if !e.of.rule.isRecent(f.At, e.of.in.now) || e.of.isOwn(f.Kind) {

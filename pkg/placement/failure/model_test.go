@@ -180,9 +180,23 @@ func (p *plain) isOwn(f told) bool {
 	return p.ownErrors && shown >= 2 && 2*shown > p.nodes(f.Revision, "", true)
 }
 
+// blamed is how many recent failures are not the workload's own.
+func (p *plain) blamed(of failure.Revision, node string) (n int) {
+	for _, f := range p.on(of, node) {
+		if p.isRecent(f) && !p.isOwn(f) {
+			n++
+		}
+	}
+	return n
+}
+
+// isMarked says whether a node is to blame.
+func (p *plain) isMarked(of failure.Revision, node string) bool {
+	return p.blamed(of, node) >= p.rule(of).Threshold && (!p.ownErrors || p.nodes(of, "", true) >= 2)
+}
+
 func (p *plain) record(of failure.Revision, node string) (r placement.Record) {
-	blamed := slices.DeleteFunc(p.on(of, node), p.isOwn)
-	for _, f := range blamed {
+	for _, f := range p.on(of, node) {
 		if p.isRecent(f) {
 			r.Failures++
 		}
@@ -191,7 +205,13 @@ func (p *plain) record(of failure.Revision, node string) (r placement.Record) {
 		}
 	}
 	rule := p.rule(of)
-	last, success := mark(blamed, rule), p.lastSuccess(of, node)
+	switch blamed := p.blamed(of, node); {
+	case blamed >= rule.Threshold:
+		r.Failures = blamed
+	case r.Failures >= rule.Threshold:
+		r.Failures = rule.Threshold
+	}
+	last, success := mark(p.on(of, node), rule), p.lastSuccess(of, node)
 	r.Proven = p.proof(of, node).After(last) || success.After(last) && p.now.Sub(success) < rule.Window
 	for _, s := range p.pods {
 		if s.Revision == of && s.node == node && s.succeeded.IsZero() && s.failed.IsZero() {

@@ -83,6 +83,12 @@ func (p *plain) succeed(of failure.Revision, node, uid string, at time.Time) {
 	p.forget()
 }
 
+// forgive forgets the failures on a node up to a time.
+func (p *plain) forgive(node string, until time.Time) {
+	p.failures = slices.DeleteFunc(p.failures, func(f told) bool { return f.node == node && !f.At.After(until) })
+	p.forget()
+}
+
 // erase forgets what is of some revision and node.
 func (p *plain) erase(is func(of failure.Revision, node string) bool) {
 	p.failures = slices.DeleteFunc(p.failures, func(f told) bool { return is(f.Revision, f.node) })

@@ -148,6 +148,10 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 func (p *pair) forget(t *rapid.T) {
 	of, node := where(t)
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	case 3:
+		until := p.at(t)
+		p.ledger.Forgive(node, until)
+		p.plain.forgive(node, until)
 	case 0:
 		p.ledger.ForgetWorkload(of.Workload)
 		p.plain.erase(func(o failure.Revision, _ string) bool { return o.Workload == of.Workload })
@@ -210,10 +214,10 @@ func (p *pair) checkMarks(t *rapid.T) {
 	marks := p.ledger.Marks()
 	for _, of := range revisions {
 		for _, node := range nodes {
-			r := p.plain.record(of, node)
-			if r.Failures < p.plain.rule(of).Threshold {
+			if !p.plain.isMarked(of, node) {
 				continue
 			}
+			r := p.plain.record(of, node)
 			if len(marks) == 0 || marks[0].Node != node || marks[0].Revision != of || marks[0].Failures != r.Failures {
 				t.Fatalf("%v is marked on %s, and next of Marks is %+v", of, node, marks)
 			}

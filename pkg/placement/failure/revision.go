@@ -22,12 +22,18 @@ type revision struct {
 	// many of them a kind of failure shows.
 	tried int
 	kinds []kind
+	// comparable is isComparable as the entries know it.
+	comparable bool
 
 	// changed lists the entries by the version of their records, newest first.
 	// Before the version since, nothing can be said of single nodes.
 	changed *list.List
 	since   uint64
 }
+
+// isComparable says whether a node can be to blame: one that the revision was tried on
+// alone may be as good as any other.
+func (r *revision) isComparable() bool { return !r.in.ownErrors || r.tried >= 2 }
 
 type kind struct {
 	name  string
@@ -72,9 +78,11 @@ func (r *revision) count(e *entry, by int) {
 	}
 }
 
-// decide finds which kinds are the workload's own, and returns those of which that is
-// news. Two nodes at least: one node on which all goes wrong is what this package is about.
-func (r *revision) decide() (news []string) {
+// decide finds which kinds are the workload's own, and whether nodes can be compared,
+// and has the entries that this is news to reviewed. Two nodes at least: one node on
+// which all goes wrong is what this package is about.
+func (r *revision) decide() {
+	var news []string
 	for i := range r.kinds {
 		k := &r.kinds[i]
 		own := r.in.ownErrors && k.nodes >= 2 && 2*k.nodes > r.tried
@@ -84,7 +92,16 @@ func (r *revision) decide() (news []string) {
 		}
 	}
 	r.kinds = slices.DeleteFunc(r.kinds, func(k kind) bool { return k.nodes == 0 })
-	return news
+	all := r.isComparable() != r.comparable
+	r.comparable = r.isComparable()
+	if !all && len(news) == 0 {
+		return
+	}
+	for _, e := range r.entries {
+		if all || slices.ContainsFunc(e.failures, func(f Failure) bool { return slices.Contains(news, f.Kind) }) {
+			r.review(e)
+		}
+	}
 }
 
 // update brings all that follows from an entry's facts up to date, once change has
@@ -94,22 +111,9 @@ func (r *revision) update(e *entry, change func()) {
 	change()
 	e.settle()
 	r.count(e, +1)
-	news := r.decide()
+	r.decide()
 	r.review(e)
 	r.in.schedule(e)
-	r.reconsider(news)
-}
-
-// reconsider reviews the entries that have failures of some kinds.
-func (r *revision) reconsider(kinds []string) {
-	if len(kinds) == 0 {
-		return
-	}
-	for _, e := range r.entries {
-		if slices.ContainsFunc(e.failures, func(f Failure) bool { return slices.Contains(kinds, f.Kind) }) {
-			r.review(e)
-		}
-	}
 }
 
 // review makes an entry's record anew. Only a record that differs is a change.
