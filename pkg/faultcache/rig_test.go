@@ -88,6 +88,12 @@ func (r *rig) join(node *corev1.Node) {
 	r.must(r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
 }
 
+// forgive is a node that somebody says he has mended, as the informer has it.
+func (r *rig) forgive(node string, at time.Time) {
+	r.Helper()
+	r.join(st.MakeNode().Name(node).Annotation(clusterview.FailuresForgivenAnnotation, at.Format(time.RFC3339)).Obj())
+}
+
 func (r *rig) must(err error) {
 	r.Helper()
 	if err != nil {

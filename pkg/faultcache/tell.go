@@ -64,10 +64,7 @@ func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure)
 
 // fail tells the ledger of a failure. The first of a revision has all its pods told.
 func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f clusterview.Failure) {
-	at := f.At
-	if at.IsZero() {
-		at = c.Clock.Now()
-	}
+	at := c.failedAt(pod, f)
 	if !at.After(c.forgiven(node)) {
 		return
 	}
@@ -125,6 +122,7 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 		known = false
 	}
 	since, well := clusterview.Success(pod)
+	since = latest(since, clusterview.Placed(pod))
 	if ended(pod) || pod.DeletionTimestamp != nil {
 		if well {
 			c.ledger.Succeed(of, node, uid, since)

@@ -1,0 +1,55 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// scheduled has the API server say when a pod was bound.
+func scheduled(p *corev1.Pod, at time.Time) *corev1.Pod {
+	p.CreationTimestamp = metav1.Time{Time: at.Add(-time.Hour)}
+	p.Status.Conditions = append(p.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: at}})
+	return p
+}
+
+// A node whose clock is slow by more than the window fails no less.
+func TestRegression_SlowClock(t *testing.T) {
+	r := newRig(t, without(options()))
+	refused := r.rejected(pod("a", "n1"))
+	refused.Status.StartTime = &metav1.Time{Time: noon.Add(-6 * time.Minute)}
+	r.see(scheduled(refused, noon))
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+
+	unbound := r.rejected(pod("b", "n1"))
+	unbound.CreationTimestamp = metav1.Time{Time: noon}
+	unbound.Status.StartTime = refused.Status.StartTime
+	r.see(unbound)
+	r.record("n1", placement.Record{Failures: 2, Unforgiven: 2})
+
+	// Nor does it prove itself sooner: the pod is ready since an hour ago, it says.
+	well := r.ready(pod("c", "n1"))
+	well.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: noon.Add(-time.Hour)}
+	r.see(scheduled(well, noon))
+	r.record("n1", placement.Record{Failures: 2, Unforgiven: 2, Unproven: 1})
+	r.pass(10 * time.Second)
+	r.record("n1", placement.Record{Failures: 2, Proven: true})
+}
+
+// Mended before the pod came, by the node's clock: it was not.
+func TestRegression_SlowClockIsNotForgiven(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.forgive("n1", noon.Add(-time.Minute))
+	refused := r.rejected(pod("a", "n1"))
+	refused.Status.StartTime = &metav1.Time{Time: noon.Add(-2 * time.Minute)}
+	r.see(scheduled(refused, noon))
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+}
