@@ -118,6 +118,8 @@ type tracked struct {
 type told struct {
 	of             failure.Revision
 	key, node, uid string
+	// said is since when the pod does well by its node's clock, and since by ours.
+	said, since time.Time
 	// proof is when it proves its node if nothing happens, zero if that is not in sight.
 	proof time.Time
 	// leaving is until when a pod that has vanished may still turn out to have ended.

@@ -121,11 +121,9 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 		c.gone(t)
 		known = false
 	}
-	since, well := clusterview.Success(pod)
-	since = latest(since, clusterview.Placed(pod))
 	if ended(pod) || pod.DeletionTimestamp != nil {
-		if well {
-			c.ledger.Succeed(of, node, uid, since)
+		if at, well := c.succeededAt(pod, known); well {
+			c.ledger.Succeed(of, node, uid, at)
 		}
 		c.ledger.Gone(of, node, uid)
 		delete(c.told, pod.UID)
@@ -137,6 +135,7 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	}
 	t.proof, t.leaving = time.Time{}, time.Time{}
 	c.ledger.Place(of, node, uid)
+	since, well := c.wellSince(pod, t)
 	if !well {
 		return
 	}

@@ -24,6 +24,33 @@ func (c *Cache) failedAt(pod *corev1.Pod, f clusterview.Failure) time.Time {
 	return latest(f.At, clusterview.Placed(pod))
 }
 
+// succeededAt is when a pod succeeded. One that says nothing of it did when it was seen
+// to, or if it was not, some time after it was placed.
+func (c *Cache) succeededAt(pod *corev1.Pod, watched bool) (at time.Time, ok bool) {
+	at, ok = clusterview.Success(pod)
+	if ok && at.IsZero() && watched {
+		return c.Clock.Now(), true
+	}
+	return latest(at, clusterview.Placed(pod)), ok
+}
+
+// wellSince is since when a pod does well. By a fast clock that is in the future, and
+// would be for as long as it is fast: it is when that was first heard then, until the
+// node says something new.
+func (c *Cache) wellSince(pod *corev1.Pod, t *told) (since time.Time, ok bool) {
+	said, ok := clusterview.Success(pod)
+	if !ok {
+		return time.Time{}, false
+	}
+	if now := c.Clock.Now(); !said.Equal(t.said) || t.since.After(now) {
+		t.said, t.since = said, latest(said, clusterview.Placed(pod))
+		if t.since.After(now) {
+			t.since = now
+		}
+	}
+	return t.since, true
+}
+
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

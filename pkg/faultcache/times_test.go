@@ -53,3 +53,32 @@ func TestRegression_SlowClockIsNotForgiven(t *testing.T) {
 	r.see(scheduled(refused, noon))
 	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
 }
+
+// A node whose clock is fast proves itself as soon as any other.
+func TestRegression_FastClock(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 1)
+	well := r.ready(pod("a", "n1"))
+	well.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: noon.Add(time.Hour)}
+	r.see(well)
+	r.pass(5 * time.Second)
+	r.see(well) // something else of it has changed
+	r.pass(4 * time.Second)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+	r.pass(time.Second)
+	r.record("n1", placement.Record{Failures: 1, Proven: true})
+
+	// It was not ready meanwhile: that begins anew.
+	r.reject("web", "n2", 1)
+	again := r.ready(pod("b", "n2"))
+	again.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: noon.Add(time.Hour)}
+	r.see(again)
+	r.pass(9 * time.Second)
+	again = again.DeepCopy()
+	again.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: noon.Add(time.Hour + 9*time.Second)}
+	r.see(again)
+	r.pass(9 * time.Second)
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+	r.pass(time.Second)
+	r.record("n2", placement.Record{Failures: 1, Proven: true})
+}
