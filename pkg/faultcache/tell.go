@@ -35,21 +35,37 @@ func ended(pod *corev1.Pod) bool {
 
 // tellPod tells the ledger of a pod on a node. The caller holds the lock.
 func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
-	delete(c.assumed, pod.UID)
 	// Most of the time nothing fails, and then nothing needs to be known of pods.
 	if len(failures) == 0 && len(c.tracked) == 0 {
+		delete(c.assumed, pod.UID)
 		return
 	}
 	id := c.identifier.Identify(pod)
 	if id.Provisional {
-		return // until its ReplicaSet is seen
+		return // until its ReplicaSet is seen; what is assumed of it stays so long
 	}
 	of := revisionOf(id)
+	c.settle(pod, of)
 	for _, f := range failures {
 		c.fail(pod, of, pod.Spec.NodeName, f)
 	}
 	if c.ledger.Knows(of) {
 		c.follow(pod, of)
+	}
+}
+
+// settle takes back what was assumed or seen of a pod if it is otherwise: it was bound
+// elsewhere, or has other labels.
+func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
+	if a, ok := c.assumed[pod.UID]; ok {
+		delete(c.assumed, pod.UID)
+		if a.of != of || a.node != pod.Spec.NodeName {
+			c.ledger.Gone(a.of, a.node, a.uid)
+			c.wake()
+		}
+	}
+	if t, ok := c.told[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
+		c.gone(t)
 	}
 }
 
@@ -117,10 +133,6 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	c.ledger.SetRule(of, c.rule(pod))
 	uid, node := string(pod.UID), pod.Spec.NodeName
 	t, known := c.told[pod.UID]
-	if known && (t.of != of || t.node != node) {
-		c.gone(t)
-		known = false
-	}
 	if ended(pod) || pod.DeletionTimestamp != nil {
 		if at, well := c.succeededAt(pod, known); well {
 			c.ledger.Succeed(of, node, uid, at)
