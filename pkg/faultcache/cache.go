@@ -85,6 +85,9 @@ type Cache struct {
 	woken, unwritten chan struct{}
 
 	mu sync.Mutex // guards what follows
+	// begun says that pods are told. Before it is known which nodes there are, what is
+	// forgiven them and which policies rule, what is told would be lost or be wrong.
+	begun bool
 	// ledger has the failures.
 	ledger *failure.Ledger
 	// tracked are the revisions in the ledger.
@@ -181,8 +184,8 @@ func (c *Cache) Run(ctx context.Context) {
 	all.Go(func() { c.keepRecord(ctx) })
 }
 
-// begin reads what there is at the start: the record after the nodes, which say what
-// is forgiven, and after the pods, of which the record's revisions want to know.
+// begin reads what there is at the start: the pods after the nodes, which say what is
+// forgiven, and the record after the pods, of which its revisions want to know.
 func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
 	synced := []cache.InformerSynced{
 		c.pods.HasSynced, c.Informers.Core().V1().Nodes().Informer().HasSynced, c.Informers.Apps().V1().ReplicaSets().Informer().HasSynced,
@@ -193,6 +196,7 @@ func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return
 	}
+	c.tellAll()
 	c.readRecord(ctx)
 	select {
 	case <-warned:

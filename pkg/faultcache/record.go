@@ -91,8 +91,10 @@ func (c *Cache) restore(r *record) {
 		})
 		for j := range history.Nodes {
 			n := &history.Nodes[j]
-			forgiven := c.forgiven(n.Node)
-			n.Failures = slices.DeleteFunc(slices.Clone(n.Failures), func(f failure.Failure) bool { return !f.At.After(forgiven) })
+			n.Failures = slices.DeleteFunc(slices.Clone(n.Failures), func(f failure.Failure) bool { return !c.counts(n.Node, f.At) })
+			if !c.counts(n.Node, n.Succeeded) {
+				n.Succeeded = time.Time{}
+			}
 		}
 		snapshot.Revisions = append(snapshot.Revisions, history)
 	}

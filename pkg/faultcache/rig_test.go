@@ -79,6 +79,7 @@ func (r *rig) renew(o Options) *rig {
 	for i := range 9 {
 		next.join(st.MakeNode().Name(fmt.Sprintf("n%d", i+1)).Obj())
 	}
+	next.tellAll()
 	return next
 }
 
@@ -86,6 +87,25 @@ func (r *rig) renew(o Options) *rig {
 func (r *rig) join(node *corev1.Node) {
 	r.Helper()
 	r.must(r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
+}
+
+// part is a node that is deleted.
+func (r *rig) part(name string) {
+	r.Helper()
+	nodes := r.Informers.Core().V1().Nodes().Informer().GetIndexer()
+	node, _, err := nodes.GetByKey(name)
+	r.must(err)
+	r.must(nodes.Delete(node))
+	r.onNodeGone(node)
+}
+
+// again is a node that was made now under a name that another had, as the informer has it.
+func (r *rig) again(name string) *corev1.Node {
+	r.Helper()
+	node := st.MakeNode().Name(name).UID("another").Obj()
+	node.CreationTimestamp = metav1.Time{Time: r.clock.Now()}
+	r.join(node)
+	return node
 }
 
 // forgive is a node that somebody says he has mended, as the informer has it.

@@ -81,7 +81,7 @@ func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure)
 // fail tells the ledger of a failure. The first of a revision has all its pods told.
 func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f clusterview.Failure) {
 	at := c.failedAt(pod, f)
-	if !at.After(c.forgiven(node)) {
+	if !c.counts(node, at) {
 		return
 	}
 	news, first := c.ledger.Fail(of, node, c.rule(pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
@@ -105,6 +105,33 @@ func (c *Cache) track(of failure.Revision, t *tracked) {
 		if a.of == of {
 			c.ledger.Place(a.of, a.node, a.uid)
 		}
+	}
+}
+
+// tellAll begins: it tells of all pods that there are. Those that change meanwhile are
+// told by their changes as well.
+func (c *Cache) tellAll() {
+	c.lock()
+	c.begun = true
+	c.mu.Unlock()
+	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
+		for _, key := range informer.GetIndexer().ListKeys() {
+			c.tellNow(informer, key)
+		}
+	}
+}
+
+// tellNow tells of a pod as it is now, if it is.
+func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
+	c.lock()
+	defer c.mu.Unlock()
+	// Under the lock: whatever happens to it later is told later.
+	obj, exists, err := informer.GetIndexer().GetByKey(key)
+	if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.Spec.NodeName != "" && c.concerns(pod) {
+		c.tellPod(pod, clusterview.Failures(pod))
 	}
 }
 
@@ -165,33 +192,25 @@ func (c *Cache) gone(t *told) {
 	c.wake()
 }
 
-// forgetNode starts a node anew. What runs there by now is told again.
+// forgetNode starts a node anew. What runs there by now is told again, if it is there.
 func (c *Cache) forgetNode(node string) {
 	c.ledger.ForgetNode(node)
 	c.wake()
+	_, err := c.nodes.Get(node)
+	gone := err != nil
 	for uid, t := range c.told {
 		if t.node != node {
 			continue
 		}
 		delete(c.told, uid)
+		if gone {
+			continue
+		}
 		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
 		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
 			c.tellPod(pod, clusterview.Failures(pod))
 		}
 	}
-}
-
-// forgiven is up to when the failures on a node are forgiven.
-func (c *Cache) forgiven(name string) time.Time {
-	node, err := c.nodes.Get(name)
-	if err != nil {
-		return time.Time{}
-	}
-	at, err := clusterview.Forgiven(node)
-	if err != nil {
-		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
-	}
-	return at
 }
 
 // rule is that of a pod, by the policy that governs it.

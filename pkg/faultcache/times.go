@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
@@ -49,6 +50,26 @@ func (c *Cache) wellSince(pod *corev1.Pod, t *told) (since time.Time, ok bool) {
 		}
 	}
 	return t.since, true
+}
+
+// counts reports whether a failure of some time is one of the node that has the name
+// now: there is such a node, it is not younger, and it has not been mended since.
+func (c *Cache) counts(name string, at time.Time) bool {
+	node, err := c.nodes.Get(name)
+	return err == nil && !at.Before(node.CreationTimestamp.Time) && at.After(c.forgiven(name))
+}
+
+// forgiven is up to when the failures on a node are forgiven.
+func (c *Cache) forgiven(name string) time.Time {
+	node, err := c.nodes.Get(name)
+	if err != nil {
+		return time.Time{}
+	}
+	at, err := clusterview.Forgiven(node)
+	if err != nil {
+		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
+	}
+	return at
 }
 
 func latest(a, b time.Time) time.Time {
