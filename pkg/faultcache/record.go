@@ -21,8 +21,10 @@ import (
 const (
 	// recordVersion is that of the record's form.
 	recordVersion = 1
-	// between is the least time between two writings of the record.
-	between = 2 * time.Second
+	// between is the least time between two writings of the record, and perSecond, in
+	// bytes, by how much a longer one waits longer: the longest for half a minute.
+	between   = 2 * time.Second
+	perSecond = 32 << 10
 )
 
 // record is what the next scheduler is told: what it cannot see in the API, because
@@ -38,6 +40,10 @@ type revisionSaved struct {
 	tracked
 	// Marked are the nodes of which people were told that they are faulty for it.
 	Marked []string `json:"marked,omitempty"`
+	// own are the kinds of failures that are the workload's own, and threshold is its
+	// rule's: by these it is made shorter.
+	own       []string
+	threshold int
 }
 
 // readRecord adds what the record has to what is known. An error is said, and stops
@@ -118,10 +124,9 @@ func (c *Cache) restore(r *record) {
 	c.wake()
 }
 
-// encode returns the record as it is to be, as much of it as there is room for. The
-// caller holds the lock.
-func (c *Cache) encode() ([]byte, error) {
-	r := record{Version: recordVersion, Revisions: []revisionSaved{}}
+// toWrite is the record as it is to be. The caller holds the lock.
+func (c *Cache) toWrite() *record {
+	r := &record{Version: recordVersion}
 	marked := make(map[failure.Revision][]string)
 	for key, m := range c.marks {
 		if m.said {
@@ -131,35 +136,13 @@ func (c *Cache) encode() ([]byte, error) {
 	for _, history := range c.ledger.Snapshot().Revisions {
 		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
 		slices.Sort(marked[of])
-		saved := revisionSaved{RevisionHistory: history, Marked: marked[of]}
+		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], own: c.ledger.Own(of), threshold: c.ledger.Rule(of).Threshold}
 		if t := c.tracked[of]; t != nil {
 			saved.tracked = *t
 		}
 		r.Revisions = append(r.Revisions, saved)
 	}
-	return r.encode(recordLimit)
-}
-
-// encode leaves out the revisions that failed longest ago until the rest has room.
-func (r *record) encode(limit int) ([]byte, error) {
-	newest := func(s revisionSaved) (at time.Time) {
-		for _, n := range s.Nodes {
-			for _, f := range n.Failures {
-				if f.At.After(at) {
-					at = f.At
-				}
-			}
-		}
-		return at
-	}
-	for {
-		text, err := json.Marshal(r)
-		if err != nil || len(text) <= limit || len(r.Revisions) == 0 {
-			return text, err
-		}
-		slices.SortStableFunc(r.Revisions, func(a, b revisionSaved) int { return newest(b).Compare(newest(a)) })
-		r.Revisions = r.Revisions[:len(r.Revisions)*limit/len(text)*9/10]
-	}
+	return r
 }
 
 // keepRecord writes the record when it has changed, until the context ends.
@@ -180,6 +163,8 @@ func (c *Cache) keepRecord(ctx context.Context) {
 		pause := between
 		if text, err := c.writeRecord(ctx, written); err == nil {
 			written = text
+			// The API server stores it as a whole each time.
+			pause += time.Duration(len(text)/perSecond) * time.Second
 		} else {
 			pause = sweeping
 			token(c.unwritten)
@@ -202,9 +187,10 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 		}
 	}
 	c.lock()
-	text, err := c.encode()
+	next := c.toWrite()
 	empty := len(c.tracked) == 0 && len(c.marks) == 0
 	c.mu.Unlock()
+	text, err := next.encode(recordLimit)
 	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.found.Load() {
 		return written, nil
 	}
