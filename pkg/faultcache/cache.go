@@ -97,6 +97,8 @@ type Cache struct {
 	// assumed are the pods for which a node was chosen and that are not yet seen to
 	// have one, of all revisions.
 	assumed map[types.UID]*told
+	// heard are the warnings of pods whose ReplicaSet is not seen yet.
+	heard map[types.UID]*heard
 	// marks and suspects are what people are told.
 	marks    map[markKey]*mark
 	suspects map[string]*suspect
@@ -137,6 +139,7 @@ func New(o Options, from Sources) (*Cache, error) {
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
 		ledger:  failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
 		tracked: make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
+		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
 		taints: taints{added: make(map[string]time.Time)},
 	}
@@ -167,26 +170,18 @@ func New(o Options, from Sources) (*Cache, error) {
 func (c *Cache) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	var listed sync.Once
-	warned := make(chan struct{})
-	if c.Client == nil {
-		close(warned)
-	} else {
-		w := &warnings{
-			client: c.Client, profile: c.options.SchedulerName, clock: c.Clock, seen: c.onWarning,
-			listed: func() { listed.Do(func() { close(warned) }) },
-		}
+	if c.ended != nil {
 		all.Go(func() { c.ended.RunWithContext(ctx) })
-		all.Go(func() { w.watch(ctx) })
 	}
-	all.Go(func() { c.begin(ctx, warned) })
+	all.Go(func() { c.begin(ctx) })
 	all.Go(func() { c.keepTime(ctx) })
 	all.Go(func() { c.keepRecord(ctx) })
 }
 
-// begin reads what there is at the start: the pods after the nodes, which say what is
-// forgiven, and the record after the pods, of which its revisions want to know.
-func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
+// begin reads what there is at the start, and then follows the warnings of kubelets:
+// the pods after the nodes, which say what is forgiven, the record after the pods, of
+// which its revisions want to know, and the warnings after the pods that they are of.
+func (c *Cache) begin(ctx context.Context) {
 	synced := []cache.InformerSynced{
 		c.pods.HasSynced, c.Informers.Core().V1().Nodes().Informer().HasSynced, c.Informers.Apps().V1().ReplicaSets().Informer().HasSynced,
 	}
@@ -198,11 +193,13 @@ func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
 	}
 	c.tellAll()
 	c.readRecord(ctx)
-	select {
-	case <-warned:
-		close(c.ready)
-	case <-ctx.Done():
+	ready := sync.OnceFunc(func() { close(c.ready) })
+	if c.Client == nil {
+		ready()
+		return
 	}
+	w := &warnings{client: c.Client, profile: c.options.SchedulerName, clock: c.Clock, seen: c.onWarning, listed: ready}
+	w.watch(ctx)
 }
 
 // lock takes the lock and brings the ledger to the present.

@@ -116,6 +116,9 @@ func (c *Cache) onWarning(event *corev1.Event) {
 func (c *Cache) find(of *corev1.ObjectReference) *corev1.Pod {
 	key := cache.NewObjectName(of.Namespace, of.Name).String()
 	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
 		obj, exists, err := informer.GetIndexer().GetByKey(key)
 		if err != nil || !exists {
 			continue

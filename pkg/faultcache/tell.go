@@ -36,7 +36,7 @@ func ended(pod *corev1.Pod) bool {
 // tellPod tells the ledger of a pod on a node. The caller holds the lock.
 func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
 	// Most of the time nothing fails, and then nothing needs to be known of pods.
-	if len(failures) == 0 && len(c.tracked) == 0 {
+	if len(failures) == 0 && len(c.tracked) == 0 && len(c.heard) == 0 {
 		delete(c.assumed, pod.UID)
 		return
 	}
@@ -49,6 +49,7 @@ func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
 	for _, f := range failures {
 		c.fail(pod, of, pod.Spec.NodeName, f)
 	}
+	c.tellHeard(pod, of)
 	if c.ledger.Knows(of) {
 		c.follow(pod, of)
 	}
@@ -66,15 +67,6 @@ func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
 	}
 	if t, ok := c.told[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
 		c.gone(t)
-	}
-}
-
-// tellWarning tells the ledger of a failure that is not in the pod's status. The
-// caller holds the lock.
-func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure) {
-	// The pod's end is not its node's failure, as in its status.
-	if id := c.identifier.Identify(pod); !id.Provisional && node != "" && pod.DeletionTimestamp == nil {
-		c.fail(pod, revisionOf(id), node, f)
 	}
 }
 

@@ -111,6 +111,7 @@ func (c *Cache) prove(now time.Time, soon func(time.Time)) {
 // sweep forgets the revisions that have long had no pods. Their ends are not watched:
 // whatever owns pods could be of any kind.
 func (c *Cache) sweep(now time.Time) {
+	c.unheard()
 	for of, t := range c.tracked {
 		switch patience := max(absence, c.ledger.Rule(of).Window); {
 		case c.hasPods(of, t):
