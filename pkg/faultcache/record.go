@@ -47,9 +47,10 @@ type revisionSaved struct {
 }
 
 // readRecord adds what the record has to what is known. An error is said, and stops
-// nothing: less is known then.
+// nothing: less is known then. Before it is known which nodes there are nothing could be
+// made of it.
 func (c *Cache) readRecord(ctx context.Context) {
-	if c.configMap == nil {
+	if c.configMap == nil || !c.hasBegun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, calling)
@@ -151,6 +152,7 @@ func (c *Cache) keepRecord(ctx context.Context) {
 		return
 	}
 	var written []byte
+	wait := between
 	for {
 		select {
 		case <-ctx.Done():
@@ -162,11 +164,11 @@ func (c *Cache) keepRecord(ctx context.Context) {
 		}
 		pause := between
 		if text, err := c.writeRecord(ctx, written); err == nil {
-			written = text
+			written, wait = text, between
 			// The API server stores it as a whole each time.
 			pause += time.Duration(len(text)/perSecond) * time.Second
 		} else {
-			pause = sweeping
+			pause, wait = wait, min(2*wait, sweeping)
 			token(c.unwritten)
 		}
 		if !c.sleep(ctx, pause, nil) {
@@ -206,6 +208,12 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 	}
 	recordWritesTotal.WithLabelValues(c.options.SchedulerName, "success").Inc()
 	return text, nil
+}
+
+func (c *Cache) hasBegun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
 }
 
 // isRecordRead reports whether the record of the last scheduler is known.
