@@ -18,3 +18,14 @@ func Placed(pod *corev1.Pod) time.Time {
 	}
 	return pod.CreationTimestamp.Time
 }
+
+// completed is when a pod that has succeeded did as far as its conditions show, zero if
+// they do not: garbage collection of containers, and players of nodes, leave no others.
+func completed(pod *corev1.Pod) (at time.Time) {
+	for _, t := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		if c := condition(pod, t); c != nil && c.Status != corev1.ConditionTrue {
+			at = latest(at, c.LastTransitionTime.Time)
+		}
+	}
+	return at
+}

@@ -82,3 +82,20 @@ func TestRegression_FastClock(t *testing.T) {
 	r.pass(time.Second)
 	r.record("n2", placement.Record{Failures: 1, Proven: true})
 }
+
+// A pod that has succeeded and says nothing of when proves its node all the same.
+func TestRegression_SucceededWithoutATime(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 1)
+	r.see(pod("a", "n1").Obj())
+	r.pass(time.Minute)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+	done := pod("a", "n1").Phase(corev1.PodSucceeded).Obj()
+	r.see(done)
+	r.record("n1", placement.Record{Failures: 1, Proven: true})
+
+	// Nobody has watched this one: it may have succeeded before n2 went bad.
+	r.reject("web", "n2", 1)
+	r.see(scheduled(pod("b", "n2").Phase(corev1.PodSucceeded).Obj(), noon))
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Proven: true})
+}
