@@ -60,6 +60,8 @@ type Sources struct {
 	Informers informers.SharedInformerFactory
 	// Policy tells the policy that governs a pod, nil for none.
 	Policy func(*corev1.Pod) *clusterview.Policy
+	// Policies waits, not for ever, until Policy knows; it may be nil.
+	Policies func(context.Context)
 	// Recorder takes the Events for people; it may be nil.
 	Recorder events.EventRecorder
 	// Clock tells the time.
@@ -83,6 +85,8 @@ type Cache struct {
 	ready chan struct{}
 	// woken and unwritten hold a token when something is to be looked at, or written.
 	woken, unwritten chan struct{}
+	// suspected holds the suspects whose taints are to be seen to, if any are.
+	suspected chan map[string]bool
 
 	mu sync.Mutex // guards what follows
 	// begun says that pods are told. Before it is known which nodes there are, what is
@@ -137,8 +141,9 @@ func New(o Options, from Sources) (*Cache, error) {
 	c := &Cache{
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
-		ledger:  failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
-		tracked: make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
+		suspected: make(chan map[string]bool, 1),
+		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
+		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
 		taints: taints{added: make(map[string]time.Time)},
@@ -176,6 +181,7 @@ func (c *Cache) Run(ctx context.Context) {
 	all.Go(func() { c.begin(ctx) })
 	all.Go(func() { c.keepTime(ctx) })
 	all.Go(func() { c.keepRecord(ctx) })
+	all.Go(func() { c.keepTaints(ctx) })
 }
 
 // begin reads what there is at the start, and then follows the warnings of kubelets:
@@ -190,6 +196,10 @@ func (c *Cache) begin(ctx context.Context) {
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return
+	}
+	if c.Policies != nil {
+		// Under a shorter window than its own a failure is dropped, and not told again.
+		c.Policies(ctx)
 	}
 	c.tellAll()
 	c.readRecord(ctx)

@@ -34,6 +34,8 @@ type rig struct {
 	clock  *clocktesting.FakeClock
 	client *fake.Clientset
 	policy *clusterview.Policy
+	// asked is the policy that comes to be known before pods are told; it may be nil.
+	asked  func() *clusterview.Policy
 	events []string
 	node   int
 }
@@ -187,14 +189,22 @@ func (r *rig) reject(workload, node string, pods int) {
 func (r *rig) pass(d time.Duration) {
 	r.Helper()
 	for end := r.clock.Now().Add(d); ; {
-		next := r.tick(r.Context())
+		next := r.look()
 		if next.After(end) {
 			r.clock.SetTime(end)
-			r.tick(r.Context())
+			r.look()
 			return
 		}
 		r.clock.SetTime(next)
 	}
+}
+
+// look is a tick, and what others do after it.
+func (r *rig) look() (next time.Time) {
+	r.Helper()
+	next = r.tick()
+	r.seeToTaints(r.Context(), r.clock.Now(), <-r.suspected)
+	return next
 }
 
 // activate makes the rig's scheduler the one that places pods.

@@ -22,6 +22,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
@@ -35,7 +36,12 @@ func start(t *testing.T, client *fake.Clientset, r *rig, late func()) (*Cache, f
 	factory := informers.NewSharedInformerFactory(client, 0)
 	c, err := New(options(), Sources{
 		Client: client, Informers: factory, Clock: clock.RealClock{}, Recorder: r,
-		Policy: func(*corev1.Pod) *clusterview.Policy { return nil },
+		Policy: func(*corev1.Pod) *clusterview.Policy { return r.policy },
+		Policies: func(context.Context) {
+			if r.asked != nil {
+				r.policy = r.asked()
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +113,24 @@ func TestRun(t *testing.T) {
 	next.Activate(t.Context())
 	if a, b := record(next, "n1"), record(next, "n2"); a != 1 || b != 1 {
 		t.Errorf("the next one knows of %d and %d failures", a, b)
+	}
+}
+
+// The window of a policy holds for what ended before the policies were known.
+func TestRegression_PodsBeforePolicies(t *testing.T) {
+	refused := pod("refused", "n1").Phase(corev1.PodFailed).Obj()
+	refused.Status.Reason, refused.Status.StartTime = "OutOfcpu", &metav1.Time{Time: time.Now().Add(-30 * time.Minute)}
+	client := fake.NewClientset(st.MakeNode().Name("n1").Obj(), refused)
+	r := &rig{TB: t, asked: func() *clusterview.Policy {
+		return clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{Spec: placementv1alpha1.PlacementPolicySpec{
+			Faults: &placementv1alpha1.Faults{Window: &metav1.Duration{Duration: time.Hour}},
+		}})
+	}}
+	c, end := start(t, client, r, nil)
+	defer end()
+	c.Activate(t.Context())
+	if got := c.For(pod("p", "").Obj()).Record(web("1"), "n1").Failures; got != 1 {
+		t.Errorf("it knows of %d failures", got)
 	}
 }
 

@@ -73,8 +73,8 @@ func (c *Cache) tellOfNode(name, kind, reason, note string) []news {
 	return []news{{regarding: node, kind: kind, reason: reason, note: note}}
 }
 
-// suspected are the nodes of which people were told. The caller holds the lock.
-func (c *Cache) suspected() map[string]bool {
+// saidSuspects are the nodes of which people were told. The caller holds the lock.
+func (c *Cache) saidSuspects() map[string]bool {
 	nodes := make(map[string]bool)
 	for node, s := range c.suspects {
 		if s.said {
