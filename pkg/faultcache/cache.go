@@ -81,6 +81,8 @@ type Cache struct {
 
 	// active says that this scheduler places pods: it writes and speaks.
 	active atomic.Bool
+	// unreadable and unwritable say that it was said of the record that it is.
+	unreadable, unwritable atomic.Bool
 	// ready is closed when all that there was at the start has been read, or cannot be.
 	ready chan struct{}
 	// woken and unwritten hold a token when something is to be looked at, or written.

@@ -71,15 +71,21 @@ func (c *Cache) readRecord(ctx context.Context) {
 		// Ours, and of no use to anybody: the next one replaces it.
 		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
 		r = record{}
+	} else {
+		c.unreadable.Store(false)
 	}
 	c.restore(&r)
 }
 
+// unread says that the record could not be read, once until it could.
 func (c *Cache) unread(ctx context.Context, err error) {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return
 	}
 	sourceErrorsTotal.WithLabelValues(c.options.SchedulerName, "record").Inc()
+	if c.unreadable.Swap(true) {
+		return
+	}
 	klog.FromContext(ctx).Error(err, "What an earlier scheduler knew of failures is not known")
 	c.say([]news{{
 		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.namespace, Name: c.configMap.name},
@@ -203,9 +209,12 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 	}
 	if err != nil {
 		recordWritesTotal.WithLabelValues(c.options.SchedulerName, "error").Inc()
-		klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
+		if !c.unwritable.Swap(true) {
+			klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
+		}
 		return nil, err
 	}
+	c.unwritable.Store(false)
 	recordWritesTotal.WithLabelValues(c.options.SchedulerName, "success").Inc()
 	return text, nil
 }

@@ -50,7 +50,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 			all = append(all, c.tellOfNode(s.Node, corev1.EventTypeWarning, ReasonSuspect, note)...)
 		}
 	}
-	suspectNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
+	c.gauge(suspectNodes, lasted)
 	for _, node := range slices.Sorted(maps.Keys(c.suspects)) {
 		if standing[node] {
 			continue
