@@ -62,7 +62,8 @@ func Failures(pod *corev1.Pod) []Failure {
 
 // Success tells since when a pod does well on its node: it has succeeded, or it is
 // ready and nothing in it has failed since. How long a pod must have been ready to
-// have proven itself is the caller's to say; Succeeded is proof at once.
+// have proven itself is the caller's to say; Succeeded is proof at once. The time is zero
+// if nothing says when.
 func Success(pod *corev1.Pod) (since time.Time, ok bool) {
 	if pod.DeletionTimestamp != nil {
 		return time.Time{}, false
@@ -73,7 +74,7 @@ func Success(pod *corev1.Pod) (since time.Time, ok bool) {
 				since = latest(since, end.FinishedAt.Time)
 			}
 		}
-		return since, true
+		return cmp.Or(since, completed(pod)), true
 	}
 	ready := condition(pod, corev1.PodReady)
 	if pod.Status.Phase != corev1.PodRunning || ready == nil || ready.Status != corev1.ConditionTrue {

@@ -61,6 +61,8 @@ type Sources struct {
 	Informers informers.SharedInformerFactory
 	// Policy tells the policy that governs a pod, nil for none.
 	Policy func(*corev1.Pod) *clusterview.Policy
+	// Policies waits, not for ever, until Policy knows; it may be nil.
+	Policies func(context.Context)
 	// Recorder takes the Events for people; it may be nil.
 	Recorder events.EventRecorder
 	// Clock tells the time.
@@ -80,12 +82,19 @@ type Cache struct {
 
 	// active says that this scheduler places pods: it writes and speaks.
 	active atomic.Bool
+	// unreadable and unwritable say that it was said of the record that it is.
+	unreadable, unwritable atomic.Bool
 	// ready is closed when all that there was at the start has been read, or cannot be.
 	ready chan struct{}
 	// woken and unwritten hold a token when something is to be looked at, or written.
 	woken, unwritten chan struct{}
+	// suspected holds the suspects whose taints are to be seen to, if any are.
+	suspected chan map[string]bool
 
 	mu sync.Mutex // guards what follows
+	// begun says that pods are told. Before it is known which nodes there are, what is
+	// forgiven them and which policies rule, what is told would be lost or be wrong.
+	begun bool
 	// ledger has the failures.
 	ledger *failure.Ledger
 	// tracked are the revisions in the ledger.
@@ -95,6 +104,8 @@ type Cache struct {
 	// assumed are the pods for which a node was chosen and that are not yet seen to
 	// have one, of all revisions.
 	assumed map[types.UID]*told
+	// heard are the warnings of pods whose ReplicaSet is not seen yet.
+	heard map[types.UID]*heard
 	// marks and suspects are what people are told.
 	marks    map[markKey]*mark
 	suspects map[string]*suspect
@@ -119,6 +130,8 @@ type tracked struct {
 type told struct {
 	of             failure.Revision
 	key, node, uid string
+	// said is since when the pod does well by its node's clock, and since by ours.
+	said, since time.Time
 	// proof is when it proves its node if nothing happens, zero if that is not in sight.
 	proof time.Time
 	// leaving is until when a pod that has vanished may still turn out to have ended.
@@ -131,8 +144,10 @@ func New(o Options, from Sources) (*Cache, error) {
 	c := &Cache{
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
-		ledger:  failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
-		tracked: make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
+		suspected: make(chan map[string]bool, 1),
+		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
+		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
+		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
 		taints: taints{added: make(map[string]time.Time)},
 	}
@@ -163,26 +178,19 @@ func New(o Options, from Sources) (*Cache, error) {
 func (c *Cache) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	var listed sync.Once
-	warned := make(chan struct{})
-	if c.Client == nil {
-		close(warned)
-	} else {
-		w := &warnings{
-			client: c.Client, profile: c.options.SchedulerName, clock: c.Clock, seen: c.onWarning,
-			listed: func() { listed.Do(func() { close(warned) }) },
-		}
+	if c.ended != nil {
 		all.Go(func() { c.ended.RunWithContext(ctx) })
-		all.Go(func() { w.watch(ctx) })
 	}
-	all.Go(func() { c.begin(ctx, warned) })
+	all.Go(func() { c.begin(ctx) })
 	all.Go(func() { c.keepTime(ctx) })
 	all.Go(func() { c.keepRecord(ctx) })
+	all.Go(func() { c.keepTaints(ctx) })
 }
 
-// begin reads what there is at the start: the record after the nodes, which say what
-// is forgiven, and after the pods, of which the record's revisions want to know.
-func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
+// begin reads what there is at the start, and then follows the warnings of kubelets:
+// the pods after the nodes, which say what is forgiven, the record after the pods, of
+// which its revisions want to know, and the warnings after the pods that they are of.
+func (c *Cache) begin(ctx context.Context) {
 	synced := []cache.InformerSynced{
 		c.pods.HasSynced, c.Informers.Core().V1().Nodes().Informer().HasSynced, c.Informers.Apps().V1().ReplicaSets().Informer().HasSynced,
 	}
@@ -192,12 +200,19 @@ func (c *Cache) begin(ctx context.Context, warned <-chan struct{}) {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return
 	}
-	c.readRecord(ctx)
-	select {
-	case <-warned:
-		close(c.ready)
-	case <-ctx.Done():
+	if c.Policies != nil {
+		// Under a shorter window than its own a failure is dropped, and not told again.
+		c.Policies(ctx)
 	}
+	c.tellAll()
+	c.readRecord(ctx)
+	ready := sync.OnceFunc(func() { close(c.ready) })
+	if c.Client == nil {
+		ready()
+		return
+	}
+	w := &warnings{client: c.Client, profile: c.options.SchedulerName, clock: c.Clock, seen: c.onWarning, listed: ready}
+	w.watch(ctx)
 }
 
 // lock takes the lock and brings the ledger to the present.

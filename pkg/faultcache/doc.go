@@ -24,11 +24,12 @@
 //   - handlers.go: what the informers tell
 //   - tell.go: what the ledger is told of pods
 //   - ended.go: the informer of pods that have ended
-//   - events.go: the warnings of kubelets
+//   - events.go, heard.go: the warnings of kubelets
+//   - times.go: what times of nodes are worth
 //   - faults.go: what the plugins ask
 //   - tick.go: what time brings: proof, absence
 //   - marks.go, suspects.go: what people are told, and the taint
-//   - record.go, configmap.go: what the next scheduler is told
+//   - record.go, encode.go, configmap.go: what the next scheduler is told
 //   - metrics.go: the metrics
 //
 // There is one lock. Nothing of the API server, the framework or the recorder is

@@ -15,7 +15,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// patience bounds how long the first pod waits for what an earlier scheduler knew.
+// patience bounds how long the first pod waits for all to be read, and again for what
+// an earlier scheduler knew.
 const patience = 5 * time.Second
 
 // Activate says that this scheduler places pods from now on: what an earlier one knew
@@ -24,13 +25,17 @@ func (c *Cache) Activate(ctx context.Context) {
 	if c.active.Load() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if c.isReady(ctx) {
-		c.readRecord(ctx)
-	} else {
+	if !c.isReady(ctx) {
 		klog.FromContext(ctx).Info("Placing pods without all of what is known of failures: it has not been read yet")
 	}
+	// Whatever was read while another wrote it is old: until it is read again, now or
+	// before it is first written, there may be more in it than is known here.
+	c.mu.Lock()
+	c.recordRead = false
+	c.mu.Unlock()
+	reading, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c.readRecord(reading)
 	c.active.Store(true)
 	c.wake()
 }
@@ -47,6 +52,8 @@ func (c *Cache) isReady(ctx context.Context) bool {
 	if !c.pods.HasSynced() {
 		return false
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	select {
 	case <-c.ready:
 		return true

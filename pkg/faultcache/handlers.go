@@ -64,7 +64,9 @@ func (c *Cache) onPod(obj any) {
 	failures := clusterview.Failures(pod)
 	c.lock()
 	defer c.mu.Unlock()
-	c.tellPod(pod, failures)
+	if c.begun {
+		c.tellPod(pod, failures)
+	}
 }
 
 // onPodGone is told of pods that are deleted, and of those that end.
@@ -114,6 +116,9 @@ func (c *Cache) onWarning(event *corev1.Event) {
 func (c *Cache) find(of *corev1.ObjectReference) *corev1.Pod {
 	key := cache.NewObjectName(of.Namespace, of.Name).String()
 	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
 		obj, exists, err := informer.GetIndexer().GetByKey(key)
 		if err != nil || !exists {
 			continue
@@ -129,6 +134,11 @@ func (c *Cache) find(of *corev1.ObjectReference) *corev1.Pod {
 func (c *Cache) onNode(before, after any) {
 	b, ok := before.(*corev1.Node)
 	a, alsoOK := after.(*corev1.Node)
+	if ok && alsoOK && b.UID != a.UID {
+		// It went and came back unseen.
+		c.onNodeGone(a)
+		return
+	}
 	if !ok || !alsoOK || b.Annotations[clusterview.FailuresForgivenAnnotation] == a.Annotations[clusterview.FailuresForgivenAnnotation] {
 		return
 	}
@@ -165,6 +175,9 @@ func (c *Cache) onReplicaSet(before, after any) {
 	}
 	c.lock()
 	defer c.mu.Unlock()
+	if !c.begun {
+		return
+	}
 	c.tellFamily(clusterview.Family(podOf(rs)))
 }
 

@@ -92,7 +92,7 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 			all = append(all, c.tellOf(key, known, corev1.EventTypeWarning, ReasonFaulty, c.blame(&m))...)
 		}
 	}
-	faultyNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
+	c.gauge(faultyNodes, lasted)
 	for _, key := range c.vanished(standing) {
 		known := c.marks[key]
 		if known.said && (!c.active.Load() || !faded(now, &known.gone, soon)) {

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
@@ -132,7 +135,7 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r.pass(time.Minute)
 	r.said()
 	r.activate()
-	r.tick(t.Context())
+	r.tick()
 	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 }
 
@@ -225,4 +228,39 @@ func (r *rig) update(node *corev1.Node) {
 	_, err := r.client.CoreV1().Nodes().Update(r.Context(), node, metav1.UpdateOptions{})
 	r.must(err)
 	r.clone()
+}
+
+// A taint that could not be set is tried again, and is not one of the hour's.
+func TestRegression_ATaintThatFails(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	fails := true
+	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		defer func() { fails = false }()
+		return fails, nil, errors.New("timeout")
+	})
+	r.reject("web", "n1", 5)
+	r.reject("db", "n1", 5)
+	r.pass(5 * time.Second)
+	if got := r.taintsOf(); fails || got != "theirs=:NoSchedule " {
+		t.Errorf("taints are %q before it is tried again", got)
+	}
+	r.pass(sweeping)
+	if got := r.taintsOf(); got != "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule " {
+		t.Errorf("taints are %q", got)
+	}
+}
+
+// What time brings does not wait for the API server.
+func TestRegression_TaintsHoldUpNothing(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		t.Error("it is called within a tick")
+		return true, nil, nil
+	})
+	r.reject("web", "n1", 5)
+	r.reject("db", "n1", 5)
+	for range 10 {
+		r.tick()
+		r.clock.Step(time.Second)
+	}
 }

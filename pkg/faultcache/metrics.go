@@ -40,7 +40,7 @@ var (
 	}, []string{"profile", "result"})
 	sourceErrorsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "failure_source_errors_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of errors in reading what failures are known by, by source: pods, events, or record.",
+		Help: "Number of errors in reading what failures are known by, by source: events or record.",
 	}, []string{"profile", "source"})
 )
 
@@ -48,6 +48,14 @@ var (
 var register = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(faultyNodes, marksTotal, failuresTotal, suspectNodes, recordWritesTotal, sourceErrorsTotal)
 })
+
+// gauge sets a gauge of what is now. Who stands by leaves it: he would count the same
+// nodes again.
+func (c *Cache) gauge(of *metrics.GaugeVec, n int) {
+	if c.active.Load() {
+		of.WithLabelValues(c.options.SchedulerName).Set(float64(n))
+	}
+}
 
 // class is a kind without what it says in brackets.
 func class(kind string) string {

@@ -21,8 +21,10 @@ import (
 const (
 	// recordVersion is that of the record's form.
 	recordVersion = 1
-	// between is the least time between two writings of the record.
-	between = 2 * time.Second
+	// between is the least time between two writings of the record, and perSecond, in
+	// bytes, by how much a longer one waits longer: the longest for half a minute.
+	between   = 2 * time.Second
+	perSecond = 32 << 10
 )
 
 // record is what the next scheduler is told: what it cannot see in the API, because
@@ -38,12 +40,17 @@ type revisionSaved struct {
 	tracked
 	// Marked are the nodes of which people were told that they are faulty for it.
 	Marked []string `json:"marked,omitempty"`
+	// own are the kinds of failures that are the workload's own, and threshold is its
+	// rule's: by these it is made shorter.
+	own       []string
+	threshold int
 }
 
 // readRecord adds what the record has to what is known. An error is said, and stops
-// nothing: less is known then.
+// nothing: less is known then. Before it is known which nodes there are nothing could be
+// made of it.
 func (c *Cache) readRecord(ctx context.Context) {
-	if c.configMap == nil {
+	if c.configMap == nil || !c.hasBegun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, calling)
@@ -64,15 +71,21 @@ func (c *Cache) readRecord(ctx context.Context) {
 		// Ours, and of no use to anybody: the next one replaces it.
 		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
 		r = record{}
+	} else {
+		c.unreadable.Store(false)
 	}
 	c.restore(&r)
 }
 
+// unread says that the record could not be read, once until it could.
 func (c *Cache) unread(ctx context.Context, err error) {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return
 	}
 	sourceErrorsTotal.WithLabelValues(c.options.SchedulerName, "record").Inc()
+	if c.unreadable.Swap(true) {
+		return
+	}
 	klog.FromContext(ctx).Error(err, "What an earlier scheduler knew of failures is not known")
 	c.say([]news{{
 		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.namespace, Name: c.configMap.name},
@@ -91,8 +104,10 @@ func (c *Cache) restore(r *record) {
 		})
 		for j := range history.Nodes {
 			n := &history.Nodes[j]
-			forgiven := c.forgiven(n.Node)
-			n.Failures = slices.DeleteFunc(slices.Clone(n.Failures), func(f failure.Failure) bool { return !f.At.After(forgiven) })
+			n.Failures = slices.DeleteFunc(slices.Clone(n.Failures), func(f failure.Failure) bool { return !c.counts(n.Node, f.At) })
+			if !c.counts(n.Node, n.Succeeded) {
+				n.Succeeded = time.Time{}
+			}
 		}
 		snapshot.Revisions = append(snapshot.Revisions, history)
 	}
@@ -116,10 +131,9 @@ func (c *Cache) restore(r *record) {
 	c.wake()
 }
 
-// encode returns the record as it is to be, as much of it as there is room for. The
-// caller holds the lock.
-func (c *Cache) encode() ([]byte, error) {
-	r := record{Version: recordVersion, Revisions: []revisionSaved{}}
+// toWrite is the record as it is to be. The caller holds the lock.
+func (c *Cache) toWrite() *record {
+	r := &record{Version: recordVersion}
 	marked := make(map[failure.Revision][]string)
 	for key, m := range c.marks {
 		if m.said {
@@ -129,35 +143,13 @@ func (c *Cache) encode() ([]byte, error) {
 	for _, history := range c.ledger.Snapshot().Revisions {
 		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
 		slices.Sort(marked[of])
-		saved := revisionSaved{RevisionHistory: history, Marked: marked[of]}
+		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], own: c.ledger.Own(of), threshold: c.ledger.Rule(of).Threshold}
 		if t := c.tracked[of]; t != nil {
 			saved.tracked = *t
 		}
 		r.Revisions = append(r.Revisions, saved)
 	}
-	return r.encode(recordLimit)
-}
-
-// encode leaves out the revisions that failed longest ago until the rest has room.
-func (r *record) encode(limit int) ([]byte, error) {
-	newest := func(s revisionSaved) (at time.Time) {
-		for _, n := range s.Nodes {
-			for _, f := range n.Failures {
-				if f.At.After(at) {
-					at = f.At
-				}
-			}
-		}
-		return at
-	}
-	for {
-		text, err := json.Marshal(r)
-		if err != nil || len(text) <= limit || len(r.Revisions) == 0 {
-			return text, err
-		}
-		slices.SortStableFunc(r.Revisions, func(a, b revisionSaved) int { return newest(b).Compare(newest(a)) })
-		r.Revisions = r.Revisions[:len(r.Revisions)*limit/len(text)*9/10]
-	}
+	return r
 }
 
 // keepRecord writes the record when it has changed, until the context ends.
@@ -166,6 +158,7 @@ func (c *Cache) keepRecord(ctx context.Context) {
 		return
 	}
 	var written []byte
+	wait := between
 	for {
 		select {
 		case <-ctx.Done():
@@ -177,9 +170,11 @@ func (c *Cache) keepRecord(ctx context.Context) {
 		}
 		pause := between
 		if text, err := c.writeRecord(ctx, written); err == nil {
-			written = text
+			written, wait = text, between
+			// The API server stores it as a whole each time.
+			pause += time.Duration(len(text)/perSecond) * time.Second
 		} else {
-			pause = sweeping
+			pause, wait = wait, min(2*wait, sweeping)
 			token(c.unwritten)
 		}
 		if !c.sleep(ctx, pause, nil) {
@@ -200,9 +195,10 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 		}
 	}
 	c.lock()
-	text, err := c.encode()
+	next := c.toWrite()
 	empty := len(c.tracked) == 0 && len(c.marks) == 0
 	c.mu.Unlock()
+	text, err := next.encode(recordLimit)
 	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.found.Load() {
 		return written, nil
 	}
@@ -213,11 +209,20 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 	}
 	if err != nil {
 		recordWritesTotal.WithLabelValues(c.options.SchedulerName, "error").Inc()
-		klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
+		if !c.unwritable.Swap(true) {
+			klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
+		}
 		return nil, err
 	}
+	c.unwritable.Store(false)
 	recordWritesTotal.WithLabelValues(c.options.SchedulerName, "success").Inc()
 	return text, nil
+}
+
+func (c *Cache) hasBegun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
 }
 
 // isRecordRead reports whether the record of the last scheduler is known.

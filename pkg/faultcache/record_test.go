@@ -5,7 +5,6 @@ package faultcache
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 // write has the record written, if it is to be.
@@ -156,20 +154,4 @@ func TestARecordOfForgivenNodes(t *testing.T) {
 	next.record("n1", placement.Record{})
 	next.record("n2", placement.Record{})
 	next.record("n3", placement.Record{Failures: 5, Unforgiven: 5})
-}
-
-func TestARecordHasRoomForTheNewest(t *testing.T) {
-	r := record{Version: recordVersion}
-	for i := range 100 {
-		r.Revisions = append(r.Revisions, revisionSaved{RevisionHistory: failure.RevisionHistory{
-			Workload: fmt.Sprintf("w%d", i), Nodes: []failure.NodeHistory{{Node: "n", Failures: []failure.Failure{{Pod: strings.Repeat("x", 100), At: noon.Add(time.Duration(i) * time.Second)}}}},
-		}})
-	}
-	text, err := r.encode(10_000)
-	if err != nil || len(text) > 10_000 || len(text) < 7_000 {
-		t.Errorf("it has %d bytes: %v", len(text), err)
-	}
-	if !strings.Contains(string(text), "w99") || strings.Contains(string(text), "\"w0\"") {
-		t.Error("it is not the newest that are kept")
-	}
 }

@@ -34,6 +34,8 @@ type rig struct {
 	clock  *clocktesting.FakeClock
 	client *fake.Clientset
 	policy *clusterview.Policy
+	// asked is the policy that comes to be known before pods are told; it may be nil.
+	asked  func() *clusterview.Policy
 	events []string
 	node   int
 }
@@ -79,6 +81,7 @@ func (r *rig) renew(o Options) *rig {
 	for i := range 9 {
 		next.join(st.MakeNode().Name(fmt.Sprintf("n%d", i+1)).Obj())
 	}
+	next.tellAll()
 	return next
 }
 
@@ -86,6 +89,31 @@ func (r *rig) renew(o Options) *rig {
 func (r *rig) join(node *corev1.Node) {
 	r.Helper()
 	r.must(r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
+}
+
+// part is a node that is deleted.
+func (r *rig) part(name string) {
+	r.Helper()
+	nodes := r.Informers.Core().V1().Nodes().Informer().GetIndexer()
+	node, _, err := nodes.GetByKey(name)
+	r.must(err)
+	r.must(nodes.Delete(node))
+	r.onNodeGone(node)
+}
+
+// again is a node that was made now under a name that another had, as the informer has it.
+func (r *rig) again(name string) *corev1.Node {
+	r.Helper()
+	node := st.MakeNode().Name(name).UID("another").Obj()
+	node.CreationTimestamp = metav1.Time{Time: r.clock.Now()}
+	r.join(node)
+	return node
+}
+
+// forgive is a node that somebody says he has mended, as the informer has it.
+func (r *rig) forgive(node string, at time.Time) {
+	r.Helper()
+	r.join(st.MakeNode().Name(node).Annotation(clusterview.FailuresForgivenAnnotation, at.Format(time.RFC3339)).Obj())
 }
 
 func (r *rig) must(err error) {
@@ -161,14 +189,22 @@ func (r *rig) reject(workload, node string, pods int) {
 func (r *rig) pass(d time.Duration) {
 	r.Helper()
 	for end := r.clock.Now().Add(d); ; {
-		next := r.tick(r.Context())
+		next := r.look()
 		if next.After(end) {
 			r.clock.SetTime(end)
-			r.tick(r.Context())
+			r.look()
 			return
 		}
 		r.clock.SetTime(next)
 	}
+}
+
+// look is a tick, and what others do after it.
+func (r *rig) look() (next time.Time) {
+	r.Helper()
+	next = r.tick()
+	r.seeToTaints(r.Context(), r.clock.Now(), <-r.suspected)
+	return next
 }
 
 // activate makes the rig's scheduler the one that places pods.

@@ -52,7 +52,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 			all = append(all, c.tellOfNode(s.Node, corev1.EventTypeWarning, ReasonSuspect, note)...)
 		}
 	}
-	suspectNodes.WithLabelValues(c.options.SchedulerName).Set(float64(lasted))
+	c.gauge(suspectNodes, lasted)
 	for _, node := range slices.Sorted(maps.Keys(c.suspects)) {
 		known := c.suspects[node]
 		if standing[node] || known.said && !faded(now, &known.gone, soon) {
@@ -76,8 +76,8 @@ func (c *Cache) tellOfNode(name, kind, reason, note string) []news {
 	return []news{{regarding: node, kind: kind, reason: reason, note: note}}
 }
 
-// suspected are the nodes of which people were told. The caller holds the lock.
-func (c *Cache) suspected() map[string]bool {
+// saidSuspects are the nodes of which people were told. The caller holds the lock.
+func (c *Cache) saidSuspects() map[string]bool {
 	nodes := make(map[string]bool)
 	for node, s := range c.suspects {
 		if s.said {

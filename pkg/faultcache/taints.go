@@ -34,8 +34,30 @@ type taints struct {
 	added map[string]time.Time
 }
 
-// keepTaints taints the suspects, and takes our taint from all other nodes.
-func (c *Cache) keepTaints(ctx context.Context, now time.Time, suspects map[string]bool) {
+// keepTaints sees to the taints until the context ends, beside everything else: calls
+// that take their time must not hold up the proofs that are due.
+func (c *Cache) keepTaints(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case suspects := <-c.suspected:
+			c.seeToTaints(ctx, c.Clock.Now(), suspects)
+		}
+	}
+}
+
+// wantTaints has them seen to for these suspects, and no others.
+func (c *Cache) wantTaints(suspects map[string]bool) {
+	select {
+	case <-c.suspected:
+	default:
+	}
+	c.suspected <- suspects // there is room: nobody else sends
+}
+
+// seeToTaints taints the suspects, and takes our taint from all other nodes.
+func (c *Cache) seeToTaints(ctx context.Context, now time.Time, suspects map[string]bool) {
 	if c.options.Taint.Effect == "" || c.Client == nil || !c.active.Load() {
 		return
 	}
@@ -55,11 +77,13 @@ func (c *Cache) keepTaints(ctx context.Context, now time.Time, suspects map[stri
 		case ours != nil && !suspects[node.Name]:
 			c.setTaint(ctx, node, nil)
 		case ours == nil && suspects[node.Name] && room > 0:
+			// It may have been, though the answer is lost: then the informer will say so.
 			room--
-			c.taints.added[node.Name] = now
-			c.setTaint(ctx, node, &corev1.Taint{
+			if c.setTaint(ctx, node, &corev1.Taint{
 				Key: clusterview.SuspectTaint, Value: c.options.SchedulerName, Effect: c.options.Taint.Effect, TimeAdded: &metav1.Time{Time: now},
-			})
+			}) {
+				c.taints.added[node.Name] = now
+			}
 		}
 	}
 }
@@ -97,8 +121,8 @@ func (c *Cache) isOurs(t *corev1.Taint) bool {
 
 // setTaint puts our taint on a node, or with nil takes it away. It fails if the node
 // has changed meanwhile: the list of taints is replaced as a whole, and must not take
-// away another's.
-func (c *Cache) setTaint(ctx context.Context, node *corev1.Node, taint *corev1.Taint) {
+// away another's. It reports whether it did.
+func (c *Cache) setTaint(ctx context.Context, node *corev1.Node, taint *corev1.Taint) bool {
 	ctx, cancel := context.WithTimeout(ctx, calling)
 	defer cancel()
 	all := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return c.isOurs(&t) })
@@ -122,4 +146,5 @@ func (c *Cache) setTaint(ctx context.Context, node *corev1.Node, taint *corev1.T
 		logger.Error(err, "Changing the taints of a node; give the scheduler the right to patch nodes, or switch suspects.taint off",
 			"node", klog.KObj(node), "key", clusterview.SuspectTaint)
 	}
+	return err == nil
 }

@@ -35,40 +35,45 @@ func ended(pod *corev1.Pod) bool {
 
 // tellPod tells the ledger of a pod on a node. The caller holds the lock.
 func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
-	delete(c.assumed, pod.UID)
 	// Most of the time nothing fails, and then nothing needs to be known of pods.
-	if len(failures) == 0 && len(c.tracked) == 0 {
+	if len(failures) == 0 && len(c.tracked) == 0 && len(c.heard) == 0 {
+		delete(c.assumed, pod.UID)
 		return
 	}
 	id := c.identifier.Identify(pod)
 	if id.Provisional {
-		return // until its ReplicaSet is seen
+		return // until its ReplicaSet is seen; what is assumed of it stays so long
 	}
 	of := revisionOf(id)
+	c.settle(pod, of)
 	for _, f := range failures {
 		c.fail(pod, of, pod.Spec.NodeName, f)
 	}
+	c.tellHeard(pod, of)
 	if c.ledger.Knows(of) {
 		c.follow(pod, of)
 	}
 }
 
-// tellWarning tells the ledger of a failure that is not in the pod's status. The
-// caller holds the lock.
-func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure) {
-	// The pod's end is not its node's failure, as in its status.
-	if id := c.identifier.Identify(pod); !id.Provisional && node != "" && pod.DeletionTimestamp == nil {
-		c.fail(pod, revisionOf(id), node, f)
+// settle takes back what was assumed or seen of a pod if it is otherwise: it was bound
+// elsewhere, or has other labels.
+func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
+	if a, ok := c.assumed[pod.UID]; ok {
+		delete(c.assumed, pod.UID)
+		if a.of != of || a.node != pod.Spec.NodeName {
+			c.ledger.Gone(a.of, a.node, a.uid)
+			c.wake()
+		}
+	}
+	if t, ok := c.told[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
+		c.gone(t)
 	}
 }
 
 // fail tells the ledger of a failure. The first of a revision has all its pods told.
 func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f clusterview.Failure) {
-	at := f.At
-	if at.IsZero() {
-		at = c.Clock.Now()
-	}
-	if !at.After(c.forgiven(node)) {
+	at := c.failedAt(pod, f)
+	if !c.counts(node, at) {
 		return
 	}
 	news, first := c.ledger.Fail(of, node, c.rule(pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
@@ -92,6 +97,33 @@ func (c *Cache) track(of failure.Revision, t *tracked) {
 		if a.of == of {
 			c.ledger.Place(a.of, a.node, a.uid)
 		}
+	}
+}
+
+// tellAll begins: it tells of all pods that there are. Those that change meanwhile are
+// told by their changes as well.
+func (c *Cache) tellAll() {
+	c.lock()
+	c.begun = true
+	c.mu.Unlock()
+	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
+		for _, key := range informer.GetIndexer().ListKeys() {
+			c.tellNow(informer, key)
+		}
+	}
+}
+
+// tellNow tells of a pod as it is now, if it is.
+func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
+	c.lock()
+	defer c.mu.Unlock()
+	// Under the lock: whatever happens to it later is told later.
+	obj, exists, err := informer.GetIndexer().GetByKey(key)
+	if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.Spec.NodeName != "" && c.concerns(pod) {
+		c.tellPod(pod, clusterview.Failures(pod))
 	}
 }
 
@@ -120,14 +152,9 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	c.ledger.SetRule(of, c.rule(pod))
 	uid, node := string(pod.UID), pod.Spec.NodeName
 	t, known := c.told[pod.UID]
-	if known && (t.of != of || t.node != node) {
-		c.gone(t)
-		known = false
-	}
-	since, well := clusterview.Success(pod)
 	if ended(pod) || pod.DeletionTimestamp != nil {
-		if well {
-			c.ledger.Succeed(of, node, uid, since)
+		if at, well := c.succeededAt(pod, known); well {
+			c.ledger.Succeed(of, node, uid, at)
 		}
 		c.ledger.Gone(of, node, uid)
 		delete(c.told, pod.UID)
@@ -139,6 +166,7 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	}
 	t.proof, t.leaving = time.Time{}, time.Time{}
 	c.ledger.Place(of, node, uid)
+	since, well := c.wellSince(pod, t)
 	if !well {
 		return
 	}
@@ -156,33 +184,25 @@ func (c *Cache) gone(t *told) {
 	c.wake()
 }
 
-// forgetNode starts a node anew. What runs there by now is told again.
+// forgetNode starts a node anew. What runs there by now is told again, if it is there.
 func (c *Cache) forgetNode(node string) {
 	c.ledger.ForgetNode(node)
 	c.wake()
+	_, err := c.nodes.Get(node)
+	gone := err != nil
 	for uid, t := range c.told {
 		if t.node != node {
 			continue
 		}
 		delete(c.told, uid)
+		if gone {
+			continue
+		}
 		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
 		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
 			c.tellPod(pod, clusterview.Failures(pod))
 		}
 	}
-}
-
-// forgiven is up to when the failures on a node are forgiven.
-func (c *Cache) forgiven(name string) time.Time {
-	node, err := c.nodes.Get(name)
-	if err != nil {
-		return time.Time{}
-	}
-	at, err := clusterview.Forgiven(node)
-	if err != nil {
-		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
-	}
-	return at
 }
 
 // rule is that of a pod, by the policy that governs it.

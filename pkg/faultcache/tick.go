@@ -27,7 +27,7 @@ const (
 // ends.
 func (c *Cache) keepTime(ctx context.Context) {
 	for {
-		next := c.tick(ctx)
+		next := c.tick()
 		// Whatever is new in this moment is looked at after it.
 		if !c.sleep(ctx, breath, nil) {
 			return
@@ -54,7 +54,7 @@ func (c *Cache) sleep(ctx context.Context, d time.Duration, woken <-chan struct{
 
 // tick does what is due and tells people of what has come of it. It returns when it
 // is to be called again, if nothing happens.
-func (c *Cache) tick(ctx context.Context) (next time.Time) {
+func (c *Cache) tick() (next time.Time) {
 	now := c.lock()
 	next = now.Add(sweeping)
 	soon := func(at time.Time) {
@@ -82,11 +82,11 @@ func (c *Cache) tick(ctx context.Context) (next time.Time) {
 	if at, ok := c.ledger.Next(); ok {
 		soon(at)
 	}
-	suspected := c.suspected()
+	suspects := c.saidSuspects()
 	c.mu.Unlock()
 
 	c.say(news)
-	c.keepTaints(ctx, now, suspected)
+	c.wantTaints(suspects)
 	token(c.unwritten)
 	return next
 }
@@ -111,6 +111,7 @@ func (c *Cache) prove(now time.Time, soon func(time.Time)) {
 // sweep forgets the revisions that have long had no pods. Their ends are not watched:
 // whatever owns pods could be of any kind.
 func (c *Cache) sweep(now time.Time) {
+	c.unheard()
 	for of, t := range c.tracked {
 		switch patience := max(absence, c.ledger.Rule(of).Window); {
 		case c.hasPods(of, t):

@@ -109,12 +109,12 @@ func (p *Policies) Governing(pod *corev1.Pod) (*clusterview.Policy, error) {
 	return clusterview.Governing(p.byNamespace[pod.Namespace], pod), nil
 }
 
-// Await is Governing for a scheduling cycle: in the first moments of a scheduler it
-// waits for an answer, for a short time.
-func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Policy, error) {
+// Wait returns when there is an answer, known or unreadable, or after a short time
+// without one.
+func (p *Policies) Wait(ctx context.Context) {
 	select {
 	case <-p.answered:
-		return p.Governing(pod)
+		return
 	default:
 	}
 	timer := time.NewTimer(patience)
@@ -124,6 +124,12 @@ func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Pol
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// Await is Governing for a scheduling cycle: in the first moments of a scheduler it
+// waits for an answer, for a short time.
+func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Policy, error) {
+	p.Wait(ctx)
 	return p.Governing(pod)
 }
 

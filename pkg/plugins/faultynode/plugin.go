@@ -54,7 +54,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	sources := faultcache.Sources{
 		Client: handle.ClientSet(), Informers: handle.SharedInformerFactory(), Clock: clock.RealClock{},
-		Policy: func(pod *corev1.Pod) *clusterview.Policy { return governing(known, pod) },
+		Policy:   func(pod *corev1.Pod) *clusterview.Policy { return governing(known, pod) },
+		Policies: known.Wait,
 	}
 	if recorder := handle.EventRecorder(); recorder != nil {
 		sources.Recorder = recorder

@@ -1,0 +1,152 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// A record has bounded room. What is too long for it is made shorter in this order,
+// and only as far as it must:
+//
+//  1. of a node it has as many failures as mark it, the newest, and one of each kind
+//     that is the workload's own: that many say as much as more would
+//  2. revisions are left out, those that failed last coming first
+//  3. the room that remains goes to single nodes of those, again by when they failed
+
+// encode returns the record in at most so many bytes.
+func (r *record) encode(limit int) ([]byte, error) {
+	text, err := r.join(r.Revisions)
+	if err != nil || len(text) <= limit {
+		return text, err
+	}
+	short := make([]revisionSaved, len(r.Revisions))
+	for i := range r.Revisions {
+		short[i] = r.Revisions[i].shorter()
+	}
+	if text, err = r.join(short); err != nil || len(text) <= limit {
+		return text, err
+	}
+	fitting, err := fit(short, limit)
+	if err != nil {
+		return nil, err
+	}
+	return r.join(fitting)
+}
+
+// join returns a record of some revisions.
+func (r *record) join(revisions []revisionSaved) ([]byte, error) {
+	if revisions == nil {
+		revisions = []revisionSaved{}
+	}
+	return json.Marshal(&record{Version: r.Version, Revisions: revisions})
+}
+
+// shorter is a revision without the failures that say nothing new.
+func (s *revisionSaved) shorter() revisionSaved {
+	short := *s
+	short.Nodes = slices.Clone(s.Nodes)
+	for i := range short.Nodes {
+		short.Nodes[i].Failures = s.telling(short.Nodes[i].Failures)
+	}
+	return short
+}
+
+// telling are the newest failures of a node, in order: as many as mark it, and of the
+// workload's own one of each kind.
+func (s *revisionSaved) telling(failures []failure.Failure) (kept []failure.Failure) {
+	blamed := 0
+	var own []string
+	for _, f := range slices.Backward(failures) {
+		switch {
+		case !slices.Contains(s.own, f.Kind) && blamed < max(1, s.threshold):
+			blamed++
+		case slices.Contains(s.own, f.Kind) && !slices.Contains(own, f.Kind):
+			own = append(own, f.Kind)
+		default:
+			continue
+		}
+		kept = append(kept, f)
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// fit are the revisions that have room, those that failed last first, and what has room
+// of the others.
+func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
+	revisions = slices.Clone(revisions)
+	slices.SortStableFunc(revisions, func(a, b revisionSaved) int { return b.newest().Compare(a.newest()) })
+	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
+	var whole, rest []revisionSaved
+	for i := range revisions {
+		size, err := sizeOf(&revisions[i])
+		switch {
+		case err != nil:
+			return nil, err
+		case size > room:
+			rest = append(rest, revisions[i])
+		default:
+			whole, room = append(whole, revisions[i]), room-size
+		}
+	}
+	for i := range rest {
+		size, err := rest[i].cut(room)
+		if err != nil {
+			return nil, err
+		}
+		if len(rest[i].Nodes) > 0 {
+			whole, room = append(whole, rest[i]), room-size
+		}
+	}
+	return whole, nil
+}
+
+// cut leaves of a revision the nodes that failed last and have room. It returns the
+// room that they take.
+func (s *revisionSaved) cut(room int) (size int, err error) {
+	nodes := slices.Clone(s.Nodes)
+	slices.SortStableFunc(nodes, func(a, b failure.NodeHistory) int { return newest(&b).Compare(newest(&a)) })
+	s.Nodes = []failure.NodeHistory{}
+	if size, err = sizeOf(s); err != nil {
+		return 0, err
+	}
+	for i := range nodes {
+		more, err := sizeOf(&nodes[i])
+		if err != nil {
+			return 0, err
+		}
+		if size+more <= room {
+			s.Nodes, size = append(s.Nodes, nodes[i]), size+more
+		}
+	}
+	return size, nil
+}
+
+// sizeOf is how many bytes something takes, and what is between it and the next.
+func sizeOf(v any) (int, error) {
+	text, err := json.Marshal(v)
+	return len(text) + len(","), err
+}
+
+// newest is when the revision last failed.
+func (s *revisionSaved) newest() (at time.Time) {
+	for i := range s.Nodes {
+		at = latest(at, newest(&s.Nodes[i]))
+	}
+	return at
+}
+
+// newest is when a node last failed. Failures are in order.
+func newest(n *failure.NodeHistory) (at time.Time) {
+	if last := len(n.Failures) - 1; last >= 0 {
+		at = n.Failures[last].At
+	}
+	return at
+}
