@@ -11,11 +11,12 @@ import (
 	"testing"
 	_ "unsafe" // for go:linkname
 
-	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 	"github.com/moby/swarmkit/v2/api"
 	"github.com/moby/swarmkit/v2/manager/scheduler"
 	"github.com/moby/swarmkit/v2/manager/state/store"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // What SwarmKit does between reading its store and writing the decisions back has no
