@@ -40,6 +40,23 @@ func (r *record) encode(limit int) ([]byte, error) {
 	return r.join(fitting)
 }
 
+// decode returns what a text has, with an error an empty record: half of one would say
+// what nobody has written. Any text may come, and what it has may be anything: that is
+// for who restores it.
+func decode(text []byte) (*record, error) {
+	if len(text) == 0 {
+		return &record{}, nil
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return &record{}, err
+	}
+	if r.Version > recordVersion {
+		return &record{}, fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
+	}
+	return &r, nil
+}
+
 // join returns a record of some revisions.
 func (r *record) join(revisions []revisionSaved) ([]byte, error) {
 	if revisions == nil {

@@ -6,7 +6,6 @@ package faultcache
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,21 +59,14 @@ func (c *Cache) readRecord(ctx context.Context) {
 		c.unread(ctx, err)
 		return
 	}
-	var r record
-	if len(text) > 0 {
-		err = json.Unmarshal(text, &r)
-	}
-	if err == nil && r.Version > recordVersion {
-		err = fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
-	}
+	r, err := decode(text)
 	if err != nil {
 		// Ours, and of no use to anybody: the next one replaces it.
 		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
-		r = record{}
 	} else {
 		c.unreadable.Store(false)
 	}
-	c.restore(&r)
+	c.restore(r)
 }
 
 // unread says that the record could not be read, once until it could.
