@@ -4,10 +4,13 @@
 package faultcache
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
@@ -62,7 +65,7 @@ func (r *record) join(revisions []revisionSaved) ([]byte, error) {
 	if revisions == nil {
 		revisions = []revisionSaved{}
 	}
-	return json.Marshal(&record{Version: r.Version, Revisions: revisions})
+	return marshal(&record{Version: r.Version, Revisions: revisions})
 }
 
 // shorter is a revision without the failures that say nothing new.
@@ -146,9 +149,31 @@ func (s *revisionSaved) cut(room int) (size int, err error) {
 	return size, nil
 }
 
+// marshal writes in ASCII alone. What is applied is read as YAML, which refuses some
+// characters that JSON takes: with one of them in the record that was read, none could
+// be written any more.
+func marshal(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	isPlain := func(r rune) bool { return r < unicode.MaxASCII }
+	if err != nil || !bytes.ContainsFunc(text, func(r rune) bool { return !isPlain(r) }) {
+		return text, err
+	}
+	var plain []byte
+	for _, r := range string(text) {
+		if isPlain(r) {
+			plain = append(plain, byte(r))
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			plain = fmt.Appendf(plain, `\u%04x`, unit)
+		}
+	}
+	return plain, nil
+}
+
 // sizeOf is how many bytes something takes, and what is between it and the next.
 func sizeOf(v any) (int, error) {
-	text, err := json.Marshal(v)
+	text, err := marshal(v)
 	return len(text) + len(","), err
 }
 
