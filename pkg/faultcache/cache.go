@@ -145,7 +145,7 @@ func New(o Options, from Sources) (*Cache, error) {
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
-		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
+		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass}),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),

@@ -135,7 +135,11 @@ func (c *Cache) toWrite() *record {
 	for _, history := range c.ledger.Snapshot().Revisions {
 		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
 		slices.Sort(marked[of])
-		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], own: c.ledger.Own(of), threshold: c.ledger.Rule(of).Threshold}
+		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], threshold: c.ledger.Rule(of).Threshold}
+		own, _ := c.ledger.Own(of)
+		for _, o := range own {
+			saved.own = append(saved.own, o.Kind)
+		}
 		if t := c.tracked[of]; t != nil {
 			saved.tracked = *t
 		}

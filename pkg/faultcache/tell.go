@@ -80,7 +80,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 	if !news {
 		return
 	}
-	failuresTotal.WithLabelValues(c.options.SchedulerName, class(f.Kind)).Inc()
+	failuresTotal.WithLabelValues(c.options.SchedulerName, clusterview.KindClass(f.Kind)).Inc()
 	klog.V(4).InfoS("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()

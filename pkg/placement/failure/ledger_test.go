@@ -159,8 +159,9 @@ func TestAWorkloadsOwnErrorsBlameNobody(t *testing.T) {
 	s.want(web1, "n1", placement.Record{Failures: 9, Unforgiven: 9})
 	s.fail(web1, "n2", "Image", 4)
 	s.fail(web1, "n2", "Sandbox", 2)
-	if diff := cmp.Diff([]string{"Image"}, s.Own(web1)); diff != "" {
-		t.Errorf("own errors (-want +got):\n%s", diff)
+	own, tried := s.Own(web1)
+	if diff := cmp.Diff([]failure.Own{{"Image", 2}}, own); diff != "" || tried != 2 {
+		t.Errorf("own errors of %d nodes (-want +got):\n%s", tried, diff)
 	}
 	// They count, or who is placed would forget where it has failed; but alike.
 	blamed()

@@ -82,15 +82,24 @@ func (l *Ledger) Suspects(workloads int) (suspects []Suspect) {
 	return suspects
 }
 
-// Own are the kinds of failure that a revision shows on so many nodes that they are its
-// own, by name.
-func (l *Ledger) Own(of Revision) (kinds []string) {
-	if r, ok := l.revisions[of]; ok {
-		for _, k := range r.kinds {
-			if k.own {
-				kinds = append(kinds, k.name)
-			}
+// Own is a kind of failure that is the workload's own, and on how many nodes it shows.
+type Own struct {
+	Kind  string
+	Nodes int
+}
+
+// Own are the kinds of failure that a revision shows on so many nodes, by themselves or
+// with others of their class, that they are its own, by name; of so many nodes that it
+// was tried on.
+func (l *Ledger) Own(of Revision) (kinds []Own, tried int) {
+	r, ok := l.revisions[of]
+	if !ok {
+		return nil, 0
+	}
+	for _, k := range r.kinds {
+		if r.isOwn(k.name) {
+			kinds = append(kinds, Own{k.name, k.nodes})
 		}
 	}
-	return kinds
+	return kinds, r.tried
 }

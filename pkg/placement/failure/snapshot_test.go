@@ -45,7 +45,7 @@ func TestASuccessorKnowsWhatIsKnown(t *testing.T) {
 		t.Repeat(actions)
 
 		snapshot := written(t, p.ledger.Snapshot())
-		successor := failure.New(failure.Options{Rule: p.plain.defaults, OwnErrors: p.plain.ownErrors})
+		successor := failure.New(failure.Options{Rule: p.plain.defaults, OwnErrors: p.plain.ownErrors, Class: class})
 		successor.Advance(p.plain.now)
 		first := successor.Restore(snapshot)
 		if diff := cmp.Diff(p.ledger.Revisions(), first); diff != "" && len(first)+len(p.ledger.Revisions()) > 0 {
