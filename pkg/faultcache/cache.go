@@ -50,6 +50,8 @@ type Taint struct {
 	Effect corev1.TaintEffect
 	// MaxPerHour bounds the nodes that are tainted in an hour.
 	MaxPerHour int
+	// MaxNodes bounds the nodes that are tainted at once.
+	MaxNodes int
 }
 
 // Sources are what a cache learns from and speaks through.

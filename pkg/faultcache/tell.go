@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,12 @@ func revisionOf(id clusterview.Identity) failure.Revision {
 		revision = id.Owner + "/" + revision
 	}
 	return failure.Revision{Workload: id.Workload.String(), Revision: revision}
+}
+
+// namespaceOf is that of a revision's pods.
+func namespaceOf(of failure.Revision) string {
+	namespace, _, _ := strings.Cut(of.Workload, "/")
+	return namespace
 }
 
 func ended(pod *corev1.Pod) bool {

@@ -82,7 +82,7 @@ func (c *Cache) tick() (next time.Time) {
 	if at, ok := c.ledger.Next(); ok {
 		soon(at)
 	}
-	suspects := c.saidSuspects()
+	suspects := c.toTaint()
 	c.mu.Unlock()
 
 	c.say(news)

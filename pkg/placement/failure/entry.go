@@ -72,6 +72,14 @@ func (e *entry) lastFailure(uid string) (last time.Time) {
 	return last
 }
 
+// successes is 1 if anything has succeeded, and 0 otherwise.
+func (e *entry) successes() int {
+	if e.succeeded.IsZero() {
+		return 0
+	}
+	return 1
+}
+
 // lastProof is the latest proof of the pods that are on the node.
 func (e *entry) lastProof() (last time.Time) {
 	for _, p := range e.pods {

@@ -85,7 +85,7 @@ func TestLifeOfABadNode(t *testing.T) {
 	s.fail(web1, "bad", "Error", 1)
 	// The mark takes back what was proven, though a still runs.
 	s.want(web1, "bad", placement.Record{Failures: 5, Unforgiven: 5})
-	mark := failure.Mark{Revision: web1, Node: "bad", Failures: 5, Kinds: []failure.Count{{Kind: "Error", Failures: 5}}, Since: s.now}
+	mark := failure.Mark{Revision: web1, Node: "bad", Failures: 5, Kinds: []failure.Count{{Kind: "Error", Failures: 5}}, Since: s.now, Elsewhere: true}
 	if diff := cmp.Diff([]failure.Mark{mark}, s.Marks()); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}

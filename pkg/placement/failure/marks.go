@@ -20,6 +20,8 @@ type Mark struct {
 	Kinds    []Count
 	// Since is when their number rose to the threshold.
 	Since time.Time
+	// Elsewhere says that the revision has succeeded on another node.
+	Elsewhere bool
 }
 
 // Count is the number of failures of a kind.
@@ -39,7 +41,7 @@ type Suspect struct {
 func (l *Ledger) Marks() []Mark {
 	marks := make([]Mark, 0, len(l.marked))
 	for e := range l.marked {
-		marks = append(marks, Mark{e.of.Revision, e.node, e.record.Failures, e.kinds(), e.since})
+		marks = append(marks, Mark{e.of.Revision, e.node, e.record.Failures, e.kinds(), e.since, e.of.succeeded > e.successes()})
 	}
 	slices.SortFunc(marks, func(a, b Mark) int {
 		return cmp.Or(a.Revision.Compare(b.Revision), strings.Compare(a.Node, b.Node))

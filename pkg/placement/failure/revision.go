@@ -24,6 +24,8 @@ type revision struct {
 	// blames none.
 	tried          int
 	kinds, classes tally
+	// succeeded is how many entries know of a success.
+	succeeded int
 	// comparable is isComparable as the entries know it.
 	comparable bool
 
@@ -60,6 +62,7 @@ func (r *revision) count(e *entry, by int) {
 	if len(e.failures) > 0 {
 		r.failing += by
 	}
+	r.succeeded += by * e.successes()
 	for _, kind := range e.shown {
 		r.kinds.count(kind, by)
 	}
