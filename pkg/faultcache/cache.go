@@ -126,6 +126,10 @@ type tracked struct {
 	Regarding corev1.ObjectReference `json:"regarding"`
 	// absent is since when it has no pods, zero if it has.
 	absent time.Time
+	// orphaned says that the ReplicaSet of its pods is gone: there will be no more.
+	orphaned bool
+	// failed is when it last failed.
+	failed time.Time
 }
 
 // told is a pod in the ledger, or one that would be if its revision were.

@@ -5,6 +5,7 @@ package faultcache
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,8 +21,9 @@ import (
 //
 //  1. of a node it has as many failures as mark it, the newest, and one of each kind
 //     that is the workload's own: that many say as much as more would
-//  2. revisions are left out, those that failed last coming first
-//  3. the room that remains goes to single nodes of those, again by when they failed
+//  2. revisions are left out: of each namespace those that failed last come first, and
+//     among namespaces those that ask for least
+//  3. the room that remains goes to single nodes of those, by when they failed
 
 // encode returns the record in at most so many bytes.
 func (r *record) encode(limit int) ([]byte, error) {
@@ -98,23 +100,47 @@ func (s *revisionSaved) telling(failures []failure.Failure) (kept []failure.Fail
 	return kept
 }
 
-// fit are the revisions that have room, those that failed last first, and what has room
-// of the others.
-func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
+// share is a revision, how many bytes it takes, and how many its namespace up to it.
+type share struct {
+	revisionSaved
+	size, upTo int
+}
+
+// shares are the revisions in the order in which they have a right to room: of each
+// namespace those that failed last come first, and among namespaces those that have
+// asked for least by then. What fails in one does not take the room of another.
+func shares(revisions []revisionSaved) ([]share, error) {
 	revisions = slices.Clone(revisions)
 	slices.SortStableFunc(revisions, func(a, b revisionSaved) int { return b.newest().Compare(a.newest()) })
-	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
-	var whole, rest []revisionSaved
+	all := make([]share, len(revisions))
+	asked := make(map[string]int)
 	for i := range revisions {
 		size, err := sizeOf(&revisions[i])
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case size > room:
-			rest = append(rest, revisions[i])
-		default:
-			whole, room = append(whole, revisions[i]), room-size
 		}
+		namespace := namespaceOf(failure.Revision{Workload: revisions[i].Workload})
+		asked[namespace] += size
+		all[i] = share{revisions[i], size, asked[namespace]}
+	}
+	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(a.upTo, b.upTo) })
+	return all, nil
+}
+
+// fit are the revisions that have room, and what has room of the others.
+func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
+	all, err := shares(revisions)
+	if err != nil {
+		return nil, err
+	}
+	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
+	var whole, rest []revisionSaved
+	for _, s := range all {
+		if s.size > room {
+			rest = append(rest, s.revisionSaved)
+			continue
+		}
+		whole, room = append(whole, s.revisionSaved), room-s.size
 	}
 	for i := range rest {
 		size, err := rest[i].cut(room)

@@ -117,7 +117,7 @@ func (c *Cache) restore(r *record) {
 			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
 		}
 		if c.ledger.Knows(of) && c.tracked[of] == nil {
-			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding})
+			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding, failed: saved.newest()})
 		}
 	}
 	c.wake()

@@ -92,7 +92,9 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()
 	if first {
-		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod)})
+		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod), failed: at})
+	} else if t := c.tracked[of]; t != nil {
+		t.failed = latest(t.failed, at)
 	}
 }
 
