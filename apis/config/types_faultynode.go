@@ -64,4 +64,6 @@ type Taint struct {
 	Effect  corev1.TaintEffect
 	// MaxPerHour bounds the nodes that are tainted in one hour.
 	MaxPerHour int32
+	// MaxNodes bounds the nodes that are tainted at once.
+	MaxNodes int32
 }

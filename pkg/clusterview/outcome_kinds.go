@@ -124,6 +124,13 @@ func eventKind(reason, fieldPath string) string {
 	return ""
 }
 
+// KindClass is what a kind is one of: its word, without the exit code. A program may end
+// with another code each time.
+func KindClass(kind string) string {
+	before, _, _ := strings.Cut(kind, "(")
+	return before
+}
+
 // shorten bounds a message, at a whole character.
 func shorten(message string) string {
 	if len(message) <= messageLimit {

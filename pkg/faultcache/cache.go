@@ -50,6 +50,8 @@ type Taint struct {
 	Effect corev1.TaintEffect
 	// MaxPerHour bounds the nodes that are tainted in an hour.
 	MaxPerHour int
+	// MaxNodes bounds the nodes that are tainted at once.
+	MaxNodes int
 }
 
 // Sources are what a cache learns from and speaks through.
@@ -124,6 +126,10 @@ type tracked struct {
 	Regarding corev1.ObjectReference `json:"regarding"`
 	// absent is since when it has no pods, zero if it has.
 	absent time.Time
+	// orphaned says that the ReplicaSet of its pods is gone: there will be no more.
+	orphaned bool
+	// failed is when it last failed.
+	failed time.Time
 }
 
 // told is a pod in the ledger, or one that would be if its revision were.
@@ -145,7 +151,7 @@ func New(o Options, from Sources) (*Cache, error) {
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
-		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors}),
+		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass}),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),

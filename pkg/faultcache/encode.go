@@ -4,10 +4,14 @@
 package faultcache
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
@@ -17,8 +21,9 @@ import (
 //
 //  1. of a node it has as many failures as mark it, the newest, and one of each kind
 //     that is the workload's own: that many say as much as more would
-//  2. revisions are left out, those that failed last coming first
-//  3. the room that remains goes to single nodes of those, again by when they failed
+//  2. revisions are left out: of each namespace those that failed last come first, and
+//     among namespaces those that ask for least
+//  3. the room that remains goes to single nodes of those, by when they failed
 
 // encode returns the record in at most so many bytes.
 func (r *record) encode(limit int) ([]byte, error) {
@@ -40,12 +45,29 @@ func (r *record) encode(limit int) ([]byte, error) {
 	return r.join(fitting)
 }
 
+// decode returns what a text has, with an error an empty record: half of one would say
+// what nobody has written. Any text may come, and what it has may be anything: that is
+// for who restores it.
+func decode(text []byte) (*record, error) {
+	if len(text) == 0 {
+		return &record{}, nil
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return &record{}, err
+	}
+	if r.Version > recordVersion {
+		return &record{}, fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
+	}
+	return &r, nil
+}
+
 // join returns a record of some revisions.
 func (r *record) join(revisions []revisionSaved) ([]byte, error) {
 	if revisions == nil {
 		revisions = []revisionSaved{}
 	}
-	return json.Marshal(&record{Version: r.Version, Revisions: revisions})
+	return marshal(&record{Version: r.Version, Revisions: revisions})
 }
 
 // shorter is a revision without the failures that say nothing new.
@@ -78,23 +100,47 @@ func (s *revisionSaved) telling(failures []failure.Failure) (kept []failure.Fail
 	return kept
 }
 
-// fit are the revisions that have room, those that failed last first, and what has room
-// of the others.
-func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
+// share is a revision, how many bytes it takes, and how many its namespace up to it.
+type share struct {
+	revisionSaved
+	size, upTo int
+}
+
+// shares are the revisions in the order in which they have a right to room: of each
+// namespace those that failed last come first, and among namespaces those that have
+// asked for least by then. What fails in one does not take the room of another.
+func shares(revisions []revisionSaved) ([]share, error) {
 	revisions = slices.Clone(revisions)
 	slices.SortStableFunc(revisions, func(a, b revisionSaved) int { return b.newest().Compare(a.newest()) })
-	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
-	var whole, rest []revisionSaved
+	all := make([]share, len(revisions))
+	asked := make(map[string]int)
 	for i := range revisions {
 		size, err := sizeOf(&revisions[i])
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case size > room:
-			rest = append(rest, revisions[i])
-		default:
-			whole, room = append(whole, revisions[i]), room-size
 		}
+		namespace := namespaceOf(failure.Revision{Workload: revisions[i].Workload})
+		asked[namespace] += size
+		all[i] = share{revisions[i], size, asked[namespace]}
+	}
+	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(a.upTo, b.upTo) })
+	return all, nil
+}
+
+// fit are the revisions that have room, and what has room of the others.
+func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
+	all, err := shares(revisions)
+	if err != nil {
+		return nil, err
+	}
+	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
+	var whole, rest []revisionSaved
+	for _, s := range all {
+		if s.size > room {
+			rest = append(rest, s.revisionSaved)
+			continue
+		}
+		whole, room = append(whole, s.revisionSaved), room-s.size
 	}
 	for i := range rest {
 		size, err := rest[i].cut(room)
@@ -129,9 +175,31 @@ func (s *revisionSaved) cut(room int) (size int, err error) {
 	return size, nil
 }
 
+// marshal writes in ASCII alone. What is applied is read as YAML, which refuses some
+// characters that JSON takes: with one of them in the record that was read, none could
+// be written any more.
+func marshal(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	isPlain := func(r rune) bool { return r < unicode.MaxASCII }
+	if err != nil || !bytes.ContainsFunc(text, func(r rune) bool { return !isPlain(r) }) {
+		return text, err
+	}
+	var plain []byte
+	for _, r := range string(text) {
+		if isPlain(r) {
+			plain = append(plain, byte(r))
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			plain = fmt.Appendf(plain, `\u%04x`, unit)
+		}
+	}
+	return plain, nil
+}
+
 // sizeOf is how many bytes something takes, and what is between it and the next.
 func sizeOf(v any) (int, error) {
-	text, err := json.Marshal(v)
+	text, err := marshal(v)
 	return len(text) + len(","), err
 }
 

@@ -42,13 +42,13 @@ func decoded(t rapid.TB, text []byte) map[string]int {
 func TestARecordHasRoomForTheNewest(t *testing.T) {
 	r := record{Version: recordVersion}
 	for i := range 100 {
-		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("w%d", i), 1, 100, noon.Add(time.Duration(i)*time.Second)))
+		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("ns/w%d", i), 1, 100, noon.Add(time.Duration(i)*time.Second)))
 	}
 	text, err := r.encode(10_000)
 	if err != nil || len(text) > 10_000 || len(text) < 9_000 {
 		t.Errorf("it has %d bytes: %v", len(text), err)
 	}
-	if has := decoded(t, text); has["w99"] != 1 || has["w0"] != 0 {
+	if has := decoded(t, text); has["ns/w99"] != 1 || has["ns/w0"] != 0 {
 		t.Errorf("it is not the newest that are kept: %v", has)
 	}
 }

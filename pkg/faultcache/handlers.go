@@ -46,7 +46,7 @@ func (c *Cache) handle() error {
 		return err
 	}
 	return add("ReplicaSets", c.Informers.Apps().V1().ReplicaSets().Informer(), cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.onReplicaSet(nil, obj) }, UpdateFunc: c.onReplicaSet,
+		AddFunc: func(obj any) { c.onReplicaSet(nil, obj) }, UpdateFunc: c.onReplicaSet, DeleteFunc: c.onReplicaSetGone,
 	})
 }
 
@@ -179,6 +179,25 @@ func (c *Cache) onReplicaSet(before, after any) {
 		return
 	}
 	c.tellFamily(clusterview.Family(podOf(rs)))
+}
+
+// onReplicaSetGone notes of revisions that no pod will be made of them any more. Of a
+// workload that is named by a label others may make some.
+func (c *Cache) onReplicaSetGone(obj any) {
+	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	rs, ok := obj.(*appsv1.ReplicaSet)
+	if !ok {
+		return
+	}
+	c.lock()
+	defer c.mu.Unlock()
+	for _, t := range c.tracked {
+		if t.Family == string(rs.UID) {
+			t.orphaned = true
+		}
+	}
 }
 
 // podOf is a pod of a ReplicaSet, as far as its family goes.

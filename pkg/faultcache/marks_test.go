@@ -6,6 +6,7 @@ package faultcache
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -141,10 +142,13 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 
 func suspecting(t *testing.T, taint Taint) *rig {
 	o := without(options())
-	o.Taint = taint
+	o.Taint, o.ProvenAfter = taint, 0
 	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
 	r.activate()
 	r.clone()
+	for _, workload := range []string{"web", "other/db", "web2", "other/db2"} {
+		r.see(r.ready(podOfWorkload(workload, "well-of-"+path.Base(workload), "n3")))
+	}
 	return r
 }
 
@@ -176,14 +180,14 @@ func (r *rig) taintsOf() string {
 }
 
 func TestSuspects(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	r.reject("web", "n1", 5)
 	r.pass(3 * time.Second)
 	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
-	r.reject("db", "n1", 5)
+	r.reject("other/db", "n1", 5)
 	r.pass(3 * time.Second)
 	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
-		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/db, ns/StatefulSet.apps/web")
+		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
 	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule "
 	if got := r.taintsOf(); got != tainted {
 		t.Errorf("taints are %q", got)
@@ -191,7 +195,7 @@ func TestSuspects(t *testing.T) {
 
 	// One an hour, however many there are.
 	r.reject("web2", "n2", 5)
-	r.reject("db2", "n2", 5)
+	r.reject("other/db2", "n2", 5)
 	r.pass(time.Minute)
 	r.events = nil
 	if got := r.taintsOf(); got != tainted {
@@ -209,14 +213,14 @@ func TestSuspects(t *testing.T) {
 // A scheduler that starts takes away the taints that its predecessor left, counts
 // them, and leaves alone what is not its own.
 func TestTaintsThatAreThere(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	ours := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}
 	r.update(st.MakeNode().Name("n1").Taints([]corev1.Taint{ours}).Obj())
 	another := ours
 	another.Value = "another"
 	r.update(st.MakeNode().Name("n2").Taints([]corev1.Taint{another}).Obj())
 	r.reject("web", "n2", 5)
-	r.reject("db", "n2", 5)
+	r.reject("other/db", "n2", 5)
 	r.pass(3 * time.Second)
 	if got := r.taintsOf(); got != " espalier.dev/suspect=another:NoSchedule" {
 		t.Errorf("taints are %q", got)
@@ -232,14 +236,14 @@ func (r *rig) update(node *corev1.Node) {
 
 // A taint that could not be set is tried again, and is not one of the hour's.
 func TestRegression_ATaintThatFails(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	fails := true
 	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		defer func() { fails = false }()
 		return fails, nil, errors.New("timeout")
 	})
 	r.reject("web", "n1", 5)
-	r.reject("db", "n1", 5)
+	r.reject("other/db", "n1", 5)
 	r.pass(5 * time.Second)
 	if got := r.taintsOf(); fails || got != "theirs=:NoSchedule " {
 		t.Errorf("taints are %q before it is tried again", got)
@@ -252,13 +256,13 @@ func TestRegression_ATaintThatFails(t *testing.T) {
 
 // What time brings does not wait for the API server.
 func TestRegression_TaintsHoldUpNothing(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1})
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		t.Error("it is called within a tick")
 		return true, nil, nil
 	})
 	r.reject("web", "n1", 5)
-	r.reject("db", "n1", 5)
+	r.reject("other/db", "n1", 5)
 	for range 10 {
 		r.tick()
 		r.clock.Step(time.Second)

@@ -4,7 +4,6 @@
 package faultcache
 
 import (
-	"strings"
 	"sync"
 
 	"k8s.io/component-base/metrics"
@@ -55,10 +54,4 @@ func (c *Cache) gauge(of *metrics.GaugeVec, n int) {
 	if c.active.Load() {
 		of.WithLabelValues(c.options.SchedulerName).Set(float64(n))
 	}
-}
-
-// class is a kind without what it says in brackets.
-func class(kind string) string {
-	before, _, _ := strings.Cut(kind, "(")
-	return before
 }

@@ -6,7 +6,6 @@ package faultcache
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,21 +59,14 @@ func (c *Cache) readRecord(ctx context.Context) {
 		c.unread(ctx, err)
 		return
 	}
-	var r record
-	if len(text) > 0 {
-		err = json.Unmarshal(text, &r)
-	}
-	if err == nil && r.Version > recordVersion {
-		err = fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
-	}
+	r, err := decode(text)
 	if err != nil {
 		// Ours, and of no use to anybody: the next one replaces it.
 		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
-		r = record{}
 	} else {
 		c.unreadable.Store(false)
 	}
-	c.restore(&r)
+	c.restore(r)
 }
 
 // unread says that the record could not be read, once until it could.
@@ -125,7 +117,7 @@ func (c *Cache) restore(r *record) {
 			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
 		}
 		if c.ledger.Knows(of) && c.tracked[of] == nil {
-			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding})
+			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding, failed: saved.newest()})
 		}
 	}
 	c.wake()
@@ -143,7 +135,11 @@ func (c *Cache) toWrite() *record {
 	for _, history := range c.ledger.Snapshot().Revisions {
 		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
 		slices.Sort(marked[of])
-		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], own: c.ledger.Own(of), threshold: c.ledger.Rule(of).Threshold}
+		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], threshold: c.ledger.Rule(of).Threshold}
+		own, _ := c.ledger.Own(of)
+		for _, o := range own {
+			saved.own = append(saved.own, o.Kind)
+		}
 		if t := c.tracked[of]; t != nil {
 			saved.tracked = *t
 		}

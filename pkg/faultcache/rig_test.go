@@ -129,8 +129,13 @@ var replicaSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "St
 // pod is one of workload web in revision 1, on a node.
 func pod(name, node string) *st.PodWrapper { return podOfWorkload("web", name, node) }
 
+// podOfWorkload is one of a workload of namespace ns, or of another that is named before it.
 func podOfWorkload(workload, name, node string) *st.PodWrapper {
-	p := st.MakePod().Namespace("ns").Name(name).UID(name).SchedulerName("espalier").Node(node).
+	namespace, workload, found := strings.Cut(workload, "/")
+	if !found {
+		namespace, workload = "ns", namespace
+	}
+	p := st.MakePod().Namespace(namespace).Name(name).UID(name).SchedulerName("espalier").Node(node).
 		OwnerReference(workload, replicaSet).Label("controller-revision-hash", "1")
 	p.OwnerReferences[0].UID = "uid-of-" + p.OwnerReferences[0].UID
 	return p
@@ -181,7 +186,7 @@ func (r *rig) reject(workload, node string, pods int) {
 	r.Helper()
 	for range pods {
 		r.node++
-		r.see(r.rejected(podOfWorkload(workload, fmt.Sprintf("%s-%s-%d", workload, node, r.node), node)))
+		r.see(r.rejected(podOfWorkload(workload, fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(workload, "/", "-"), node, r.node), node)))
 	}
 }
 

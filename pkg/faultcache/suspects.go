@@ -12,10 +12,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
-// maxNamed bounds the workloads that a message names.
-const maxNamed = 5
+const (
+	// maxNamed bounds the workloads that a message names.
+	maxNamed = 5
+	// minNamespaces is how many namespaces have workloads that a node is faulty for, if
+	// it is tainted.
+	minNamespaces = 2
+)
 
 // suspect is a node that several workloads fail on.
 type suspect struct {
@@ -23,11 +30,14 @@ type suspect struct {
 	// long as it is.
 	since, gone time.Time
 	said        bool
+	// tainting says that it is one to taint, from when it first was until it is no
+	// suspect any more: what speaks for that may end meanwhile, as pods do.
+	tainting bool
 }
 
 // lookAtSuspects finds what is to be said of suspects. The caller holds the lock.
 func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news) {
-	standing := make(map[string]bool)
+	standing, evident := make(map[string]bool), c.evident()
 	lasted := 0
 	for _, s := range c.ledger.Suspects(c.options.Suspects) {
 		standing[s.Node] = true
@@ -42,6 +52,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 			continue
 		}
 		lasted++
+		known.tainting = known.tainting || evident[s.Node]
 		if !known.said && c.active.Load() {
 			known.said = true
 			names := s.Workloads[:min(len(s.Workloads), maxNamed)]
@@ -76,11 +87,45 @@ func (c *Cache) tellOfNode(name, kind, reason, note string) []news {
 	return []news{{regarding: node, kind: kind, reason: reason, note: note}}
 }
 
-// saidSuspects are the nodes of which people were told. The caller holds the lock.
-func (c *Cache) saidSuspects() map[string]bool {
+// evident are the nodes against which there is enough to keep other pods away from them:
+// as many workloads as make a suspect, of two namespaces at least, that have pods and have
+// succeeded elsewhere. Nobody who may make pods in one namespace alone can bring
+// that about, nor do pods that fail wherever they are. The caller holds the lock.
+func (c *Cache) evident() map[string]bool {
+	workloads, namespaces := make(map[string]map[string]bool), make(map[string]map[string]bool)
+	add := func(to map[string]map[string]bool, node, name string) {
+		if to[node] == nil {
+			to[node] = make(map[string]bool)
+		}
+		to[node][name] = true
+	}
+	live := make(map[failure.Revision]bool)
+	for _, m := range c.ledger.Marks() {
+		if !m.Elsewhere {
+			continue
+		}
+		has, known := live[m.Revision]
+		if t := c.tracked[m.Revision]; !known && t != nil {
+			has = c.hasPods(m.Revision, t)
+			live[m.Revision] = has
+		}
+		if has {
+			add(workloads, m.Node, m.Workload)
+			add(namespaces, m.Node, namespaceOf(m.Revision))
+		}
+	}
+	nodes := make(map[string]bool)
+	for node := range workloads {
+		nodes[node] = len(workloads[node]) >= c.options.Suspects && len(namespaces[node]) >= minNamespaces
+	}
+	return nodes
+}
+
+// toTaint are the suspects to taint, of which people were told. The caller holds the lock.
+func (c *Cache) toTaint() map[string]bool {
 	nodes := make(map[string]bool)
 	for node, s := range c.suspects {
-		if s.said {
+		if s.said && s.tainting {
 			nodes[node] = true
 		}
 	}

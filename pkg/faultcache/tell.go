@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,12 @@ func revisionOf(id clusterview.Identity) failure.Revision {
 		revision = id.Owner + "/" + revision
 	}
 	return failure.Revision{Workload: id.Workload.String(), Revision: revision}
+}
+
+// namespaceOf is that of a revision's pods.
+func namespaceOf(of failure.Revision) string {
+	namespace, _, _ := strings.Cut(of.Workload, "/")
+	return namespace
 }
 
 func ended(pod *corev1.Pod) bool {
@@ -80,12 +87,14 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 	if !news {
 		return
 	}
-	failuresTotal.WithLabelValues(c.options.SchedulerName, class(f.Kind)).Inc()
+	failuresTotal.WithLabelValues(c.options.SchedulerName, clusterview.KindClass(f.Kind)).Inc()
 	klog.V(4).InfoS("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()
 	if first {
-		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod)})
+		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod), failed: at})
+	} else if t := c.tracked[of]; t != nil {
+		t.failed = latest(t.failed, at)
 	}
 }
 

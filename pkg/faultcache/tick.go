@@ -72,6 +72,7 @@ func (c *Cache) tick() (next time.Time) {
 			delete(c.tracked, of)
 		}
 	}
+	c.bound()
 	for uid, t := range c.told {
 		if c.tracked[t.of] == nil {
 			delete(c.told, uid)
@@ -82,7 +83,7 @@ func (c *Cache) tick() (next time.Time) {
 	if at, ok := c.ledger.Next(); ok {
 		soon(at)
 	}
-	suspects := c.saidSuspects()
+	suspects := c.toTaint()
 	c.mu.Unlock()
 
 	c.say(news)
@@ -108,12 +109,17 @@ func (c *Cache) prove(now time.Time, soon func(time.Time)) {
 	}
 }
 
-// sweep forgets the revisions that have long had no pods. Their ends are not watched:
-// whatever owns pods could be of any kind.
+// sweep forgets the revisions that have long had no pods, and at the next time those of
+// which there will be none. Other ends are not watched: whatever owns pods could be of
+// any kind.
 func (c *Cache) sweep(now time.Time) {
 	c.unheard()
 	for of, t := range c.tracked {
-		switch patience := max(absence, c.ledger.Rule(of).Window); {
+		patience := max(absence, c.ledger.Rule(of).Window)
+		if t.orphaned {
+			patience = sweeping
+		}
+		switch {
 		case c.hasPods(of, t):
 			t.absent = time.Time{}
 		case t.absent.IsZero():

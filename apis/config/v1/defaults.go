@@ -91,4 +91,7 @@ func SetDefaults_Taint(in *Taint) {
 	if in.MaxPerHour == nil {
 		in.MaxPerHour = new(int32(2))
 	}
+	if in.MaxNodes == nil {
+		in.MaxNodes = new(int32(3))
+	}
 }

@@ -106,4 +106,8 @@ type Taint struct {
 	// are suspect it is likely not the nodes.
 	// Default: 2.
 	MaxPerHour *int32 `json:"maxPerHour,omitempty"`
+
+	// maxNodes is how many nodes are tainted at once at most, 1 to 1000.
+	// Default: 3.
+	MaxNodes *int32 `json:"maxNodes,omitempty"`
 }

@@ -416,6 +416,9 @@ func autoConvert_v1_Taint_To_config_Taint(in *Taint, out *config.Taint, s conver
 	if err := metav1.Convert_Pointer_int32_To_int32(&in.MaxPerHour, &out.MaxPerHour, s); err != nil {
 		return err
 	}
+	if err := metav1.Convert_Pointer_int32_To_int32(&in.MaxNodes, &out.MaxNodes, s); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -430,6 +433,9 @@ func autoConvert_config_Taint_To_v1_Taint(in *config.Taint, out *Taint, s conver
 	}
 	out.Effect = corev1.TaintEffect(in.Effect)
 	if err := metav1.Convert_int32_To_Pointer_int32(&in.MaxPerHour, &out.MaxPerHour, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_int32_To_Pointer_int32(&in.MaxNodes, &out.MaxNodes, s); err != nil {
 		return err
 	}
 	return nil

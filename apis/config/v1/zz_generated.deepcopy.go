@@ -299,6 +299,11 @@ func (in *Taint) DeepCopyInto(out *Taint) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.MaxNodes != nil {
+		in, out := &in.MaxNodes, &out.MaxNodes
+		*out = new(int32)
+		**out = **in
+	}
 	return
 }
 

@@ -54,7 +54,8 @@ func suspects(path *field.Path, in *config.Suspects) field.ErrorList {
 		errs = append(errs, field.NotSupported(path.Child("effect"), e,
 			[]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}))
 	}
-	return append(errs, number(path.Child("maxPerHour"), in.Taint.MaxPerHour, 1)...)
+	errs = append(errs, number(path.Child("maxPerHour"), in.Taint.MaxPerHour, 1)...)
+	return append(errs, number(path.Child("maxNodes"), in.Taint.MaxNodes, 1)...)
 }
 
 func number(path *field.Path, in, least int32) field.ErrorList {

@@ -19,7 +19,8 @@
 //
 // An error that the revision shows on more than half of the nodes it was tried on,
 // and on two at least, is its own: it marks no node, from the first on, for as long as
-// that is so. Nor is a node marked as long as the revision was tried on no other.
+// that is so. The rest is asked once more, by class: a program that ends with another
+// number each time shows one error, and not many. Nor is a node marked as long as the revision was tried on no other.
 //
 // That is about blame: a mark is what people are told. Which node is the better choice
 // is another question, and there no failure is left out: a workload of one pod that two

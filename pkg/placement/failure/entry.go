@@ -24,9 +24,10 @@ type entry struct {
 	pods      map[string]pod
 
 	// What concerns the revision's other nodes: the kinds of the failures that still
-	// count for something, in order, and whether the revision was tried here.
-	shown []string
-	tried bool
+	// count for something, and the classes of those that are not the workload's own by
+	// themselves, in order; and whether the revision was tried here.
+	shown, classes []string
+	tried          bool
 	// vindicated says that a pod which was proven before is still doing well.
 	vindicated bool
 
@@ -69,6 +70,14 @@ func (e *entry) lastFailure(uid string) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// successes is 1 if anything has succeeded, and 0 otherwise.
+func (e *entry) successes() int {
+	if e.succeeded.IsZero() {
+		return 0
+	}
+	return 1
 }
 
 // lastProof is the latest proof of the pods that are on the node.

@@ -19,6 +19,9 @@ type Options struct {
 	// revision was tried on, and on two at least, marks none of them, and that nothing
 	// does as long as it was tried on one node only.
 	OwnErrors bool
+	// Class is what a kind is one of, nil if there is no such thing: of kinds that are
+	// not the workload's own one by one, all of a class may be so together.
+	Class func(kind string) string
 }
 
 // Ledger holds what is known of failures. It is not safe for concurrent use.
@@ -27,6 +30,7 @@ type Options struct {
 type Ledger struct {
 	defaults  Rule
 	ownErrors bool
+	class     func(string) string
 	now       time.Time
 
 	revisions map[Revision]*revision
@@ -39,8 +43,11 @@ type Ledger struct {
 
 // New returns an empty ledger.
 func New(o Options) *Ledger {
+	if o.Class == nil {
+		o.Class = func(kind string) string { return kind }
+	}
 	return &Ledger{
-		defaults: o.Rule.normal(), ownErrors: o.OwnErrors,
+		defaults: o.Rule.normal(), ownErrors: o.OwnErrors, class: o.Class,
 		revisions: make(map[Revision]*revision), marked: make(map[*entry]struct{}),
 	}
 }

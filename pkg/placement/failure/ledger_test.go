@@ -85,7 +85,7 @@ func TestLifeOfABadNode(t *testing.T) {
 	s.fail(web1, "bad", "Error", 1)
 	// The mark takes back what was proven, though a still runs.
 	s.want(web1, "bad", placement.Record{Failures: 5, Unforgiven: 5})
-	mark := failure.Mark{Revision: web1, Node: "bad", Failures: 5, Kinds: []failure.Count{{Kind: "Error", Failures: 5}}, Since: s.now}
+	mark := failure.Mark{Revision: web1, Node: "bad", Failures: 5, Kinds: []failure.Count{{Kind: "Error", Failures: 5}}, Since: s.now, Elsewhere: true}
 	if diff := cmp.Diff([]failure.Mark{mark}, s.Marks()); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
@@ -159,8 +159,9 @@ func TestAWorkloadsOwnErrorsBlameNobody(t *testing.T) {
 	s.want(web1, "n1", placement.Record{Failures: 9, Unforgiven: 9})
 	s.fail(web1, "n2", "Image", 4)
 	s.fail(web1, "n2", "Sandbox", 2)
-	if diff := cmp.Diff([]string{"Image"}, s.Own(web1)); diff != "" {
-		t.Errorf("own errors (-want +got):\n%s", diff)
+	own, tried := s.Own(web1)
+	if diff := cmp.Diff([]failure.Own{{"Image", 2}}, own); diff != "" || tried != 2 {
+		t.Errorf("own errors of %d nodes (-want +got):\n%s", tried, diff)
 	}
 	// They count, or who is placed would forget where it has failed; but alike.
 	blamed()

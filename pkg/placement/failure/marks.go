@@ -20,6 +20,8 @@ type Mark struct {
 	Kinds    []Count
 	// Since is when their number rose to the threshold.
 	Since time.Time
+	// Elsewhere says that the revision has succeeded on another node.
+	Elsewhere bool
 }
 
 // Count is the number of failures of a kind.
@@ -39,7 +41,7 @@ type Suspect struct {
 func (l *Ledger) Marks() []Mark {
 	marks := make([]Mark, 0, len(l.marked))
 	for e := range l.marked {
-		marks = append(marks, Mark{e.of.Revision, e.node, e.record.Failures, e.kinds(), e.since})
+		marks = append(marks, Mark{e.of.Revision, e.node, e.record.Failures, e.kinds(), e.since, e.of.succeeded > e.successes()})
 	}
 	slices.SortFunc(marks, func(a, b Mark) int {
 		return cmp.Or(a.Revision.Compare(b.Revision), strings.Compare(a.Node, b.Node))
@@ -82,15 +84,24 @@ func (l *Ledger) Suspects(workloads int) (suspects []Suspect) {
 	return suspects
 }
 
-// Own are the kinds of failure that a revision shows on so many nodes that they are its
-// own, by name.
-func (l *Ledger) Own(of Revision) (kinds []string) {
-	if r, ok := l.revisions[of]; ok {
-		for _, k := range r.kinds {
-			if k.own {
-				kinds = append(kinds, k.name)
-			}
+// Own is a kind of failure that is the workload's own, and on how many nodes it shows.
+type Own struct {
+	Kind  string
+	Nodes int
+}
+
+// Own are the kinds of failure that a revision shows on so many nodes, by themselves or
+// with others of their class, that they are its own, by name; of so many nodes that it
+// was tried on.
+func (l *Ledger) Own(of Revision) (kinds []Own, tried int) {
+	r, ok := l.revisions[of]
+	if !ok {
+		return nil, 0
+	}
+	for _, k := range r.kinds {
+		if r.isOwn(k.name) {
+			kinds = append(kinds, Own{k.name, k.nodes})
 		}
 	}
-	return kinds
+	return kinds, r.tried
 }

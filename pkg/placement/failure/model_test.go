@@ -5,6 +5,7 @@ package failure_test
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -152,22 +153,21 @@ func (p *plain) forget() {
 	}
 }
 
-// nodes are those on which a revision was tried, or only those on which a kind of
-// failure shows.
-func (p *plain) nodes(of failure.Revision, kind string, all bool) int {
+// tried are the nodes on which a revision was tried.
+func (p *plain) tried(of failure.Revision) int {
 	var nodes []string
 	for _, f := range p.failures {
-		if f.Revision == of && (all || f.Kind == kind && p.counts(f)) {
+		if f.Revision == of {
 			nodes = append(nodes, f.node)
 		}
 	}
 	for _, s := range p.successes {
-		if s.Revision == of && all {
+		if s.Revision == of {
 			nodes = append(nodes, s.node)
 		}
 	}
 	for _, s := range p.pods {
-		if s.Revision == of && all {
+		if s.Revision == of {
 			nodes = append(nodes, s.node)
 		}
 	}
@@ -175,9 +175,30 @@ func (p *plain) nodes(of failure.Revision, kind string, all bool) int {
 	return len(slices.Compact(nodes))
 }
 
+// isMost says whether such failures of a revision show on most of its nodes.
+func (p *plain) isMost(of failure.Revision, such func(told) bool) bool {
+	var nodes []string
+	for _, f := range p.failures {
+		if f.Revision == of && p.counts(f) && such(f) {
+			nodes = append(nodes, f.node)
+		}
+	}
+	slices.Sort(nodes)
+	shown := len(slices.Compact(nodes))
+	return p.ownErrors && shown >= 2 && 2*shown > p.tried(of)
+}
+
+// class is what a kind is before the brackets.
+func class(kind string) string {
+	before, _, _ := strings.Cut(kind, "(")
+	return before
+}
+
 func (p *plain) isOwn(f told) bool {
-	shown := p.nodes(f.Revision, f.Kind, false)
-	return p.ownErrors && shown >= 2 && 2*shown > p.nodes(f.Revision, "", true)
+	alone := func(kind string) bool {
+		return p.isMost(f.Revision, func(o told) bool { return o.Kind == kind })
+	}
+	return alone(f.Kind) || p.isMost(f.Revision, func(o told) bool { return class(o.Kind) == class(f.Kind) && !alone(o.Kind) })
 }
 
 // blamed is how many recent failures are not the workload's own.
@@ -192,7 +213,7 @@ func (p *plain) blamed(of failure.Revision, node string) (n int) {
 
 // isMarked says whether a node is to blame.
 func (p *plain) isMarked(of failure.Revision, node string) bool {
-	return p.blamed(of, node) >= p.rule(of).Threshold && (!p.ownErrors || p.nodes(of, "", true) >= 2)
+	return p.blamed(of, node) >= p.rule(of).Threshold && (!p.ownErrors || p.tried(of) >= 2)
 }
 
 func (p *plain) record(of failure.Revision, node string) (r placement.Record) {

@@ -52,7 +52,7 @@ type pair struct {
 func newPair(t *rapid.T) *pair {
 	rule, own := rapid.SampledFrom(rules).Draw(t, "rule"), rapid.Bool().Draw(t, "own errors")
 	p := &pair{
-		ledger: failure.New(failure.Options{Rule: rule, OwnErrors: own}),
+		ledger: failure.New(failure.Options{Rule: rule, OwnErrors: own, Class: class}),
 		plain:  &plain{defaults: rule, ownErrors: own, rules: make(map[failure.Revision]failure.Rule)},
 		seen:   make(map[failure.Revision]map[string]placement.Record), since: make(map[failure.Revision]uint64),
 	}
@@ -84,7 +84,7 @@ func uid(t *rapid.T, node string) string {
 func (p *pair) fail(t *rapid.T) {
 	of, node := where(t)
 	key := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "key")
-	f := failure.Failure{Pod: uid(t, node), Key: key, Kind: rapid.SampledFrom([]string{"Error", "Image"}).Draw(t, "kind"), At: p.at(t)}
+	f := failure.Failure{Pod: uid(t, node), Key: key, Kind: rapid.SampledFrom([]string{"Error(1)", "Error(2)", "Error", "Image"}).Draw(t, "kind"), At: p.at(t)}
 	under := p.plain.rule(of)
 	if rapid.IntRange(0, 9).Draw(t, "another rule") == 0 {
 		under = rapid.SampledFrom(rules).Draw(t, "rule")

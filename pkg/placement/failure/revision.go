@@ -6,7 +6,6 @@ package failure
 import (
 	"container/list"
 	"slices"
-	"strings"
 )
 
 // revision is what is known of one revision, on all nodes.
@@ -18,10 +17,15 @@ type revision struct {
 
 	// failing is how many entries have failures. Without any, the revision is forgotten.
 	failing int
-	// tried is how many nodes the revision was tried on, and kinds, by name, on how
-	// many of them a kind of failure shows.
-	tried int
-	kinds []kind
+	// tried is how many nodes the revision was tried on, and kinds on how many of them
+	// a kind of failure shows; classes the same of the classes, without the kinds that
+	// are its own by themselves: a program that ends with 1 everywhere does not excuse a
+	// node on which it ends with 132, and one that ends with another number each time
+	// blames none.
+	tried          int
+	kinds, classes tally
+	// succeeded is how many entries know of a success.
+	succeeded int
 	// comparable is isComparable as the entries know it.
 	comparable bool
 
@@ -35,13 +39,6 @@ type revision struct {
 // alone may be as good as any other.
 func (r *revision) isComparable() bool { return !r.in.ownErrors || r.tried >= 2 }
 
-type kind struct {
-	name  string
-	nodes int
-	// own says that failures of the kind are the workload's own.
-	own bool
-}
-
 // entry is that of a node, which there is from now on.
 func (r *revision) entry(node string) *entry {
 	e, ok := r.entries[node]
@@ -52,13 +49,9 @@ func (r *revision) entry(node string) *entry {
 	return e
 }
 
-func (r *revision) find(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(r.kinds, name, func(k kind, name string) int { return strings.Compare(k.name, name) })
-}
-
-func (r *revision) isOwn(name string) bool {
-	i, found := r.find(name)
-	return found && r.kinds[i].own
+// isOwn says whether failures of a kind are the workload's own.
+func (r *revision) isOwn(kind string) bool {
+	return r.kinds.isOwn(kind) || r.classes.isOwn(r.in.class(kind))
 }
 
 // count adds what an entry says of its revision, or with -1 takes it away.
@@ -69,39 +62,65 @@ func (r *revision) count(e *entry, by int) {
 	if len(e.failures) > 0 {
 		r.failing += by
 	}
-	for _, name := range e.shown {
-		i, found := r.find(name)
-		if !found {
-			r.kinds = slices.Insert(r.kinds, i, kind{name: name})
-		}
-		r.kinds[i].nodes += by
+	r.succeeded += by * e.successes()
+	for _, kind := range e.shown {
+		r.kinds.count(kind, by)
+	}
+	for _, class := range e.classes {
+		r.classes.count(class, by)
 	}
 }
 
-// decide finds which kinds are the workload's own, and whether nodes can be compared,
-// and has the entries that this is news to reviewed. Two nodes at least: one node on
-// which all goes wrong is what this package is about.
-func (r *revision) decide() {
-	var news []string
-	for i := range r.kinds {
-		k := &r.kinds[i]
-		own := r.in.ownErrors && k.nodes >= 2 && 2*k.nodes > r.tried
-		if own != k.own {
-			k.own = own
-			news = append(news, k.name)
+// classify finds the classes of the kinds that are not the workload's own by themselves.
+func (r *revision) classify(e *entry) {
+	e.classes = nil
+	for _, kind := range e.shown {
+		if r.kinds.isOwn(kind) {
+			continue
+		}
+		class := r.in.class(kind)
+		if i, found := slices.BinarySearch(e.classes, class); !found {
+			e.classes = slices.Insert(e.classes, i, class)
 		}
 	}
-	r.kinds = slices.DeleteFunc(r.kinds, func(k kind) bool { return k.nodes == 0 })
+}
+
+// decide finds which failures are the workload's own, and whether nodes can be compared,
+// and has the entries that this is news to reviewed.
+func (r *revision) decide() {
+	kinds := r.kinds.decide(r.least())
+	if len(kinds) > 0 {
+		for _, e := range r.entries {
+			if slices.ContainsFunc(e.shown, func(kind string) bool { return slices.Contains(kinds, kind) }) {
+				r.count(e, -1)
+				r.classify(e)
+				r.count(e, +1)
+			}
+		}
+	}
+	classes := r.classes.decide(r.least())
 	all := r.isComparable() != r.comparable
 	r.comparable = r.isComparable()
-	if !all && len(news) == 0 {
+	if !all && len(kinds)+len(classes) == 0 {
 		return
 	}
 	for _, e := range r.entries {
-		if all || slices.ContainsFunc(e.failures, func(f Failure) bool { return slices.Contains(news, f.Kind) }) {
+		if all || slices.ContainsFunc(e.failures, func(f Failure) bool {
+			return slices.Contains(kinds, f.Kind) || slices.Contains(classes, r.in.class(f.Kind))
+		}) {
 			r.review(e)
 		}
 	}
+}
+
+// least is on how many nodes an error shows that is the workload's own, 0 if none ever
+// is: on more than half, and on two at least, because one node on which all goes wrong
+// is what this package is about.
+func (r *revision) least() int {
+	if !r.in.ownErrors {
+		return 0
+	}
+	return max(2, r.tried/2+1)
 }
 
 // update brings all that follows from an entry's facts up to date, once change has
@@ -110,6 +129,7 @@ func (r *revision) update(e *entry, change func()) {
 	r.count(e, -1)
 	change()
 	e.settle()
+	r.classify(e)
 	r.count(e, +1)
 	r.decide()
 	r.review(e)

@@ -12,9 +12,10 @@ const Memory = 24 * time.Hour
 
 // Rule says when a node is faulty.
 type Rule struct {
-	// Threshold is the number of failures that mark a node; below 1 it is 1.
+	// Threshold is the number of failures that mark a node, from 1 to 1000: what is
+	// less or more is taken for the one or the other.
 	Threshold int `json:"threshold"`
-	// Window is how long a failure is recent.
+	// Window is how long a failure is recent, from a second to a day; likewise.
 	Window time.Duration `json:"window"`
 }
 
@@ -26,8 +27,18 @@ const keepAtLeast = 64
 // the time; beyond that, worse is the same.
 func (r Rule) capacity() int { return max(keepAtLeast, 2*r.Threshold) }
 
+// The bounds of rules. They are checked where people give rules, too; but one that is
+// read from a record has passed nobody, and without a window nothing would be recent,
+// not even what happens now.
+const (
+	maxThreshold = 1000
+	minWindow    = time.Second
+	maxWindow    = 24 * time.Hour
+)
+
 func (r Rule) normal() Rule {
-	r.Threshold = max(1, r.Threshold)
+	r.Threshold = min(max(1, r.Threshold), maxThreshold)
+	r.Window = min(max(minWindow, r.Window), maxWindow)
 	return r
 }
 
@@ -45,10 +56,10 @@ func (r Rule) lastMark(times []time.Time) (last time.Time) {
 	// another fades prolongs a mark and does not renew it.
 	counted, standing := 0, 0
 	for i, at := range times {
-		for !r.isRecent(times[counted], at) {
+		for counted < i && !r.isRecent(times[counted], at) {
 			counted++
 		}
-		for at.Sub(times[standing]) > r.Window {
+		for standing < i && at.Sub(times[standing]) > r.Window {
 			standing++
 		}
 		if i+1-counted >= r.Threshold && i-standing < r.Threshold {

@@ -6,6 +6,7 @@ package failure_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestASuccessorKnowsWhatIsKnown(t *testing.T) {
 		t.Repeat(actions)
 
 		snapshot := written(t, p.ledger.Snapshot())
-		successor := failure.New(failure.Options{Rule: p.plain.defaults, OwnErrors: p.plain.ownErrors})
+		successor := failure.New(failure.Options{Rule: p.plain.defaults, OwnErrors: p.plain.ownErrors, Class: class})
 		successor.Advance(p.plain.now)
 		first := successor.Restore(snapshot)
 		if diff := cmp.Diff(p.ledger.Revisions(), first); diff != "" && len(first)+len(p.ledger.Revisions()) > 0 {
@@ -107,5 +108,26 @@ func TestAnOldSnapshotIsWorthNothing(t *testing.T) {
 	later.Restore(snapshot)
 	if got := later.Record(web1, "bad"); got.Failures != 0 || got.Unforgiven != 5 {
 		t.Errorf("after an hour the record is %+v", got)
+	}
+}
+
+// A rule that nobody has checked once ended every scheduler that read it: no failure was
+// in a window of no length, not even the last.
+func TestRegression_ARuleOfNoWindow(t *testing.T) {
+	for _, rule := range []failure.Rule{
+		{Threshold: 1, Window: 0}, {Threshold: 1, Window: -time.Hour}, {Threshold: math.MinInt, Window: math.MinInt64},
+		{Threshold: math.MaxInt, Window: math.MaxInt64},
+	} {
+		l := failure.New(failure.Options{Rule: rule})
+		l.Advance(start)
+		history := failure.NodeHistory{Node: "n1", Failures: []failure.Failure{{Pod: "a", At: start}, {Pod: "b", At: start}, {Pod: "c", At: start.Add(-time.Hour)}}}
+		l.Restore(failure.Snapshot{Revisions: []failure.RevisionHistory{{Workload: "web", Revision: "1", Rule: &rule, Nodes: []failure.NodeHistory{history}}}})
+		l.Fail(web1, "n1", rule, failure.Failure{Pod: "d", At: start})
+		if got := l.Rule(web1); got.Threshold < 1 || got.Threshold > 1000 || got.Window < time.Second || got.Window > 24*time.Hour {
+			t.Errorf("%+v is taken for %+v", rule, got)
+		}
+		if l.Advance(start.Add(49 * time.Hour)); l.Knows(web1) {
+			t.Errorf("under %+v it is known for ever", rule)
+		}
 	}
 }

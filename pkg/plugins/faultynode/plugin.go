@@ -91,7 +91,7 @@ func options(schedulerName string, args *config.FaultyNodeArgs) faultcache.Optio
 		o.RecordNamespace = args.Record.Namespace
 	}
 	if taint := args.Suspects.Taint; taint.Enabled {
-		o.Taint = faultcache.Taint{Effect: taint.Effect, MaxPerHour: int(taint.MaxPerHour)}
+		o.Taint = faultcache.Taint{Effect: taint.Effect, MaxPerHour: int(taint.MaxPerHour), MaxNodes: int(taint.MaxNodes)}
 	}
 	return o
 }
