@@ -124,6 +124,8 @@ type tracked struct {
 	Family string `json:"family"`
 	// Regarding is whom to tell.
 	Regarding corev1.ObjectReference `json:"regarding"`
+	// own are the kinds of failures that were last seen to be its own.
+	own map[string]bool
 	// absent is since when it has no pods, zero if it has.
 	absent time.Time
 	// orphaned says that the ReplicaSet of its pods is gone: there will be no more.

@@ -78,6 +78,7 @@ func (c *Cache) tick() (next time.Time) {
 			delete(c.told, uid)
 		}
 	}
+	own := c.lookAtOwnErrors()
 	news := c.lookAtMarks(now, soon)
 	news = append(news, c.lookAtSuspects(now, soon)...)
 	if at, ok := c.ledger.Next(); ok {
@@ -86,6 +87,7 @@ func (c *Cache) tick() (next time.Time) {
 	suspects := c.toTaint()
 	c.mu.Unlock()
 
+	logOwnErrors(own)
 	c.say(news)
 	c.wantTaints(suspects)
 	token(c.unwritten)

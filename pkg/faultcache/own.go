@@ -1,0 +1,46 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// ownError is a kind of failure that is taken for a workload's own. Nobody is told of it
+// by an Event: who runs the workload sees its pods fail everywhere. But who wonders
+// why no node is faulty must find the answer.
+type ownError struct {
+	of               failure.Revision
+	kind             string
+	onNodes, ofNodes int
+}
+
+// lookAtOwnErrors finds the kinds that have come to be the workload's own since the last
+// look. The caller holds the lock.
+func (c *Cache) lookAtOwnErrors() (fresh []ownError) {
+	for of, t := range c.tracked {
+		kinds, tried := c.ledger.Own(of)
+		said := t.own
+		t.own = nil
+		for _, k := range kinds {
+			if t.own == nil {
+				t.own = make(map[string]bool, len(kinds))
+			}
+			t.own[k.Kind] = true
+			if !said[k.Kind] {
+				fresh = append(fresh, ownError{of, k.Kind, k.Nodes, tried})
+			}
+		}
+	}
+	return fresh
+}
+
+func logOwnErrors(fresh []ownError) {
+	for _, e := range fresh {
+		klog.V(2).InfoS("Blaming no node: the error is the workload's own", "workload", e.of.Workload, "revision", e.of.Revision,
+			"kind", e.kind, "nodes", e.onNodes, "nodesTried", e.ofNodes)
+	}
+}
