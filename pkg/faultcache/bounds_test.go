@@ -95,3 +95,36 @@ func TestAReplicaSetThatIsGone(t *testing.T) {
 		})
 	}
 }
+
+// A scheduler that was not there when a Deployment was deleted knows its failures from the
+// record, and that its ReplicaSet is none of those there are.
+func TestAReplicaSetThatWasGoneBefore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		family    string
+		regarding corev1.ObjectReference
+		known     bool
+	}{
+		"of a ReplicaSet that is gone":    {"gone", corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}, false},
+		"of one that is there":            {"there", corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}, true},
+		"of a workload that names itself": {"ns/label/web", corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ns", Name: "web"}, true},
+		"of a Job":                        {"gone", corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "ns", Name: "web"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, options())
+			r.must(r.Informers.Apps().V1().ReplicaSets().Informer().GetIndexer().Add(
+				&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "there"}}))
+			of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "1"}
+			saved := revisionSaved{tracked: tracked{Family: tc.family, Regarding: tc.regarding}}
+			saved.Workload, saved.Revision = of.Workload, of.Revision
+			saved.Nodes = []failure.NodeHistory{{Node: "n1", Failures: []failure.Failure{{Pod: "p", Key: "phase", Kind: "OutOfcpu", At: r.clock.Now()}}}}
+			r.restore(&record{Version: recordVersion, Revisions: []revisionSaved{saved}})
+			if r.tracked[of] == nil {
+				t.Fatal("it is not known from the record")
+			}
+			r.pass(3 * sweeping)
+			if known := r.tracked[of] != nil; known != tc.known {
+				t.Errorf("known is %t", known)
+			}
+		})
+	}
+}

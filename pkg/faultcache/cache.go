@@ -90,6 +90,8 @@ type Cache struct {
 	ready chan struct{}
 	// woken and unwritten hold a token when something is to be looked at, or written.
 	woken, unwritten chan struct{}
+	// urgent holds a token when what is unwritten has in it a new mark.
+	urgent chan struct{}
 	// suspected holds the suspects whose taints are to be seen to, if any are.
 	suspected chan map[string]bool
 
@@ -151,7 +153,7 @@ func New(o Options, from Sources) (*Cache, error) {
 	register()
 	c := &Cache{
 		options: o, Sources: from,
-		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1),
+		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
 		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass}),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),

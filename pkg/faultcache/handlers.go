@@ -6,6 +6,7 @@ package faultcache
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -198,6 +199,25 @@ func (c *Cache) onReplicaSetGone(obj any) {
 			t.orphaned = true
 		}
 	}
+}
+
+// replicaSets are the UIDs of those that there are.
+func (c *Cache) replicaSets() map[string]bool {
+	uids := make(map[string]bool)
+	for _, obj := range c.Informers.Apps().V1().ReplicaSets().Informer().GetStore().List() {
+		if rs, ok := obj.(*appsv1.ReplicaSet); ok {
+			uids[string(rs.UID)] = true
+		}
+	}
+	return uids
+}
+
+// isOfReplicaSet reports whether the pods of a revision are all of one ReplicaSet, whose
+// UID is the family then. Others name the family themselves, or are owned otherwise.
+func (t *tracked) isOfReplicaSet() bool {
+	kind := t.Regarding.GroupVersionKind().GroupKind()
+	named := strings.Contains(t.Family, "/")
+	return !named && kind.Group == appsv1.GroupName && (kind.Kind == "Deployment" || kind.Kind == "ReplicaSet")
 }
 
 // podOf is a pod of a ReplicaSet, as far as its family goes.

@@ -76,6 +76,7 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 		if known == nil {
 			known = &mark{since: now}
 			c.marks[key] = known
+			token(c.urgent)
 		}
 		known.gone = time.Time{}
 		if at := known.since.Add(lasting); at.After(now) {

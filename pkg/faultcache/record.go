@@ -103,6 +103,7 @@ func (c *Cache) restore(r *record) {
 		}
 		snapshot.Revisions = append(snapshot.Revisions, history)
 	}
+	sets := c.replicaSets()
 	c.lock()
 	defer c.mu.Unlock()
 	c.recordRead = true
@@ -117,7 +118,9 @@ func (c *Cache) restore(r *record) {
 			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
 		}
 		if c.ledger.Knows(of) && c.tracked[of] == nil {
-			c.track(of, &tracked{Family: saved.Family, Regarding: saved.Regarding, failed: saved.newest()})
+			t := &tracked{Family: saved.Family, Regarding: saved.Regarding, failed: saved.newest()}
+			t.orphaned = c.begun && t.isOfReplicaSet() && !sets[t.Family]
+			c.track(of, t)
 		}
 	}
 	c.wake()
@@ -173,7 +176,8 @@ func (c *Cache) keepRecord(ctx context.Context) {
 			pause, wait = wait, min(2*wait, sweeping)
 			token(c.unwritten)
 		}
-		if !c.sleep(ctx, pause, nil) {
+		// A new mark does not wait for the pause of a long record.
+		if !c.sleep(ctx, min(pause, between), nil) || !c.sleep(ctx, pause-min(pause, between), c.urgent) {
 			return
 		}
 	}
