@@ -176,11 +176,17 @@ func (c *Cache) keepRecord(ctx context.Context) {
 			pause, wait = wait, min(2*wait, sweeping)
 			token(c.unwritten)
 		}
-		// A new mark does not wait for the pause of a long record.
-		if !c.sleep(ctx, min(pause, between), nil) || !c.sleep(ctx, pause-min(pause, between), c.urgent) {
+		if !c.rest(ctx, pause) {
 			return
 		}
 	}
+}
+
+// rest is the pause between two writes. A new mark ends that after a long record: who
+// takes over next must know it.
+func (c *Cache) rest(ctx context.Context, pause time.Duration) bool {
+	least := min(pause, between)
+	return c.sleep(ctx, least, nil) && c.sleep(ctx, pause-least, c.urgent)
 }
 
 // errUnread is why the record is not written: that would be to forget what is there.
