@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -20,8 +19,9 @@ import (
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
 // been chosen for it.
 //
-// What a refresh costs is one comparison of stamps for every node, and then what has
-// changed: of a changed node, only pods that were not there before are identified.
+// What a refresh costs is what has changed, where the census is told what that is (see
+// Follow), and a comparison of stamps for every node elsewhere. Of a changed node, only
+// pods that were not there before are identified.
 //
 // A Census is not safe for concurrent use.
 type Census struct {
@@ -29,6 +29,7 @@ type Census struct {
 	nodes      map[string]*count
 	// order is the same nodes as the last snapshot had them.
 	order []seen
+	view  view
 	// newest is the node that changed last; see count.older.
 	newest    *count
 	workloads register
@@ -65,14 +66,6 @@ func (l *lens) through(levels []level.Level) {
 	}
 }
 
-// seen is a node as a snapshot had it. Snapshots keep their nodes, and the order of
-// them, so that all a refresh reads of a node that has not changed is here, side by side.
-type seen struct {
-	info  fwk.NodeInfo
-	stamp Stamp
-	count *count
-}
-
 // NewCensus returns an empty census.
 func NewCensus(identifier *Identifier) *Census {
 	return &Census{identifier: identifier, nodes: make(map[string]*count), workloads: make(register)}
@@ -80,123 +73,6 @@ func NewCensus(identifier *Identifier) *Census {
 
 // Version identifies the state of the census: Each reports what came after one.
 func (c *Census) Version() uint64 { return c.version }
-
-// Refresh brings the census up to date with a snapshot of all nodes.
-func (c *Census) Refresh(snapshot []fwk.NodeInfo) {
-	if epoch := c.identifier.Epoch(); epoch != c.epoch {
-		c.epoch = epoch
-		c.forgetIdentities()
-	}
-	if len(snapshot) != len(c.order) || !c.refreshInOrder(snapshot) {
-		c.reorder(snapshot)
-	}
-}
-
-// refreshInOrder is false when it meets another node than the last snapshot had in
-// this place. What it has done until then is right.
-func (c *Census) refreshInOrder(snapshot []fwk.NodeInfo) bool {
-	for i, info := range snapshot {
-		s := &c.order[i]
-		if s.info != info {
-			return false
-		}
-		if !s.stamp.Stale(info) {
-			continue
-		}
-		if node := info.Node(); node == nil || node.Name != s.count.name {
-			return false
-		}
-		c.recount(s)
-	}
-	return true
-}
-
-// reorder refreshes from a snapshot of other nodes than the last.
-func (c *Census) reorder(snapshot []fwk.NodeInfo) {
-	before := c.order
-	c.order = make([]seen, 0, len(snapshot))
-	for _, info := range snapshot {
-		node := info.Node()
-		if node == nil {
-			continue // a node that is gone, while some of its pods are not
-		}
-		s := seen{info: info, stamp: unstamped}
-		if n, known := c.nodes[node.Name]; known {
-			s.stamp, s.count = before[n.at].stamp, n
-		} else {
-			s.count = c.admit(node.Name)
-		}
-		s.count.at = len(c.order)
-		c.order = append(c.order, s)
-		if s.stamp.Stale(info) {
-			c.recount(&c.order[s.count.at])
-		}
-	}
-	if len(c.order) < len(c.nodes) {
-		c.forgetAbsent(before)
-	}
-}
-
-// RefreshFor brings the census up to date, and returns a pod's identity as the census
-// has it. When the pod's ReplicaSet becomes known in the middle of this, one of the
-// two has still taken the ReplicaSet for the workload, and none of its pods would
-// seem to be there.
-func (c *Census) RefreshFor(pod *corev1.Pod, snapshot []fwk.NodeInfo) Identity {
-	id := c.identifier.Identify(pod)
-	for {
-		c.Refresh(snapshot)
-		after := c.identifier.Identify(pod)
-		if after == id {
-			return id
-		}
-		id = after
-	}
-}
-
-// admit makes the entry of a node that is new.
-func (c *Census) admit(name string) *count {
-	c.serial++
-	n := &count{name: name, serial: c.serial}
-	c.nodes[name] = n
-	return n
-}
-
-// forgetAbsent drops the nodes that were in the order before and are not in it now.
-func (c *Census) forgetAbsent(before []seen) {
-	c.version++
-	c.departed = c.version
-	for _, s := range before {
-		n := s.count
-		if n.at < len(c.order) && c.order[n.at].count == n {
-			continue
-		}
-		for _, p := range n.pods {
-			c.workloads.leave(n, p.of)
-		}
-		c.unlink(n)
-		if n.alias {
-			c.aliases--
-		}
-		delete(c.nodes, n.name)
-	}
-}
-
-// forgetIdentities has all pods identified anew.
-func (c *Census) forgetIdentities() {
-	for i := range c.order {
-		c.order[i].stamp = unstamped
-		c.order[i].count.forget()
-	}
-}
-
-// Doubt has a node told again by Each after the next Refresh although nothing says
-// that it has changed: for who has altered what Each told, and cannot know whether a
-// snapshot will say the same.
-func (c *Census) Doubt(name string) {
-	if n, ok := c.nodes[name]; ok {
-		c.order[n.at].stamp = unstamped
-	}
-}
 
 // Each calls changed for every node that has changed since a version of the
 // census, as levels, workload and revision see it. Nobody may alter the values. It returns whether nodes have

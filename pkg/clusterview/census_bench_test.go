@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
@@ -30,7 +31,7 @@ func large() *view {
 		info.AddPod(pod(st.MakePod().Name(name + "-a").UID(name + "-a").Node(name)))
 		info.AddPod(pod(st.MakePod().Name(name+"-b").UID(name+"-b").Node(name).Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid"))
 	}
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	return v
 }
 
@@ -38,7 +39,7 @@ func BenchmarkCensusRefreshNothingChanged(b *testing.B) {
 	v := large()
 	b.ReportAllocs()
 	for b.Loop() {
-		v.census.Refresh(v.infos)
+		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	}
 }
 
@@ -55,7 +56,7 @@ func BenchmarkCensusRefreshOneNodeChanged(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				info.SetNode(node) // moves the generation
-				v.census.Refresh(v.infos)
+				v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 			}
 		})
 	}
@@ -74,8 +75,8 @@ func BenchmarkCensusEachNothingChanged(b *testing.B) {
 func TestCensusRefreshAllocatesNothing(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(v.infos)
-	if n := testing.AllocsPerRun(10, func() { v.census.Refresh(v.infos) }); n != 0 {
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+	if n := testing.AllocsPerRun(10, func() { v.census.Refresh(clusterview.Snapshot{Nodes: v.infos}) }); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
 }

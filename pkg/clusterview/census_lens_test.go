@@ -28,7 +28,7 @@ func TestCensusRemembersValuesOfTheRightLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Refresh([]fwk.NodeInfo{info})
+		c.Refresh(Snapshot{Nodes: []fwk.NodeInfo{info}})
 		var got []placement.Value
 		c.Each(0, Identity{}, parsed, func(n placement.Node) { got = n.Values })
 		if len(got) != len(parsed) || !slices.ContainsFunc(got, func(v placement.Value) bool { return v.Text == want }) {

@@ -86,7 +86,8 @@ func (c *Census) recount(s *seen) {
 		n.pods[i] = p
 		if provisional {
 			// Worth asking again, even if nothing happens to the node.
-			n.pods[i].pod, s.stamp = weak.Pointer[corev1.Pod]{}, unstamped
+			n.pods[i].pod = weak.Pointer[corev1.Pod]{}
+			c.unstamp(s)
 		}
 	}
 	for _, p := range n.pods[len(pods):] {

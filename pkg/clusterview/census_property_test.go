@@ -128,9 +128,9 @@ func (c *cluster) another(p *corev1.Pod) *corev1.Pod {
 
 // check holds the census, which remembers, to one that has seen nothing before.
 func (c *cluster) check() {
-	c.census.Refresh(c.infos)
+	c.census.Refresh(clusterview.Snapshot{Nodes: c.infos})
 	anew := clusterview.NewCensus(c.rs.identifier())
-	anew.Refresh(c.infos)
+	anew.Refresh(clusterview.Snapshot{Nodes: c.infos})
 	for i, of := range askers() {
 		want := make(map[string]placement.Node)
 		anew.Each(0, of, nil, func(n placement.Node) { want[n.Name] = n })
@@ -186,7 +186,7 @@ func TestCensusSaysWhatOneMadeAnewSays(t *testing.T) {
 func TestCensusKeepsNoPods(t *testing.T) {
 	v := newView("n1")
 	v.put("n1", "web-2", st.MakePod(), st.MakePod(), st.MakePod())
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	first := weak.Make(v.info("n1").GetPods()[0].GetPod())
 	// The census still knows its nodes by the snapshot that it saw; this one is in use.
 	info := v.info("n1")

@@ -66,7 +66,7 @@ func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
 
 // changed refreshes the census and returns what has changed for web since a version.
 func (v *view) changed(since uint64, levels ...level.Level) (map[string]placement.Node, bool) {
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	nodes := make(map[string]placement.Node)
 	gone := v.census.Each(since, web, levels, func(n placement.Node) { nodes[n.Name] = n })
 	return nodes, gone
@@ -142,7 +142,7 @@ func TestCensusIdentifiesOnlyWhatHasChanged(t *testing.T) {
 	asked := func(step string, want int) {
 		t.Helper()
 		v.rs.asked = 0
-		v.census.Refresh(v.infos)
+		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 		if v.rs.asked != want {
 			t.Errorf("%s: %d pods were identified, want %d", step, v.rs.asked, want)
 		}
@@ -171,7 +171,7 @@ func TestCensusVersions(t *testing.T) {
 	}
 	early := v.census.Version()
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	late := v.census.Version()
 	v.put("n2", "web-2", st.MakePod())
 	// Who comes seldom is told of both, who comes often only of the last.
@@ -189,7 +189,7 @@ func TestCensusVersions(t *testing.T) {
 func TestCensusFollowsNodesThatGoAndReturn(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	before := v.census.Version()
 
 	v.leave("n1")
@@ -212,7 +212,7 @@ func TestCensusFollowsNodesThatGoAndReturn(t *testing.T) {
 // One leaves and another comes between two snapshots: as many as before.
 func TestCensusSeesANodeReplaced(t *testing.T) {
 	v := newView("n1", "n2")
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	before := v.census.Version()
 	v.leave("n2")
 	v.join(st.MakeNode().Name("n3").Obj())
@@ -261,7 +261,7 @@ func TestCensusAsksAgainUntilTheOwnerIsKnown(t *testing.T) {
 func TestCensusDoubt(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	before := v.census.Version()
 	v.census.Doubt("n1")
 	v.census.Doubt("unknown")
@@ -294,7 +294,7 @@ func TestCensusKnowsWhetherHostsAreNodes(t *testing.T) {
 		{"and goes", func() { v.leave("c") }, true},
 	} {
 		step.change()
-		v.census.Refresh(v.infos)
+		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 		if got := v.census.HostsAreNodes(); got != step.want {
 			t.Errorf("%s: hosts are nodes is %t", step.name, got)
 		}

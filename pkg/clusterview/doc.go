@@ -16,7 +16,7 @@
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - outcome.go: what has gone wrong with a pod on its node, and what well
-//   - census.go: which pods count where
+//   - census.go: which pods count where; census_refresh.go: and since when
 //   - stamp.go: whether a node of a snapshot is as it was
 //   - family.go: which pods a pod's revision is among, and whom to tell of its fate
 //   - forgiven.go: up to when a node's failures are forgiven

@@ -37,7 +37,7 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 	info.SetNode(st.MakeNode().Name("n").Obj())
 	census := clusterview.NewCensus(identifier)
 	tally := func(deployment string) (got placement.Tally) {
-		census.Refresh([]fwk.NodeInfo{info})
+		census.Refresh(clusterview.Snapshot{Nodes: []fwk.NodeInfo{info}})
 		of := clusterview.Identity{Workload: clusterview.Workload{Namespace: rs.Namespace, Kind: "Deployment.apps", Name: deployment}, Revision: "web-1-uid"}
 		census.Each(0, of, nil, func(n placement.Node) { got = n.Tally })
 		return got
@@ -73,7 +73,7 @@ func TestCensusCountsOtherOwnersOfANamedWorkload(t *testing.T) {
 	v.put("n", "api-7", labelled(), labelled(), labelled(), labelled())
 	v.put("n", "web-2", st.MakePod()) // not of the workload
 	v.info("n").AddPod(pod(labelled().Name("bare").UID("bare").Node("n")))
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 
 	for name, tc := range map[string]struct {
 		of   clusterview.Identity

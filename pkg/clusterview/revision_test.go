@@ -11,11 +11,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // revision is the pods of web's revision 2 by node.
 func (v *view) revision() map[string]int64 {
-	v.census.Refresh(v.infos)
+	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 	counts := make(map[string]int64)
 	for node, pods := range v.census.Revision(web) {
 		counts[node.Name] = pods
@@ -48,7 +50,7 @@ func TestCensusRefreshForAPodWhoseOwnerBecomesKnown(t *testing.T) {
 	v := newView("n1")
 	v.put("n1", "web-3", st.MakePod())
 	waiting := pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", "3"), "apps/v1 ReplicaSet web-3 web-3-uid")
-	if id := v.census.RefreshFor(waiting, v.infos); !id.Provisional || id.Workload.Name != "web-3" {
+	if id := v.census.RefreshFor(waiting, clusterview.Snapshot{Nodes: v.infos}); !id.Provisional || id.Workload.Name != "web-3" {
 		t.Errorf("before its ReplicaSet is known the pod is %+v", id)
 	}
 	// The pod is asked for first, then the one on the node: the ReplicaSet comes between.
@@ -57,7 +59,7 @@ func TestCensusRefreshForAPodWhoseOwnerBecomesKnown(t *testing.T) {
 			v.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
 		}
 	}
-	id := v.census.RefreshFor(waiting, v.infos)
+	id := v.census.RefreshFor(waiting, clusterview.Snapshot{Nodes: v.infos})
 	if id.Provisional || id.Workload != web.Workload {
 		t.Errorf("afterwards the pod is %+v", id)
 	}

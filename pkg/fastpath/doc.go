@@ -28,5 +28,6 @@
 //   - wrap.go: which profiles are wrapped
 //   - profile.go: the wrapped profile
 //   - filters.go: whose answers may be remembered
+//   - cache.go, journal.go: which nodes have changed since the last cycle
 //   - metrics.go: what became of the hints
 package fastpath

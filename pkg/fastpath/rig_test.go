@@ -97,6 +97,7 @@ func newRig(ctx context.Context, t tb) *rig {
 	r.cache = cache.New(r.ctx, nil, false, false)
 	r.nominator = make(nominations)
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
+	r.cache = Track(r.cache, profiles)
 	if without := Wrap(r.logger, profiles); len(without) > 0 {
 		t.Fatal(without)
 	}

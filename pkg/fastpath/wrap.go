@@ -16,6 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // Hinter is a plugin that can say which node a pod is to go to.
@@ -31,6 +33,8 @@ type Hinter interface {
 	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error)
 	// Doubt says that something not on a node has changed what fits there.
 	Doubt(node string)
+	// Follow says who knows which nodes of a snapshot have changed, before the first cycle.
+	Follow(changes clusterview.Changes)
 }
 
 // Wrap wraps the profiles of a scheduler that is not running yet. It returns, a

@@ -35,7 +35,7 @@ func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod
 	if err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: listing nodes: %w", Name, err))
 	}
-	id := pl.census.RefreshFor(pod, snapshot)
+	id := pl.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot})
 	state.Write(countsKey, &counts{id, limit.Count(limits, pl.domains(id, limits))})
 	return nil, nil
 }

@@ -41,8 +41,11 @@ func (b batch) key() batchKey {
 // as to any other workload of which no pod counts, so that these share one tree for
 // each list of levels: bare pods and Jobs of one pod need no other, ever.
 type forest struct {
-	census *clusterview.Census
-	trees  *grove
+	identifier *clusterview.Identifier
+	// changes is nil if nobody says which nodes have changed.
+	changes clusterview.Changes
+	census  *clusterview.Census
+	trees   *grove
 	// said is by versions of the census, and goes with it.
 	said library
 	// countAll counts the pods of all revisions alike, as the seeds do.
@@ -64,7 +67,22 @@ type planted struct {
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
-	return &forest{census: clusterview.NewCensus(identifier), trees: newGrove(), said: newLibrary(), countAll: countAll, maxNodes: maxTreeNodes}
+	f := &forest{identifier: identifier, trees: newGrove(), countAll: countAll, maxNodes: maxTreeNodes}
+	f.countAnew()
+	return f
+}
+
+// countAnew drops the census, which no tree may show any more.
+func (f *forest) countAnew() {
+	f.census, f.said = clusterview.NewCensus(f.identifier), newLibrary()
+	if f.changes != nil {
+		f.census.Follow(f.changes)
+	}
+}
+
+func (f *forest) follow(changes clusterview.Changes) {
+	f.changes = changes
+	f.census.Follow(changes)
 }
 
 // tree returns the tree of a batch as the census and the faults have it now.

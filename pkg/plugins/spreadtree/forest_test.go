@@ -55,7 +55,7 @@ func TestOneTreeForABatch(t *testing.T) {
 
 	// What a pod of the batch changes is all that is told to the tree.
 	r.feasible()
-	r.pl.forest.census.Refresh(r.feasible())
+	r.pl.forest.census.Refresh(clusterview.Snapshot{Nodes: r.feasible()})
 	p, _ := r.pl.forest.trees.Get(batch{id: r.pl.identifier.Identify(pod(0)), levels: mustLevels(t, pod(0))}.key())
 	told := 0
 	r.pl.forest.census.Each(p.version, r.pl.identifier.Identify(pod(0)), mustLevels(t, pod(0)), func(placement.Node) { told++ })

@@ -5,7 +5,6 @@ package spreadtree
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -32,6 +31,14 @@ func (pl *SpreadTree) Hints() bool { return pl.hints == config.NodeHintEnabled }
 // Places reports whether the plugin decides about a pod.
 func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Identify(pod).Preassigned }
 
+// Follow has the plugin look only at nodes that are said to have changed. It is for
+// before the first cycle.
+func (pl *SpreadTree) Follow(changes clusterview.Changes) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.forest.follow(changes)
+}
+
 // Hint returns the first node by the tree that the pod fits on, "" if there is none:
 // one of those that PreScore, shown the nodes that fit, would score 100. It is for
 // after PreFilter, and counts nothing.
@@ -51,9 +58,9 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	if err != nil {
 		return "", err
 	}
-	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	snapshot, err := pl.snapshot(state)
 	if err != nil {
-		return "", fmt.Errorf("listing nodes: %w", err)
+		return "", err
 	}
 	var needs clusterview.Needs
 	if lasting {
@@ -66,7 +73,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	p := pl.forest.tree(batch{pl.forest.census.RefreshFor(pod, snapshot), levels}, faults)
 	p.recall(needs)
 	q := &question{
-		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot, of: p,
+		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot.Nodes, of: p,
 		known: pl.forest.said.to(needs), lasting: lasting,
 		parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // maxIdle is how long a tree is kept that nobody uses, at least; it is felled before
@@ -43,5 +41,5 @@ func (pl *SpreadTree) visit() {
 		return
 	}
 	// Nothing shows the census any more: who plants next counts anew.
-	pl.forest.census, pl.forest.said = clusterview.NewCensus(pl.identifier), newLibrary()
+	pl.forest.countAnew()
 }

@@ -43,7 +43,7 @@ func (r *rig) live(pod *corev1.Pod, node string) {
 	snapshot, err := r.snapshot.NodeInfos().List()
 	r.must(err)
 	r.pl.mu.Lock()
-	b := batch{r.pl.forest.census.RefreshFor(pod, snapshot), levels}
+	b := batch{r.pl.forest.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot}), levels}
 	t := r.pl.forest.tree(b, nil).tree
 	r.pl.mu.Unlock()
 	if t.Len() != len(snapshot) {

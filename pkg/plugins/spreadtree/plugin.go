@@ -117,3 +117,12 @@ func levels(state fwk.CycleState, pod *corev1.Pod) ([]level.Level, error) {
 	}
 	return clusterview.Levels(pod, nil, nil)
 }
+
+// snapshot returns the nodes as the cycle sees them.
+func (pl *SpreadTree) snapshot(state fwk.CycleState) (clusterview.Snapshot, error) {
+	nodes, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return clusterview.Snapshot{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	return clusterview.Snapshot{Nodes: nodes, Tentative: state.IsPodGroupSchedulingCycle()}, nil
+}

@@ -39,16 +39,16 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	snapshot, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	snapshot, err := pl.snapshot(state)
 	if err != nil {
-		return fwk.AsStatus(fmt.Errorf("listing nodes: %w", err))
+		return fwk.AsStatus(err)
 	}
 	ranked := pl.rank(ctx, pod, levels, faults, snapshot, nodes)
 	state.Write(scoresKey, score(ranked))
 	return nil
 }
 
-func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
+func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
 	fits := make(map[string]bool, len(feasible))
 	for _, n := range feasible {
 		fits[n.Node().Name] = true
