@@ -38,7 +38,7 @@ cp manifests/crds/*_*.yaml "$out/"
 
 # Its section of the changelog, or what is there for the next one.
 awk -v version="${version#v}" '
-  /^## / { on = ($0 ~ "^## \\[" version "\\]"); found = found || on }
+  /^## / { on = (index($0, "## [" version "]") == 1); found = found || on }
   on
   /^## \[Unreleased\]/ { next_one = 1; next }
   /^## / { next_one = 0 }
