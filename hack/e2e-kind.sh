@@ -128,9 +128,14 @@ step "test/kubelet"
 go test ./test/kubelet -v -count=1 -timeout 40m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
 
 step "test/e2e"
-# What a node and a pod do, in KWOK's own words; and a Lease, as kubelets have it: a node of which
-# nothing is heard for 50 s is taken for dead, and its pods are never called ready again.
-"$tools/kubectl" kustomize "$(cd hack/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage/fast" >"$work/stages.yaml"
+# What a node and a pod do, in KWOK's own words: all at once, but a Job's pod runs for as long as it says.
+# And a Lease, as kubelets have it: a node of which nothing is heard for 50 s is taken for dead, and
+# its pods are never called ready again.
+stages=$(cd hack/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
+for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete pod/general/pod-complete; do
+  echo ---
+  cat "$stages/$stage.yaml"
+done >"$work/stages.yaml"
 bin/kwok --kubeconfig "$KUBECONFIG" --config "$work/stages.yaml" --manage-all-nodes=false --manage-nodes-with-label-selector "$story_label" \
   --cidr=10.128.0.0/9 --node-ip=192.0.2.1 --node-lease-duration-seconds=40 --v=WARN >"$logs/kwok.log" 2>&1 &
 kwok=$!
