@@ -28,16 +28,17 @@ done
 
 "$tools/helm" package manifests/charts/espalier --version "${version#v}" --app-version "$version" --destination "$out"
 
-# The manifests name the images of this version, and nothing else is different.
+# The manifests name the images of this version, and nothing else is different. A tag has no
+# plus, which a version may have.
 for overlay in second-scheduler node-pool replace-default; do
   "$tools/kubectl" kustomize "manifests/overlays/$overlay" |
-    sed -E "s#^( *image: (espalier-(scheduler|controller))):latest\$#\1:$version#" >"$out/$overlay.yaml"
+    sed -E "s#^( *image: (espalier-(scheduler|controller))):latest\$#\1:${version//+/_}#" >"$out/$overlay.yaml"
 done
 cp manifests/crds/*_*.yaml "$out/"
 
 # Its section of the changelog, or what is there for the next one.
 awk -v version="${version#v}" '
-  /^## / { on = ($0 ~ "^## \\[" version "\\]"); found = found || on }
+  /^## / { on = (index($0, "## [" version "]") == 1); found = found || on }
   on
   /^## \[Unreleased\]/ { next_one = 1; next }
   /^## / { next_one = 0 }

@@ -62,4 +62,4 @@ $(TOOLS)/govulncheck: hack/tools/release/go.mod hack/tools/release/go.sum
 	@hack/go-build.sh $@ golang.org/x/vuln/cmd/govulncheck hack/tools/release
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/govulncheck ## build the tools that verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sbom $(TOOLS)/govulncheck ## build the tools that test, verify, fmt and generate use

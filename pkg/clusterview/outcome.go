@@ -291,7 +291,7 @@ func EventFailure(event *corev1.Event) (f Failure, ok bool) {
 		return Failure{}, false
 	}
 	kind := eventKind(event.Reason, of.FieldPath)
-	if kind == "" {
+	if kind == "" || isTooSoon(event.Message) {
 		return Failure{}, false
 	}
 	at := cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)

@@ -56,6 +56,15 @@ func TestEventFailure(t *testing.T) {
 		{"eviction, which the status shows", warning("Evicted"), ""},
 		{"preemption", warning(events.PreemptContainer), ""},
 		{"attachment", warning(events.FailedAttachVolume), ""},
+		{"token, for which the API server has not heard of the pod's node", warning(events.FailedMountVolume, func(e *corev1.Event) {
+			e.Message = `MountVolume.SetUp failed for volume "kube-api-access-n4m6d" : failed to fetch token: serviceaccounts "default" is forbidden: node requested token bound to a pod scheduled on a different node`
+		}), ""},
+		{"ConfigMap that the kubelet has not heard of", warning(events.FailedMountVolume, func(e *corev1.Event) {
+			e.Message = `MountVolume.SetUp failed for volume "config" : failed to sync configmap cache: timed out waiting for the condition`
+		}), ""},
+		{"Secret that the kubelet has not heard of", warning(events.FailedMountVolume, func(e *corev1.Event) {
+			e.Message = `MountVolume.SetUp failed for volume "key" : failed to sync secret cache: timed out waiting for the condition`
+		}), ""},
 		{"of another reporter", warning(events.FailedMountVolume, func(e *corev1.Event) { e.Source.Component = "somebody" }), ""},
 		{"of a node", warning(events.FailedMountVolume, func(e *corev1.Event) { e.InvolvedObject.Kind = "Node" }), ""},
 		{"of a Pod of another API", warning(events.FailedMountVolume, func(e *corev1.Event) { e.InvolvedObject.APIVersion = "x.io/v1" }), ""},

@@ -4,6 +4,7 @@
 package clusterview
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -122,6 +123,18 @@ func eventKind(reason, fieldPath string) string {
 		}
 	}
 	return ""
+}
+
+// tooSoon are what a kubelet and its API server say when the one has heard of a pod that the other
+// has not, or not yet of what it mounts. A busy API server is enough for that, on any node.
+// It is tried again at once, and what is wrong with the node says so in other words.
+var tooSoon = []string{
+	"node requested token bound to a pod scheduled on a different node",
+	"failed to sync configmap cache", "failed to sync secret cache",
+}
+
+func isTooSoon(message string) bool {
+	return slices.ContainsFunc(tooSoon, func(words string) bool { return strings.Contains(message, words) })
 }
 
 // KindClass is what a kind is one of: its word, without the exit code. A program may end

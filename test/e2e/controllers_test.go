@@ -15,9 +15,9 @@ import (
 )
 
 // runsFor tells how long a Job's pod runs, to devcluster and to KWOK's own general
-// stages. Pods that end while others are still to come do not count any more, and
-// then nobody could say what is even.
-var runsFor = []string{"devcluster.espalier.dev/run-for", "pod-complete.stage.kwok.x-k8s.io/delay"}
+// stages, which have it run no longer than their jitter. Pods that end while others are
+// still to come do not count any more, and then nobody could say what is even.
+var runsFor = []string{"devcluster.espalier.dev/run-for", "pod-complete.stage.kwok.x-k8s.io/delay", "pod-complete.stage.kwok.x-k8s.io/jitter-delay"}
 
 func TestJob(t *testing.T) {
 	s := begin(t, byZone)
@@ -26,7 +26,7 @@ func TestJob(t *testing.T) {
 	s.nodes(1, 20, zone("zone-c"))
 	template := s.template("app", "spread="+zoneLabel)
 	for _, annotation := range runsFor {
-		template.Annotations[annotation] = "10s"
+		template.Annotations[annotation] = "20s"
 	}
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{

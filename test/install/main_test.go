@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if cluster.tools, err = findTools("helm", "kubectl"); err != nil {
+	if cluster.tools, err = findTools("helm", "kubectl", "image", "sbom"); err != nil {
 		return 1, err
 	}
 	devcluster, err := rig.Binary("devcluster", binFolder)

@@ -127,15 +127,24 @@ func TestPullThatFailsOnOneNode(t *testing.T) {
 	}
 }
 
-// An image that is nowhere is the workload's own mistake. No node is worse for it: pods
-// that come while all fail are as even as those before, and so is what mends it.
+// An image that is nowhere is the workload's own mistake. When it has failed on every node as
+// often as makes a node faulty, none is worse than another: pods that come then are as even
+// as those before, and so is what mends it.
 func TestPullThatFailsEverywhere(t *testing.T) {
 	s := begin(t)
-	s.deploy("app", 12, image(unpullable+"no-such-thing:1"))
+	s.apply("PlacementPolicy", map[string]any{
+		"podSelector": map[string]any{"matchLabels": map[string]any{"app": "app"}},
+		"faults":      map[string]any{"threshold": int64(2)}, // each node of the large zone has two of twelve pods
+	})
+	// The first pods would fail while the last are being placed.
+	gated := func(spec *corev1.PodSpec) { spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}} }
+	s.deploy("app", 12, image(unpullable+"no-such-thing:1"), gated)
+	s.open("app", 12)
 	s.zones(s.observe("app", 12, pullFails), 6, 6)
 	s.scale("app", 16)
+	s.open("app", 16)
 	s.zones(s.observe("app", 16, pullFails), 8, 8)
-	s.patch("app", fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, world.image))
+	s.patch("app", fmt.Sprintf(`{"spec":{"template":{"spec":{"schedulingGates":null,"containers":[{"name":"app","image":%q}]}}}}`, world.image))
 	s.rolled("app")
 	s.zones(s.settled("app", 16), 8, 8)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -22,6 +23,7 @@ var (
 
 // world is the cluster, and the client that all stories share.
 var world struct {
+	config *rest.Config
 	client kubernetes.Interface
 	image  string
 }
@@ -40,6 +42,6 @@ func prepare() (err error) {
 		return errors.New("-kubeconfig or -image is not given: these stories need a cluster of kind, which make e2e-kind makes")
 	}
 	world.image = *imageFlag
-	_, world.client, err = rig.Client(*kubeconfigFlag)
+	world.config, world.client, err = rig.Client(*kubeconfigFlag)
 	return err
 }

@@ -16,20 +16,22 @@ import (
 )
 
 // engine runs a command of the engine, whatever has become of the story's own context:
-// what was broken must be mended also when the story has failed.
-func (s *story) engine(args ...string) {
+// what was broken must be mended also when the story has failed. It returns all that was said.
+func (s *story) engine(args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput(); err != nil {
+	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+	if err != nil {
 		s.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+	return string(out)
 }
 
 // shell runs a script on a node.
-func (s *story) shell(node, script string) {
+func (s *story) shell(node, script string) string {
 	s.Helper()
-	s.engine("exec", node, "sh", "-euc", script)
+	return s.engine("exec", node, "sh", "-euc", script)
 }
 
 // broken breaks something now, and mends it when mend is called or the story ends.

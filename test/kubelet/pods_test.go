@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -19,11 +20,15 @@ import (
 
 const (
 	placementAnnotation = "espalier.dev/placement"
+	policyVersion       = "placement.espalier.dev/v1alpha1"
 
 	// flagFolder of a node is mounted into all containers of the stories there.
 	flagFolder = "/var/lib/espalier-e2e"
 	// failFile, in a folder of the story's, makes them fail.
 	failFile = "fail"
+
+	// gate keeps a pod from being placed.
+	gate = "e2e.espalier.dev/gate"
 )
 
 // template is a pod of the app that is spread over zones by our scheduler, and runs
@@ -71,6 +76,37 @@ func (s *story) create(app string, replicas int, template corev1.PodTemplateSpec
 		},
 	}, metav1.CreateOptions{})
 	s.must(err, "creating Deployment "+app)
+}
+
+// open waits until the app has n pods and takes the gates away, so that they are placed together.
+func (s *story) open(app string, n int) {
+	s.Helper()
+	var list *corev1.PodList
+	s.until(fmt.Sprintf("%d pods of %s", n, app), func() (err error) {
+		list, err = s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+		if err == nil && len(list.Items) != n {
+			err = fmt.Errorf("there are %d", len(list.Items))
+		}
+		return err
+	})
+	for i := range list.Items {
+		if p := &list.Items[i]; len(p.Spec.SchedulingGates) > 0 {
+			_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, p.Name, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+			s.must(err, "opening the gate of pod "+p.Name)
+		}
+	}
+}
+
+// apply creates an object of a kind of ours.
+func (s *story) apply(kind string, spec map[string]any) {
+	s.Helper()
+	applier, err := rig.NewApplier(world.config)
+	s.must(err, "looking for kinds")
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetAPIVersion(policyVersion)
+	object.SetKind(kind)
+	object.SetName("app")
+	s.must(applier.ApplyObject(s.ctx, object, s.ns), "creating a "+kind)
 }
 
 // patch changes a Deployment.

@@ -33,3 +33,28 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestDockerignoreLeavesOutWhatIsMade wants an engine to be given all files of the tree. Git calls
+// a tree dirty that lacks one, and the version of the image would say so.
+func TestDockerignoreLeavesOutWhatIsMade(t *testing.T) {
+	made := patterns(t, ".gitignore")
+	for _, pattern := range patterns(t, ".dockerignore") {
+		if !slices.Contains(made, pattern) {
+			t.Errorf(".dockerignore leaves out %s, which .gitignore does not", pattern)
+		}
+	}
+}
+
+// patterns reads a file at the root of the repository without what is said beside.
+func patterns(t *testing.T, name string) []string {
+	t.Helper()
+	content, err := os.ReadFile("../../../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
+	if len(all) == 0 {
+		t.Fatalf("%s is empty", name)
+	}
+	return all
+}

@@ -35,12 +35,12 @@ app.kubernetes.io/managed-by: {{ $top.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
-{{/* Takes (list . IMAGE). A digest wins over a tag: it cannot move. */}}
+{{/* Takes (list . IMAGE). A digest wins over a tag: it cannot move. A tag has no plus, which a version may have. */}}
 {{- define "espalier.image" -}}
 {{- $top := index . 0 -}}{{- $image := index . 1 -}}
 {{- with $top.Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end -}}
 {{- $image.repository -}}
-{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default $top.Chart.AppVersion $image.tag }}{{ end -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default ($top.Chart.AppVersion | replace "+" "_") $image.tag }}{{ end -}}
 {{- end -}}
 
 {{- define "espalier.leaseName" -}}

@@ -1,0 +1,106 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestUpgradeAsDocumented installs a chart that is older in what upgrades stumble over, a value
+// that it does not know yet and a kind that allows less, and upgrades it by the very commands
+// of docs/versions.md. What the operator has set is kept, and there is a way back.
+func TestUpgradeAsDocumented(t *testing.T) {
+	const namespace = "upgrade"
+	before := everything(t)
+	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace", "--set", "scheduler.replicas=3")
+	here := strings.NewReplacer(
+		"placement.espalier.dev_placementpolicies.yaml", chart+"/crds/placement.espalier.dev_placementpolicies.yaml",
+		"espalier-VERSION.tgz", chart, "kube-system", namespace)
+	commands := upgradeCommands(t)
+	for _, command := range commands {
+		words := strings.Fields(here.Replace(command))
+		must(t, "", words[0], words[1:]...)
+		if words[1] != "upgrade" {
+			continue
+		}
+		deployment, err := cluster.client.AppsV1().Deployments(namespace).Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
+		if err != nil || *deployment.Spec.Replicas != 3 {
+			t.Errorf("after %q there are %d schedulers, want the 3 of before: %v", command, *deployment.Spec.Replicas, err)
+		}
+		if kind := must(t, "", "kubectl", "get", "--filename", chart+"/crds", "--output", "yaml"); !strings.Contains(kind, "maxItems: 16") {
+			t.Errorf("after %q the kind is the older one", command)
+		}
+	}
+	must(t, "", "helm", "uninstall", "espalier", "--namespace", namespace)
+	must(t, "", "kubectl", "delete", "namespace", namespace, "--wait")
+	must(t, "", "kubectl", "delete", "--filename", chart+"/crds", "--wait")
+	leavesNothing(t, before)
+}
+
+// upgradeCommands are those that the page tells to upgrade by, and the way back.
+func upgradeCommands(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/versions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## How to upgrade\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var commands []string
+	for _, quoted := range strings.FieldsFunc(section, func(r rune) bool { return r == '`' || r == '\n' }) {
+		if strings.HasPrefix(quoted, "kubectl ") || strings.HasPrefix(quoted, "helm ") {
+			command, _, _ := strings.Cut(quoted, "#")
+			commands = append(commands, command)
+		}
+	}
+	if len(commands) != 3 {
+		t.Fatalf("docs/versions.md has the commands %q, want those for the kind, the chart and the way back", commands)
+	}
+	return commands
+}
+
+// olderChart is this chart as it may have been: without the service monitor, and with a
+// kind that allows one level less.
+func olderChart(t *testing.T) string {
+	t.Helper()
+	older := filepath.Join(t.TempDir(), "espalier")
+	if err := os.CopyFS(older, os.DirFS(chart)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(older + "/templates/servicemonitor.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	change(t, older+"/values.yaml", func(text string) string {
+		text, _, found := strings.Cut(text, "\nserviceMonitor:\n")
+		if !found {
+			t.Fatal("the chart has no value serviceMonitor")
+		}
+		return text
+	})
+	change(t, older+"/crds/placement.espalier.dev_placementpolicies.yaml", func(text string) string {
+		return strings.ReplaceAll(text, "maxItems: 16", "maxItems: 15")
+	})
+	return older
+}
+
+// change rewrites a file, which must come out different.
+func change(t *testing.T, path string, by func(string) string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := by(string(content))
+	if changed == string(content) {
+		t.Fatalf("%s is what it was", path)
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
