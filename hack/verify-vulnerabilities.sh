@@ -22,6 +22,9 @@ case $status in
   echo "WARNING: known vulnerabilities; see SECURITY.md for what to do about them" >&2
   grep -E '^(Vulnerability #|    (Found|Fixed) in:)' "$log" >&2 || cat "$log" >&2
   ;;
+124)
+  echo "WARNING: not checked for known vulnerabilities: no answer within 300 s" >&2
+  ;;
 *)
   echo "WARNING: not checked for known vulnerabilities: $(tail -n 1 "$log")" >&2
   ;;

@@ -67,13 +67,32 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	}
 }
 
-// rights are those beyond the built-in roles: on our own Lease and our own record, and
-// to read what the stock scheduler does not need to.
+// rights are all that the scheduler has. Which story breaks without each is told in
+// test/integration/rights.
 var rights = map[string][]string{
-	"espalier-scheduler-lease":           {"[coordination.k8s.io] [leases] [espalier-scheduler] [get update]"},
+	"espalier-scheduler": {
+		"[] [namespaces nodes persistentvolumeclaims persistentvolumes pods replicationcontrollers services] [] [list watch]",
+		"[apps] [replicasets statefulsets] [] [list watch]",
+		"[policy] [poddisruptionbudgets] [] [list watch]",
+		"[storage.k8s.io] [csidrivers csinodes csistoragecapacities storageclasses volumeattachments] [] [list watch]",
+		"[resource.k8s.io] [deviceclasses devicetaintrules resourceclaims resourceslices] [] [list watch]",
+		"[] [pods/binding] [] [create]",
+		"[] [pods/status] [] [patch]",
+		"[] [pods] [] [delete]",
+		"[events.k8s.io] [events] [] [create patch]",
+		"[] [persistentvolumeclaims persistentvolumes] [] [update]",
+		"[resource.k8s.io] [resourceclaims] [] [create delete get update]",
+		"[resource.k8s.io] [resourceclaims/binding resourceclaims/status] [] [patch update]",
+		"[authentication.k8s.io] [tokenreviews] [] [create]",
+		"[authorization.k8s.io] [subjectaccessreviews] [] [create]",
+	},
+	"espalier-scheduler-lease": {
+		"[coordination.k8s.io] [leases] [] [create]", "[coordination.k8s.io] [leases] [espalier-scheduler] [get update]",
+		"[] [events] [] [create]",
+	},
 	"espalier-scheduler-failures":        {"[] [configmaps] [espalier-scheduler-failures] [get patch create]"},
-	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [get list watch]"},
-	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [get list watch]"},
+	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [list watch]"},
+	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [list watch]"},
 	"espalier-scheduler-events":          {"[] [events] [] [list watch]"},
 }
 
@@ -119,8 +138,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ClusterRole system:kube-scheduler", "ClusterRole system:volume-scheduler",
-		"ClusterRole espalier-scheduler-policies", "ClusterRole espalier-scheduler-runtime-classes", "ClusterRole espalier-scheduler-events",
+		"ClusterRole espalier-scheduler", "ClusterRole espalier-scheduler-policies", "ClusterRole espalier-scheduler-runtime-classes", "ClusterRole espalier-scheduler-events",
 		"Role espalier-scheduler-failures", "Role espalier-scheduler-lease", "Role extension-apiserver-authentication-reader",
 	}
 	for _, name := range want {

@@ -15,7 +15,6 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -24,8 +23,8 @@ import (
 )
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
-// it, but for one thing: adapt is shown the scheduler before it runs. Upstream's own
-// keeps the scheduler to itself.
+// it, but for two things: adapt is shown the scheduler before it runs, which upstream's
+// own keeps to itself, and tokens are kept out of the log.
 func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Scheduler), registry ...app.Option) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
@@ -61,7 +60,7 @@ func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Sched
 
 func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Command, *scheduler.Scheduler), registry []app.Option) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
-	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
+	if err := applyLogging(opts.Logs, gates); err != nil {
 		return err
 	}
 	cliflag.PrintFlags(cmd.Flags())

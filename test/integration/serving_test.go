@@ -101,22 +101,31 @@ func get(t *testing.T, url, token string) (status int, body string, err error) {
 // metricsToken is one of a service account that may read /metrics and nothing else.
 func metricsToken(t *testing.T, ns string) string {
 	t.Helper()
-	ctx, name := t.Context(), "metrics-"+ns
+	return readerToken(t, ns, "metrics", "/metrics")
+}
+
+// readerToken is one of a service account that may read these paths and nothing else.
+func readerToken(t *testing.T, ns, name string, paths ...string) string {
+	t.Helper()
+	ctx := t.Context()
+	name += "-" + ns
 	account, err := cluster.client.CoreV1().ServiceAccounts(ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
-	if _, err := cluster.client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account.Name}},
-	}
-	if _, err := cluster.client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if len(paths) > 0 {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: paths, Verbs: []string{"get"}}}}
+		if _, err := cluster.client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account.Name}},
+		}
+		if _, err := cluster.client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	token, err := cluster.client.CoreV1().ServiceAccounts(ns).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
@@ -172,4 +181,52 @@ func TestServesHealthAndMetrics(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// Whatever else it serves is for those whom the cluster lets read it: nobody, an account
+// without the right and a token that nobody has given out get nothing, and who may read one path gets
+// that and no other.
+func TestServesNothingElseToStrangers(t *testing.T) {
+	port := freePort(t)
+	start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	base, ns := "https://127.0.0.1:"+port, namespace(t)
+	stranger := readerToken(t, ns, "stranger")
+	for i, path := range []string{
+		"/metrics", "/metrics/slis", "/metrics/resources", "/configz", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/flags/v", "/flagz", "/statusz",
+	} {
+		t.Run(path, func(t *testing.T) {
+			for _, tc := range []struct {
+				who, token string
+				want       int
+			}{
+				{"nobody", "", http.StatusForbidden}, {"an account without the right", stranger, http.StatusForbidden},
+				{"a token that nobody has given out", "x" + stranger, http.StatusUnauthorized},
+			} {
+				until(t, path, func() error {
+					status, body, err := get(t, base+path, tc.token)
+					if err == nil && status != tc.want {
+						t.Fatalf("for %s: status %d, want %d: %.200s", tc.who, status, tc.want, body)
+					}
+					return err
+				})
+			}
+			token := readerToken(t, ns, fmt.Sprintf("reader-%d", i), path)
+			until(t, path+" for who may read it", func() error {
+				status, body, err := get(t, base+path, token)
+				// The level of logging is written there, not read; what is off is not there, for nobody.
+				if err == nil && (status == http.StatusForbidden || status == http.StatusUnauthorized) {
+					err = fmt.Errorf("status %d: %.200s", status, body)
+				}
+				return err
+			})
+			other := "/metrics"
+			if path == other {
+				other = "/configz"
+			}
+			if status, _, err := get(t, base+other, token); err != nil || status != http.StatusForbidden {
+				t.Errorf("who may read %s gets %s with status %d, %v", path, other, status, err)
+			}
+		})
+	}
 }

@@ -183,7 +183,7 @@ Takes (list . COMPONENT FILE).
 {{- if eq $object.metadata.name (printf "%s-scheduler-lease" $full) -}}
 {{- $_ := set $object.metadata "namespace" (include "espalier.leaseNamespace" $top) -}}
 {{- range $object.rules -}}
-{{- if has "leases" .resources -}}{{- $_ := set . "resourceNames" (list (include "espalier.leaseName" $top)) -}}{{- end -}}
+{{- if .resourceNames -}}{{- $_ := set . "resourceNames" (list (include "espalier.leaseName" $top)) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $objects := list $object -}}

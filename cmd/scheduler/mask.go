@@ -1,0 +1,101 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// masked stands for a body that nobody may read in a log.
+const masked = "<masked>"
+
+// applyLogging does what logsapi.ValidateAndApply does, and keeps the tokens of those who ask for /metrics
+// out of the log. Whose they are is asked of the API server, in a TokenReview, and from -v=8 on the
+// client writes out what it sends and gets. It does so with the logger of the process, not with
+// one that a request brings, so that is what is replaced.
+func applyLogging(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
+	// Whoever replaces a logger cannot flush it, so that nothing may wait to be.
+	config.Options.Text.InfoBufferSize = resource.QuantityValue{}
+	if err := logsapi.ValidateAndApply(config, gates); err != nil {
+		return err
+	}
+	logger := klog.Background()
+	options := []klog.LoggerOption{klog.ContextualLogger(gates.Enabled(logsapi.ContextualLogging))}
+	if writer, ok := logger.GetSink().(textlogger.KlogBufferWriter); ok {
+		options = append(options, klog.WriteKlogBuffer(writer.WriteKlogBuffer))
+	}
+	klog.SetLoggerWithOptions(maskedLogger(logger), options...)
+	return nil
+}
+
+// maskedLogger is a logger that masks tokens and is otherwise the given one.
+func maskedLogger(logger klog.Logger) klog.Logger {
+	return logger.WithSink(newMask(logger.GetSink()))
+}
+
+// mask is a sink in front of another.
+type mask struct{ logr.LogSink }
+
+var _ logr.CallDepthLogSink = mask{}
+
+// newMask has the sink name the caller's line and not ours.
+func newMask(sink logr.LogSink) mask {
+	if s, ok := sink.(logr.CallDepthLogSink); ok {
+		sink = s.WithCallDepth(1)
+	}
+	return mask{sink}
+}
+
+func (m mask) Info(level int, message string, keysAndValues ...any) {
+	if strings.HasSuffix(message, " Body") {
+		keysAndValues = slices.Clone(keysAndValues)
+		for i, value := range keysAndValues {
+			if body, ok := value.(string); ok && hasToken(body) {
+				keysAndValues[i] = masked
+			}
+		}
+	}
+	m.LogSink.Info(level, message, keysAndValues...)
+}
+
+func (m mask) Enabled(level int) bool { return m.LogSink.Enabled(level) }
+
+func (m mask) Error(err error, message string, keysAndValues ...any) {
+	m.LogSink.Error(err, message, keysAndValues...)
+}
+
+func (m mask) WithValues(keysAndValues ...any) logr.LogSink {
+	return mask{m.LogSink.WithValues(keysAndValues...)}
+}
+
+func (m mask) WithName(name string) logr.LogSink { return mask{m.LogSink.WithName(name)} }
+
+func (m mask) WithCallDepth(depth int) logr.LogSink {
+	if s, ok := m.LogSink.(logr.CallDepthLogSink); ok {
+		return mask{s.WithCallDepth(depth)}
+	}
+	return m
+}
+
+// hasToken reports whether a body is of a kind that carries tokens. What is not text is
+// written out as a dump, with what can be read of each line between bars.
+func hasToken(body string) bool {
+	var dumped strings.Builder
+	for line := range strings.Lines(body) {
+		if parts := strings.Split(line, "|"); len(parts) > 2 {
+			dumped.WriteString(strings.Join(parts[1:len(parts)-1], "|"))
+		}
+	}
+	return slices.ContainsFunc([]string{"TokenReview", "TokenRequest"}, func(kind string) bool {
+		return strings.Contains(body, kind) || strings.Contains(dumped.String(), kind)
+	})
+}

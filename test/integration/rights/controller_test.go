@@ -1,0 +1,102 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// controllerNeeds are the stories of the controller's rights to do something. What it lists and
+// watches it needs to write a status.
+var controllerNeeds = map[string]need{
+	"patch placementpolicies/status": {"governs", governs, nil},
+	"list placementpolicies":         {"governs", governs, []string{listed}},
+	"list pods":                      {"governs", governs, []string{listed}},
+	"create leases":                  {"elects", elects, nil},
+	"get leases":                     {"elects", elects, nil},
+	"update leases":                  {"elects", elects, nil},
+	"create events":                  {"takes over", takesOver, nil},
+}
+
+// listed stands for the environment of a controller that lists. It has no flag for that.
+const listed = "KUBE_FEATURE_WatchListClient=false"
+
+// startController starts the controller.
+func (s *stage) startController(environment ...string) {
+	s.Helper()
+	s.start("/usr/bin/env", append(environment, cluster.controller, "--kubeconfig="+s.path("kubeconfig"), "--scheduler-names="+s.name,
+		"--leader-elect-resource-namespace="+s.name, "--leader-elect-resource-name="+s.name, "--health-probe-bind-address=0")...)
+}
+
+// governs: the status of a policy says how many pods it governs.
+func governs(s *stage) error {
+	client, err := dynamic.NewForConfig(cluster.config)
+	s.must(err)
+	policies := client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource)).Namespace(s.name)
+	policy := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": "all"},
+		"spec": map[string]any{"podSelector": map[string]any{}, "levels": []any{map[string]any{"property": "topology.kubernetes.io/zone"}}},
+	}}
+	_, err = policies.Create(s.Context(), policy, metav1.CreateOptions{})
+	s.must(err)
+	s.create(s.pod("governed"))
+	return s.wait("the status of the policy", func() error {
+		now, err := policies.Get(s.Context(), "all", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if n, _, _ := unstructured.NestedInt64(now.Object, "status", "governedPods"); n != 1 {
+			return fmt.Errorf("it says %d", n)
+		}
+		return nil
+	})
+}
+
+// TestControllerWithAllRights wants all stories to go as told, and nothing to be refused.
+func TestControllerWithAllRights(t *testing.T) {
+	objects := roleObjects(t, "base/controller-rbac.yaml")
+	for name, environment := range map[string][]string{"streamed": nil, "listed": {listed}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := build(t, objects, rig.ControllerName, nil)
+			s.startController(environment...)
+			for _, tell := range []story{governs, elects, takesOver} {
+				if err := tell(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if refused := s.proxy.refusals(); len(refused) > 0 {
+				t.Errorf("the roles do not give what it asks for: %v", refused)
+			}
+			s.asked(objects, name == "listed")
+		})
+	}
+}
+
+// TestControllerWithoutARight takes each right away in turn, and wants its story to break.
+func TestControllerWithoutARight(t *testing.T) {
+	objects := roleObjects(t, "base/controller-rbac.yaml")
+	for _, r := range rightsIn(t, objects) {
+		n, ok := needOf(r, controllerNeeds)
+		if !ok {
+			t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
+			continue
+		}
+		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
+			t.Parallel()
+			s := build(t, objects, rig.ControllerName, &r)
+			s.startController(n.args...)
+			s.breaks(n)
+		})
+	}
+}

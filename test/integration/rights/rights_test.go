@@ -1,0 +1,175 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// listing has a program list what it would otherwise have streamed, as it does where an API server
+// has no streams to give.
+const listing = "--feature-gates=WatchListClient=false"
+
+// need is the story that breaks without a right.
+type need struct {
+	name string
+	tell story
+	args []string
+}
+
+// schedulerNeeds are the stories of the scheduler's rights to do something, by resource and verb.
+var schedulerNeeds = map[string]need{
+	"create pods/binding":           {"places", places, nil},
+	"patch pods/status":             {"explains", explains, nil},
+	"delete pods":                   {"preempts", preempts, nil},
+	"create events.k8s.io/events":   {"reports", reports, nil},
+	"patch events.k8s.io/events":    {"repeats", repeats, nil},
+	"update persistentvolumes":      {"promises", promises, nil},
+	"update persistentvolumeclaims": {"orders", orders, nil},
+	"update resourceclaims":         {"allocates", allocates, nil},
+	"update resourceclaims/status":  {"allocates", allocates, nil},
+	"update resourceclaims/binding": {"allocates", allocates, nil},
+	"get resourceclaims":            {"persists", persists, nil},
+	"patch resourceclaims/status":   {"releases", releases, nil},
+	"patch resourceclaims/binding":  {"releases", releases, nil},
+	"create resourceclaims":         {"lends", lends, nil},
+	"delete resourceclaims":         {"clears", clears, nil},
+	"create tokenreviews":           {"serves", serves, nil},
+	"create subjectaccessreviews":   {"serves", serves, nil},
+	authority:                       {"recognizes", recognizes, nil},
+	"create leases":                 {"elects", elects, nil},
+	"get leases":                    {"elects", elects, nil},
+	"update leases":                 {"elects", elects, nil},
+	"create events":                 {"takes over", takesOver, nil},
+	"get configmaps":                {"remembers", remembers, nil},
+	"patch configmaps":              {"remembers", remembers, nil},
+	"create configmaps":             {"remembers", remembers, nil},
+	"list events":                   {"listens", listens, []string{listing}},
+	"watch events":                  {"listens", listens, nil},
+	"patch nodes":                   {"taints", taints, nil},
+}
+
+// needOf is the story of a right, as far as there is one.
+func needOf(r right, needs map[string]need) (need, bool) {
+	if r.verb == "" {
+		n, ok := needs[authority]
+		return n, ok
+	}
+	resource := r.resource
+	if r.group == "events.k8s.io" {
+		resource = r.group + "/" + resource
+	}
+	if n, ok := needs[r.verb+" "+resource]; ok {
+		return n, ok
+	}
+	switch r.verb {
+	case "list": // no pod is placed before all has been looked at
+		return need{"places", places, []string{listing}}, true
+	case "watch":
+		return need{"hears", hears(r.question), nil}, true
+	}
+	return need{}, false
+}
+
+// schedulerRights are those of the manifests, and the one that docs/operations.md says how to give.
+func schedulerRights(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	optional := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "espalier-scheduler-taints"},
+		"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"patch"}}},
+	}}
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "espalier-scheduler-taints"},
+		"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "espalier-scheduler-taints"},
+	}}
+	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"), []*unstructured.Unstructured{optional, binding})
+}
+
+// TestSchedulerWithAllRights wants all stories to go as told, and nothing to be refused.
+func TestSchedulerWithAllRights(t *testing.T) {
+	objects := schedulerRights(t)
+	for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := build(t, objects, rig.SchedulerName, nil)
+			s.startScheduler(args...)
+			told := map[string]bool{}
+			for _, r := range rightsIn(t, objects) {
+				n, ok := needOf(r, schedulerNeeds)
+				if !ok || (n.name != "hears" && told[n.name]) {
+					continue
+				}
+				told[n.name] = true
+				if err := n.tell(s); err != nil {
+					t.Fatalf("%s: %v", n.name, err)
+				}
+			}
+			if refused := s.proxy.refusals(); len(refused) > 0 {
+				t.Errorf("the roles do not give what it asks for: %v", refused)
+			}
+			s.asked(objects, name == "listed")
+		})
+	}
+}
+
+// asked wants each right to have been made use of.
+func (s *stage) asked(objects []*unstructured.Unstructured, listed bool) {
+	s.Helper()
+	for _, r := range rightsIn(s.T, objects) {
+		// Who binds claims is asked by the API server alone; and only without streams is anything listed.
+		if r.verb == "" || strings.HasSuffix(r.resource, "/binding") && r.resource != "pods/binding" || r.verb == "list" && !listed {
+			continue
+		}
+		if r.resource == "configmaps" && r.verb == "create" {
+			continue // a patch that makes its object, of which the API server asks both
+		}
+		// What was done is seen before the answer is noted.
+		s.until(r.String()+" to be asked for", func() error {
+			if !s.proxy.asked(r.question) {
+				return errors.New("nobody has")
+			}
+			return nil
+		})
+	}
+}
+
+// TestSchedulerWithoutARight takes each right away in turn, and wants its story to break.
+func TestSchedulerWithoutARight(t *testing.T) {
+	objects := schedulerRights(t)
+	for _, r := range rightsIn(t, objects) {
+		n, ok := needOf(r, schedulerNeeds)
+		if !ok {
+			t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
+			continue
+		}
+		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
+			t.Parallel()
+			s := build(t, objects, rig.SchedulerName, &r)
+			s.startScheduler(n.args...)
+			s.breaks(n)
+		})
+	}
+}
+
+// breaks wants the story not to go as told, because of the right that is missing.
+func (s *stage) breaks(n need) {
+	s.Helper()
+	err := n.tell(s)
+	switch {
+	case err == nil:
+		s.Errorf("%s goes as told without %v: the right is not needed", n.name, s.without)
+	case !s.wasRefused():
+		s.Errorf("%s breaks, and %v was never asked for: %v", n.name, s.without, err)
+	default:
+		s.Logf("without %v: %v", s.without, err)
+	}
+}

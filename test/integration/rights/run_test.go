@@ -1,0 +1,257 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
+)
+
+// stage is a program under test with rights of its own, in a namespace of its own,
+// and with a node that is for its pods.
+type stage struct {
+	*testing.T
+	// name is the namespace, the account, the scheduler, the Lease and the node.
+	name  string
+	proxy *proxy
+	// without is the right that is missing, nil if none is.
+	without *right
+	process *rig.Process
+	dir     string
+	port    string
+}
+
+var stages atomic.Int32
+
+// build makes everything but the program itself.
+func build(t *testing.T, objects []*unstructured.Unstructured, old string, without *right) *stage {
+	t.Helper()
+	s := &stage{T: t, name: fmt.Sprintf("stage-%d", stages.Add(1)), proxy: startProxy(t), without: without, dir: t.TempDir(), port: freePort(t)}
+	ctx, core := t.Context(), cluster.client.CoreV1()
+	for _, namespace := range []string{s.name, s.name + "-b"} {
+		_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		s.must(err)
+		// No controller is there to make the account that pods run as.
+		_, err = core.ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		s.must(err)
+	}
+	missing := right{from: "nothing"}
+	if without != nil {
+		missing = *without
+	}
+	grant(t, objects, old, s.name, missing)
+	s.effective(objects, old, missing)
+	config := rest.AnonymousClientConfig(cluster.config)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.proxy.Certificate().Raw})
+	config.TLSClientConfig, config.Host = rest.TLSClientConfig{CAData: authority}, s.proxy.URL
+	s.must(s.kubeconfig(config))
+	return s
+}
+
+func (s *stage) kubeconfig(config *rest.Config) error {
+	return rig.WriteKubeconfigIn(s.Context(), config, cluster.client, s.name, s.name, s.path("kubeconfig"))
+}
+
+func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// effective waits until the API server has heard of every role and binding.
+func (s *stage) effective(objects []*unstructured.Unstructured, old string, missing right) {
+	s.Helper()
+	user := "system:serviceaccount:" + s.name + ":" + s.name
+	seen := map[string]bool{}
+	for _, r := range rightsIn(s.T, objects) {
+		if seen[r.from] || r == missing || r.verb == "" {
+			continue
+		}
+		seen[r.from] = true
+		group, _, _ := strings.Cut(r.resource, "/")
+		_, sub, _ := strings.Cut(r.resource, "/")
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: s.name, Verb: r.verb, Group: r.group, Resource: group, Subresource: sub, Name: strings.Replace(r.names, old, s.name, 1),
+		}}}
+		s.until(r.String()+" to be granted", func() error {
+			answer, err := cluster.client.AuthorizationV1().SubjectAccessReviews().Create(s.Context(), review, metav1.CreateOptions{})
+			if err == nil && !answer.Status.Allowed {
+				err = errors.New(answer.Status.Reason)
+			}
+			return err
+		})
+	}
+}
+
+// stockProfile is the stock scheduler's beside ours: it asks for what the in-tree defaults of
+// topology spread need.
+const stockProfile = `- schedulerName: NAME-stock
+  plugins:
+    queueSort:
+      enabled: [{name: PreassignedFirst}]
+      disabled: [{name: PrioritySort}]
+`
+
+// configuration is the shipped one under the stage's name, with every part of it on.
+func (s *stage) configuration() string {
+	content := string(manifests.SchedulerConfig) + stockProfile
+	for _, change := range [][2]string{
+		{rig.SchedulerName, s.name},
+		{"NAME", s.name},
+		{"amespace: kube-system", "amespace: " + s.name},
+		{"taint:\n          enabled: false", "taint:\n          enabled: true"},
+		{"threshold: 5", "threshold: 2"},
+		{"suspects:\n        workloads: 3", "suspects:\n        workloads: 2"},
+		{"provenAfter: 10s", "provenAfter: 0s"},
+	} {
+		if !strings.Contains(content, change[0]) {
+			s.Fatalf("%q is not in the configuration", change[0])
+		}
+		content = strings.ReplaceAll(content, change[0], change[1])
+	}
+	return content
+}
+
+// startScheduler starts the scheduler on a node of its own.
+func (s *stage) startScheduler(args ...string) {
+	s.Helper()
+	s.node(s.name)
+	s.must(os.WriteFile(s.path("config.yaml"), []byte(s.configuration()), 0o600))
+	kubeconfig := s.path("kubeconfig")
+	s.start(cluster.scheduler, append([]string{
+		"--config=" + s.path("config.yaml"), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", "--secure-port=" + s.port, "--leader-elect-retry-period=1s", "-v=2",
+	}, args...)...)
+}
+
+func (s *stage) start(binary string, args ...string) {
+	s.Helper()
+	p, err := rig.Start(rig.Command{Name: s.name, Path: binary, Args: args, Dir: s.dir})
+	s.must(err)
+	s.process = p
+	s.Cleanup(func() {
+		p.Kill()
+		if s.Failed() {
+			s.Logf("the end of the log:\n%s", p.Tail(30))
+		}
+	})
+}
+
+// node makes a node that is ready, and is gone with the test.
+func (s *stage) node(name string) {
+	s.Helper()
+	nodes := cluster.client.CoreV1().Nodes()
+	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("50")}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{
+			Allocatable: room, Capacity: room,
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	_, err := nodes.Create(s.Context(), node, metav1.CreateOptions{})
+	s.must(err)
+	s.Cleanup(func() {
+		if err := nodes.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+// lull is how long a story may still go well after the missing right was refused. With all
+// rights none of them takes so long from there.
+const lull = 3 * time.Second
+
+// wait polls until there is no error. Without a right it gives up soon after that was refused.
+func (s *stage) wait(what string, check func() error) error {
+	begin := time.Now()
+	var refused time.Time
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.process.Done():
+			return fmt.Errorf("%s: it ended: %w", what, s.process.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+		if s.without != nil && refused.IsZero() && s.wasRefused() {
+			refused = time.Now()
+		}
+		if time.Since(begin) > patience || (!refused.IsZero() && time.Since(refused) > lull) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+}
+
+// wasRefused says whether the missing right was asked for in vain.
+func (s *stage) wasRefused() bool {
+	refused := s.proxy.refusals()
+	for _, q := range refused {
+		// The right to bind a claim is asked for by the API server itself, when its status is written.
+		if q == s.without.question || strings.TrimSuffix(s.without.resource, "binding") == strings.TrimSuffix(q.resource, "status") {
+			return true
+		}
+	}
+	return s.without.verb == "" && len(refused) > 0
+}
+
+// until is wait for what must come.
+func (s *stage) until(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("waited %s for %s: %v", patience, what, err)
+		}
+	}
+}
+
+// fail answers every binding with an error, as an API server in trouble does.
+func fail(w http.ResponseWriter) bool {
+	http.Error(w, "in trouble", http.StatusInternalServerError)
+	return true
+}
+
+// freePort is a port that was free a moment ago: kube-scheduler's flags take no 0 for "any".
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

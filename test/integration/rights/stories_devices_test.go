@@ -1,0 +1,150 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// devices puts a device on the stage's node, of a class that is also a resource of that name.
+func (s *stage) devices(name string) {
+	s.Helper()
+	ctx, driver := s.Context(), name+".example.com"
+	_, err := cluster.client.ResourceV1().DeviceClasses().Create(ctx, &resourceapi.DeviceClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.DeviceClassSpec{
+			ExtendedResourceName: new(driver + "/device"),
+			Selectors:            []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: `device.driver == "` + driver + `"`}}},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	_, err = cluster.client.ResourceV1().ResourceSlices().Create(ctx, &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: driver, NodeName: &s.name, Pool: resourceapi.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1},
+			Devices: []resourceapi.Device{{Name: "device"}},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err)
+}
+
+// claiming makes a claim for a device, and a pod that has the claim.
+func (s *stage) claiming(name string) *corev1.Pod {
+	s.Helper()
+	class := s.name + "-" + name
+	s.devices(class)
+	_, err := cluster.client.ResourceV1().ResourceClaims(s.name).Create(s.Context(), &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{
+			{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}},
+		}}},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	pod := s.pod(name)
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c", ResourceClaimName: &name}}
+	return pod
+}
+
+// asking is a pod that asks for a device as a resource, without a claim.
+func (s *stage) asking(name string) *corev1.Pod {
+	s.Helper()
+	class := s.name + "-" + name
+	s.devices(class)
+	one := corev1.ResourceList{corev1.ResourceName(class + ".example.com/device"): resource.MustParse("1")}
+	pod := s.pod(name)
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}
+	return pod
+}
+
+// allocates: a pod gets the device that it claims.
+func allocates(s *stage) error { return s.bound(s.create(s.claiming("claimed"))) }
+
+// lends: a pod that asks for a resource gets the device behind it, and a claim of its own.
+func lends(s *stage) error { return s.bound(s.create(s.asking("lent"))) }
+
+// persists: somebody else writes the claim at the same moment, and the pod is placed all the same,
+// at its first try.
+func persists(s *stage) error {
+	pod := s.claiming("contested")
+	var once sync.Once
+	s.proxy.before(func(_ http.ResponseWriter, info *apirequest.RequestInfo) bool {
+		if info.Resource == "resourceclaims" && info.Name == "contested" && info.Verb == "update" {
+			once.Do(func() {
+				_, err := cluster.client.ResourceV1().ResourceClaims(s.name).Patch(s.Context(), "contested", mergePatch,
+					[]byte(`{"metadata":{"labels":{"touched":"yes"}}}`), metav1.PatchOptions{})
+				if err != nil {
+					s.Error(err)
+				}
+			})
+		}
+		return false
+	})
+	defer s.proxy.before(nil)
+	if err := s.bound(s.create(pod)); err != nil {
+		return err
+	}
+	// Before it is tried again, the failure has been told for a second.
+	if event, err := s.event("contested", "FailedScheduling"); err == nil {
+		return fmt.Errorf("it took more than one try: %s", event.Message)
+	}
+	return nil
+}
+
+// unbindable has the API server in trouble whenever that pod is bound.
+func (s *stage) unbindable(name string) {
+	s.proxy.before(func(w http.ResponseWriter, info *apirequest.RequestInfo) bool {
+		return info.Subresource == "binding" && info.Name == name && fail(w)
+	})
+}
+
+// releases: a pod that gets a device and cannot be bound lets go of it.
+func releases(s *stage) error {
+	s.unbindable("released")
+	defer s.proxy.before(nil)
+	s.create(s.claiming("released"))
+	return s.wait("the device to be let go", func() error {
+		now, err := cluster.client.ResourceV1().ResourceClaims(s.name).Get(s.Context(), "released", metav1.GetOptions{})
+		if err == nil && (now.Status.Allocation == nil || len(now.Status.ReservedFor) > 0) {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+// clears: and the claim that was made for such a pod is removed.
+func clears(s *stage) error {
+	s.unbindable("cleared")
+	defer s.proxy.before(nil)
+	s.create(s.asking("cleared"))
+	made := ""
+	return s.wait("the claim that was made to be removed", func() error {
+		list, err := cluster.client.ResourceV1().ResourceClaims(s.name).List(s.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if owners := list.Items[i].OwnerReferences; len(owners) == 1 && owners[0].Name == "cleared" {
+				if made == "" {
+					made = list.Items[i].Name
+				}
+				if list.Items[i].Name == made {
+					return errors.New("it is there")
+				}
+			}
+		}
+		if made == "" {
+			return errors.New("none was made")
+		}
+		return nil
+	})
+}

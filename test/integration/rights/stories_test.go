@@ -1,0 +1,196 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// story is something that the program does, and an error is that it does not. Stories of one
+// stage share its node, and none is in another's way.
+type story func(*stage) error
+
+// pod is one that goes to the stage's node.
+func (s *stage) pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.name, Labels: map[string]string{"app": name}},
+		Spec: corev1.PodSpec{
+			SchedulerName: s.name, NodeSelector: map[string]string{corev1.LabelHostname: s.name},
+			Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}},
+		},
+	}
+}
+
+func (s *stage) create(pod *corev1.Pod) *corev1.Pod {
+	s.Helper()
+	created, err := cluster.client.CoreV1().Pods(pod.Namespace).Create(s.Context(), pod, metav1.CreateOptions{})
+	s.must(err)
+	return created
+}
+
+// bound waits until the pod has a node.
+func (s *stage) bound(pod *corev1.Pod) error {
+	return s.wait("pod "+pod.Name+" to be placed", func() error {
+		now, err := cluster.client.CoreV1().Pods(pod.Namespace).Get(s.Context(), pod.Name, metav1.GetOptions{})
+		if err == nil && now.Spec.NodeName == "" {
+			err = errors.New("it has no node")
+		}
+		return err
+	})
+}
+
+// places: a pod gets a node.
+func places(s *stage) error { return s.bound(s.create(s.pod("placed"))) }
+
+// hears: what is watched is watched, and not listed again and again.
+func hears(q question) story {
+	return func(s *stage) error {
+		q.verb = "watch"
+		return s.wait("a watch of "+q.resource, func() error {
+			if s.proxy.count(q, 200) == 0 {
+				return errors.New("it is not watched")
+			}
+			return nil
+		})
+	}
+}
+
+// explains: a pod that has no place is told why.
+func explains(s *stage) error {
+	pod := s.pod("refused")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "nowhere"}
+	s.create(pod)
+	return s.wait("the condition of a pod that has no place", func() error {
+		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), pod.Name, metav1.GetOptions{})
+		if err == nil && len(now.Status.Conditions) == 0 {
+			err = errors.New("it has none")
+		}
+		return err
+	})
+}
+
+// reports: and so is who looks at the events.
+func reports(s *stage) error {
+	pod := s.pod("reported")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "nowhere"}
+	s.create(pod)
+	return s.wait("an event of a pod that has no place", func() error {
+		_, err := s.event("reported", "FailedScheduling")
+		return err
+	})
+}
+
+// event is one about the object of that name, the last that there is.
+func (s *stage) event(name, reason string) (last *corev1.Event, err error) {
+	list, err := cluster.client.CoreV1().Events(s.name).List(s.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		e := &list.Items[i]
+		if e.InvolvedObject.Name == name && (last == nil || e.EventTime.After(last.EventTime.Time)) {
+			last = e
+		}
+	}
+	if last == nil {
+		return nil, fmt.Errorf("there is no event %s of %s", reason, name)
+	}
+	return last, nil
+}
+
+// repeats: what is said again of a pod is counted, and not written anew. The first time it
+// is told changes the pod, so it takes three.
+func repeats(s *stage) error {
+	s.unbindable("repeated")
+	defer s.proxy.before(nil)
+	s.create(s.pod("repeated"))
+	return s.wait("the third failure to be counted with the second", func() error {
+		event, err := s.event("repeated", "FailedScheduling")
+		if err == nil && event.Series == nil {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+// preempts: a pod of low priority goes for one of high priority.
+func preempts(s *stage) error {
+	node := s.name + "-small"
+	s.node(node)
+	high := s.name + "-high"
+	_, err := cluster.client.SchedulingV1().PriorityClasses().Create(s.Context(),
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: 1000}, metav1.CreateOptions{})
+	s.must(err)
+	var victim *corev1.Pod
+	for _, name := range []string{"victim", "preemptor"} {
+		pod := s.pod(name)
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6")}
+		if victim != nil {
+			pod.Spec.PriorityClassName = high
+			s.create(pod)
+			break
+		}
+		victim = s.create(pod)
+		if err := s.bound(victim); err != nil {
+			return err
+		}
+	}
+	return s.wait("the victim to be told to end", func() error {
+		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), victim.Name, metav1.GetOptions{})
+		if err == nil && now.DeletionTimestamp == nil {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+func (s *stage) lease() (*coordinationv1.Lease, error) {
+	return cluster.client.CoordinationV1().Leases(s.name).Get(s.Context(), s.name, metav1.GetOptions{})
+}
+
+// elects: it takes its Lease, and keeps it.
+func elects(s *stage) error {
+	var first *coordinationv1.Lease
+	err := s.wait("its Lease", func() (err error) {
+		first, err = s.lease()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.wait("its Lease to be renewed", func() error {
+		now, err := s.lease()
+		if err == nil && now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+// takesOver: a Lease that another has let go of is taken.
+func takesOver(s *stage) error {
+	return s.wait("an event of the election", func() error {
+		_, err := s.event(s.name, "LeaderElection")
+		return err
+	})
+}
+
+// status sets the status of a pod, as its kubelet does.
+func (s *stage) status(pod *corev1.Pod, status string) {
+	s.Helper()
+	_, err := cluster.client.CoreV1().Pods(pod.Namespace).Patch(s.Context(), pod.Name, mergePatch,
+		[]byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+	s.must(err)
+}
+
+const mergePatch = types.MergePatchType
