@@ -80,5 +80,8 @@ func TestRollingUpgrade(t *testing.T) {
 	s.untilBound(s.before + 1)
 	s.must(second.Terminate(), "ending the second replica")
 	s.exits(second, 0)
-	s.allBound("the scheduler is upgraded, one replica after the other")
+	// Were the Lease not given back, it would have to run out.
+	if gap := s.allBound("the scheduler is upgraded, one replica after the other"); gap >= *leaseFlag {
+		s.Errorf("no pod was bound for %s, as long as the Lease of %s lasts: it was not handed on", gap, *leaseFlag)
+	}
 }

@@ -161,8 +161,9 @@ func (s *story) now() {
 }
 
 // allBound waits for the end, and fails the story unless every pod was bound once, none was
-// made anew, and none could be placed better. What it measures becomes a row of the table.
-func (s *story) allBound(what string) {
+// made anew, and none could be placed better. What it measures becomes a row of the table;
+// the longest time without a binding is returned.
+func (s *story) allBound(what string) (gap time.Duration) {
 	s.Helper()
 	workload := rig.Workload{Namespace: s.ns, Selector: "app=app", Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
 	var o *rig.Observation
@@ -181,11 +182,11 @@ func (s *story) allBound(what string) {
 		}
 		return nil
 	})
-	gap, total := s.seen.LongestGap(s.happened), s.seen.Last().Sub(s.happened)
+	gap = s.seen.LongestGap(s.happened)
 	answered := s.countBindings().since(s.bindings)
 	findings := o.Check()
 	world.table = append(world.table, fmt.Sprintf("| %s | %d | %d | %.1f s | %.1f s | %d | %d |",
-		what, s.before, replicas-s.before, gap.Seconds(), total.Seconds(), answered.refused, len(findings)))
+		what, s.before, replicas-s.before, gap.Seconds(), s.seen.Last().Sub(s.happened).Seconds(), answered.refused, len(findings)))
 	s.Log(world.table[len(world.table)-1])
 	if pods, bound := s.seen.Bound(); pods != replicas || bound != replicas {
 		s.Errorf("there were %d pods, %d of them bound, want %d of each: a pod was lost and replaced", pods, bound, replicas)
@@ -201,6 +202,7 @@ func (s *story) allBound(what string) {
 	if len(findings) > 0 {
 		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
 	}
+	return gap
 }
 
 // holder waits until the Lease has a holder other than the given one.
