@@ -84,5 +84,8 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Co
 	gates.(featuregate.MutableFeatureGate).AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	adapt(cmd, sched)
+	if err := fenceOff(config); err != nil {
+		return err
+	}
 	return app.Run(ctx, config, sched)
 }

@@ -14,6 +14,10 @@ test: build perf-tools $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sb
 e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh
 
+.PHONY: e2e-reliability
+e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, minutes; RUN=Paused
+	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh

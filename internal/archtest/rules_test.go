@@ -168,6 +168,12 @@ var importRules = []importRule{
 		broken: [2]string{"test/kubelet/x_test.go", "pkg/clusterview"},
 	},
 	{
+		name: "reliability-from-outside", room: "test/reliability/...", tests: true,
+		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
+		why:    "what becomes of the pods is told by the API alone",
+		broken: [2]string{"test/reliability/x_test.go", "pkg/fastpath"},
+	},
+	{
 		name: "measured-from-outside", room: "test/perf/...", tests: true,
 		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
 		why:    "the benchmark treats our scheduler as it treats any other: it starts it and looks at what comes of it",

@@ -23,7 +23,8 @@ type Devcluster struct {
 	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
 
-	stdin *os.File // closing it ends devcluster; the kernel closes it if we die
+	stdin     *os.File    // closing it ends devcluster; the kernel closes it if we die
+	restarted chan string // the names of parts that are ready again
 }
 
 // DevclusterOptions is what to start.
@@ -62,13 +63,16 @@ func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, err
 		_, _ = inWrite.Close(), outRead.Close()
 		return nil, err
 	}
-	d := &Devcluster{Process: p, stdin: inWrite}
+	d := &Devcluster{Process: p, stdin: inWrite, restarted: make(chan string, 1)}
 	path := make(chan string, 1)
 	go func() {
 		defer func() { _ = outRead.Close() }()
 		for lines := bufio.NewScanner(outRead); lines.Scan(); {
 			if rest, ok := strings.CutPrefix(lines.Text(), "kubeconfig: "); ok {
 				path <- strings.TrimSpace(rest)
+			}
+			if part, ok := strings.CutPrefix(lines.Text(), "restarted: "); ok {
+				d.restarted <- strings.TrimSpace(part)
 			}
 		}
 	}()
@@ -85,6 +89,22 @@ func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, err
 		tail := p.Tail(12)
 		_ = d.Stop(20 * time.Second)
 		return nil, fmt.Errorf("devcluster was not ready after %s; the end of %s:\n%s", o.Patience, p.Log, tail)
+	}
+}
+
+// Restart has devcluster end a part of the control plane, kube-apiserver or etcd, as a
+// crash does, and start it again. It returns when the API server is ready again.
+func (d *Devcluster) Restart(part string, patience time.Duration) error {
+	if _, err := fmt.Fprintln(d.stdin, "restart", part); err != nil {
+		return fmt.Errorf("restarting %s: %w", part, err)
+	}
+	select {
+	case <-d.restarted:
+		return nil
+	case <-d.Done():
+		return fmt.Errorf("restarting %s: %w", part, d.Err())
+	case <-time.After(patience):
+		return fmt.Errorf("restarting %s: it was not ready again after %s; the end of %s:\n%s", part, patience, d.Log, d.Tail(12))
 	}
 }
 

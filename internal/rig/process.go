@@ -116,6 +116,22 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// Pause stops the process where it is, and Resume lets it go on: to itself no time has passed.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+// Terminate asks the process to end, as a kubelet does, and does not wait.
+func (p *Process) Terminate() error { return p.signal(syscall.SIGTERM) }
+
+func (p *Process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("sending %s the signal %q: %w", p.Name, s, err)
+	}
+	return nil
+}
+
 // Stop asks the process to end, as Ctrl-C does, and waits. A process that is not
 // gone in time is killed, and that is an error: it should have listened.
 func (p *Process) Stop(patience time.Duration) error {

@@ -174,7 +174,7 @@ func TestLeaderChangesUnderLoad(t *testing.T) {
 	s.deploy("app", 300, "")
 	s.untilBound(seen, 100)
 	first.Kill()
-	if _, bound := seen.bound(); bound >= 300 {
+	if _, bound := seen.Bound(); bound >= 300 {
 		s.Fatalf("all pods were bound before the leader was killed, though its rate is limited: this told nothing")
 	}
 	// How many were on their way when the first failed is a matter of how busy the

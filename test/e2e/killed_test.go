@@ -5,71 +5,21 @@ package e2e
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// bindings remembers every node that every pod of a namespace has ever been on.
-type bindings struct {
-	mu    sync.Mutex // guards nodes
-	nodes map[string]map[string]bool
-}
-
-func (b *bindings) saw(obj any) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	uid := string(pod.UID)
-	if b.nodes[uid] == nil {
-		b.nodes[uid] = map[string]bool{}
-	}
-	if pod.Spec.NodeName != "" {
-		b.nodes[uid][pod.Spec.NodeName] = true
-	}
-}
-
-// bound is the number of pods ever seen, and of those that ever had a node.
-func (b *bindings) bound() (pods, bound int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, nodes := range b.nodes {
-		if len(nodes) > 0 {
-			bound++
-		}
-	}
-	return len(b.nodes), bound
-}
-
-// watch starts to remember, until the story ends.
-func (s *story) watch() *bindings {
+// watch remembers where the story's pods are bound, until it ends.
+func (s *story) watch() *rig.Bindings {
 	s.Helper()
-	b := &bindings{nodes: map[string]map[string]bool{}}
-	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.ns))
-	informer := factory.Core().V1().Pods().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: b.saw, UpdateFunc: func(_, obj any) { b.saw(obj) }})
-	s.must(err, "watching pods")
-	ctx, cancel := context.WithCancel(s.ctx)
-	factory.Start(ctx.Done())
-	s.Cleanup(func() { cancel(); factory.Shutdown() })
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		s.Fatalf("watching pods: the watch did not start")
-	}
+	b, stop, err := rig.WatchBindings(s.ctx, s.client, s.ns)
+	s.must(err, "beginning to remember")
+	s.Cleanup(stop)
 	return b
 }
 
@@ -103,7 +53,7 @@ func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
 	s.deploy("app", 500, "spread="+zoneLabel)
 	s.untilBound(seen, 120)
 	first.Kill()
-	_, bound := seen.bound()
+	_, bound := seen.Bound()
 	if bound >= 500 {
 		s.Fatalf("all pods were bound before the scheduler was killed, though its rate is limited: this told nothing")
 	}
@@ -119,22 +69,20 @@ func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
 	o := s.settled("app", 500)
 	s.counts(o, 0, 167, 167, 166)
 	s.even(o)
-	if pods, bound := seen.bound(); pods != 500 || bound != 500 {
+	if pods, bound := seen.Bound(); pods != 500 || bound != 500 {
 		s.Errorf("there were %d pods, %d of them bound, want 500 of each: a pod was lost and replaced", pods, bound)
 	}
-	for uid, nodes := range seen.nodes {
-		if len(nodes) != 1 {
-			s.Errorf("pod %s was on %d nodes: %v", uid, len(nodes), nodes)
-		}
+	for _, pod := range seen.Moved() {
+		s.Error(pod)
 	}
 	s.onceEach()
 }
 
 // untilBound returns as soon as so many pods have nodes.
-func (s *story) untilBound(seen *bindings, n int) {
+func (s *story) untilBound(seen *rig.Bindings, n int) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		_, bound := seen.bound()
+		_, bound := seen.Bound()
 		if bound >= n {
 			return
 		}
@@ -147,17 +95,9 @@ func (s *story) untilBound(seen *bindings, n int) {
 // onceEach fails the story if any pod was announced as bound more than once.
 func (s *story) onceEach() {
 	s.Helper()
-	events, err := s.client.EventsV1().Events(s.ns).List(s.ctx, metav1.ListOptions{})
-	s.must(err, "listing events")
-	times := map[string]int{}
-	for _, e := range events.Items {
-		if e.Reason == "Scheduled" {
-			times[fmt.Sprint(e.Regarding.UID)]++
-		}
-	}
-	for uid, n := range times {
-		if n > 1 {
-			s.Errorf("pod %s was announced as scheduled %d times", uid, n)
-		}
+	twice, err := rig.AnnouncedTwice(s.ctx, s.client, s.ns)
+	s.must(err, "counting announcements")
+	for _, pod := range twice {
+		s.Error(pod)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/tools/cache"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -91,6 +92,11 @@ func runAPIServer(ctx context.Context, keys pki.PKI, etcd string, listener net.L
 	if errs := completed.Validate(); len(errs) > 0 {
 		return fmt.Errorf("configuring kube-apiserver: %w", utilerrors.NewAggregate(errs))
 	}
+	// Upstream's own registration outlives the server, and a restarted one would be refused.
+	if completed.InformerName, err = cache.NewInformerName("kube-apiserver"); err != nil {
+		return fmt.Errorf("configuring kube-apiserver: %w", err)
+	}
+	defer completed.InformerName.Release()
 	if err := app.Run(ctx, completed); err != nil {
 		return fmt.Errorf("running kube-apiserver: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"time"
 
@@ -46,6 +45,11 @@ type Options struct {
 	// Say reports progress to a person; Ready is called once, with the path of the kubeconfig.
 	Say   func(format string, args ...any)
 	Ready func(kubeconfig string)
+
+	// Restart takes the names of parts to restart, one after the other, once the cluster
+	// is ready; see Restartable. Restarted is called when one is ready again.
+	Restart   <-chan string
+	Restarted func(part string)
 }
 
 // cluster is one run. Parts are filled in as they start and stopped in stop.
@@ -57,7 +61,9 @@ type cluster struct {
 	config     *rest.Config // admin's, without limits
 	client     kubernetes.Interface
 	etcd       *embed.Etcd
+	endpoint   string // etcd's
 	kwok       *kwok.Process
+	listener   *listener // the API server's
 	endAPI     part
 	apiReady   bool
 	endManager part
@@ -92,16 +98,28 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-c.failed:
-		return err
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-c.failed:
+			return err
+		case part := <-c.Restart:
+			err := c.within(ctx, func(ctx context.Context) error { return c.restart(ctx, part) })
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("restarting %s: %w", part, err)
+			}
+		}
 	}
 }
 
 // start brings all parts up in order and calls Ready.
 func (c *cluster) start(ctx context.Context, kwokBinary string) error {
+	return c.within(ctx, func(ctx context.Context) error { return c.startParts(ctx, kwokBinary) })
+}
+
+// within does what waits for parts, for as long as a cluster may take to start.
+func (c *cluster) within(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.StartLimit,
 		fmt.Errorf("not ready within %s; the logs are in %s", c.StartLimit, c.dir.File("logs")))
 	defer cancel()
@@ -117,7 +135,7 @@ func (c *cluster) start(ctx context.Context, kwokBinary string) error {
 		case <-watching:
 		}
 	}()
-	err := c.startParts(ctx, kwokBinary)
+	err := do(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		return cause
 	}
@@ -161,14 +179,14 @@ func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
 
 // startServers starts etcd and the API server and waits for them.
 func (c *cluster) startServers(ctx context.Context) error {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	err := c.listen(ctx, "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("opening a port on 127.0.0.1 for the API server: %w", err)
+		return err
 	}
 	if c.keys, err = pki.Ensure(c.dir.File("pki"), serviceIP); err != nil {
 		return err
 	}
-	server := "https://" + listener.Addr().String()
+	server := "https://" + c.listener.Addr().String()
 	admin := c.dir.File("admin.kubeconfig")
 	if err := c.keys.WriteKubeconfig(admin, "admin", server); err != nil {
 		return err
@@ -180,25 +198,38 @@ func (c *cluster) startServers(ctx context.Context) error {
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		return err
 	}
-	var endpoint string
-	if c.etcd, endpoint, err = startEtcd(c.dir.File("etcd"), c.dir.File("logs", "etcd.log")); err != nil {
+	if err := c.startEtcd(); err != nil {
 		return err
 	}
-	go func() {
-		if err, open := <-c.etcd.Err(); open {
-			c.failed <- fmt.Errorf("running etcd: %w", err)
-		}
-	}()
 	c.Say("etcd is up")
-	c.endAPI = c.run(func(ctx context.Context) error {
-		return runAPIServer(ctx, c.keys, endpoint, listener, c.Bare)
-	})
+	c.startAPIServer()
 	if err := waitAPIServer(ctx, c.client); err != nil {
 		return err
 	}
 	c.apiReady = true
 	c.Say("kube-apiserver is up on %s", server)
 	return nil
+}
+
+// startEtcd starts etcd on what it has stored before, if anything.
+func (c *cluster) startEtcd() (err error) {
+	if c.etcd, c.endpoint, err = startEtcd(c.dir.File("etcd"), c.dir.File("logs", "etcd.log")); err != nil {
+		return err
+	}
+	go func(failed <-chan error) {
+		if err, open := <-failed; open {
+			c.failed <- fmt.Errorf("running etcd: %w", err)
+		}
+	}(c.etcd.Err())
+	return nil
+}
+
+// startAPIServer starts the API server on its listener and does not wait for it.
+func (c *cluster) startAPIServer() {
+	listener := c.listener
+	c.endAPI = c.run(func(ctx context.Context) error {
+		return runAPIServer(ctx, c.keys, c.endpoint, listener, c.Bare)
+	})
 }
 
 // startNodes makes the nodes and has kwok play them.

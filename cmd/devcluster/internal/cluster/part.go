@@ -57,14 +57,17 @@ func (c *cluster) stop() {
 	}
 }
 
-func (p part) end(limit time.Duration) {
+// end ends the part, and says whether it has ended within the limit.
+func (p part) end(limit time.Duration) bool {
 	if p.cancel == nil {
-		return
+		return true
 	}
 	p.cancel()
 	select {
 	case <-p.done:
+		return true
 	case <-time.After(limit):
+		return false
 	}
 }
 

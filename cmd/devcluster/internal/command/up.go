@@ -4,12 +4,14 @@
 package command
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +48,11 @@ stderr. When all nodes are Ready it prints one line on stdout:
   kubeconfig: /path/of/the/kubeconfig
 
 Everything is on 127.0.0.1 with ports of the kernel's choice, and all state is in
-one folder. A node that anybody creates through the API comes alive too.`,
+one folder. A node that anybody creates through the API comes alive too.
+
+With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
+ends PART as a crash does, starts it again, and prints "restarted: PART" when it is ready.
+PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 		Example: `  devcluster up --nodes 24 --zones 3 --racks 2
   kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml`,
 		Args: cobra.NoArgs,
@@ -64,7 +70,7 @@ one folder. A node that anybody creates through the API comes alive too.`,
 	flags.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write the kubeconfig to this file (removed at the end) instead of into the state folder only")
 	flags.DurationVar(&f.nodeGrace, "node-grace", 0, "how long a silent node stays Ready (default: 20s, more from 100 nodes on)")
 	flags.DurationVar(&f.startLimit, "start-limit", 5*time.Minute, "give up if the cluster is not ready after this time")
-	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "end when standard input is closed, as it is when the process that holds it dies")
+	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "take orders on standard input, and end when it is closed, as it is when the process that holds it dies")
 	flags.BoolVar(&f.bare, "bare", false, "etcd and the API server alone: no nodes, no KWOK, no controllers")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the logs of all parts, and more of them")
 	return cmd
@@ -78,7 +84,8 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	if f.nodeGrace < 0 || (f.nodeGrace > 0 && f.nodeGrace < 4*time.Second) {
 		return fmt.Errorf("--node-grace=%s: must be at least 4s, four renewals of a lease", f.nodeGrace)
 	}
-	ctx, cancel := f.untilStopped(cmd)
+	restart := make(chan string)
+	ctx, cancel := f.untilStopped(cmd, restart)
 	defer cancel()
 	begin := time.Now()
 	say := func(format string, args ...any) {
@@ -90,6 +97,11 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
+		},
+		Restart: restart,
+		Restarted: func(part string) {
+			say("%s is up again", part)
+			fmt.Fprintf(cmd.OutOrStdout(), "restarted: %s\n", part)
 		},
 	})
 }
@@ -116,7 +128,7 @@ func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
 
 // untilStopped returns a context that ends with the first SIGINT or SIGTERM, or when
 // standard input closes if that was asked for. A second signal ends the process at once.
-func (f *upFlags) untilStopped(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+func (f *upFlags) untilStopped(cmd *cobra.Command, restart chan<- string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -129,12 +141,34 @@ func (f *upFlags) untilStopped(cmd *cobra.Command) (context.Context, context.Can
 	}()
 	if f.untilStdinCloses {
 		go func() {
-			_, err := io.Copy(io.Discard, cmd.InOrStdin())
-			if err != nil && !errors.Is(err, os.ErrClosed) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "devcluster: reading standard input:", err)
-			}
+			takeOrders(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), restart)
 			cancel()
 		}()
 	}
 	return ctx, cancel
+}
+
+// takeOrders passes on what is to be restarted, until the input is closed. A line that
+// is no order is complained of and ends nothing.
+func takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart chan<- string) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) != 2 || words[0] != "restart" {
+			fmt.Fprintf(complaints, "devcluster: standard input: %q is no order: the one there is reads restart PART\n", lines.Text())
+			continue
+		}
+		if err := cluster.CheckRestartable(words[1]); err != nil {
+			fmt.Fprintln(complaints, "devcluster: standard input:", err)
+			continue
+		}
+		select {
+		case restart <- words[1]:
+		case <-ctx.Done():
+			return
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		fmt.Fprintln(complaints, "devcluster: reading standard input:", err)
+	}
 }

@@ -1,0 +1,79 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The parts that can be restarted while all others go on.
+const (
+	etcdPart      = "etcd"
+	apiServerPart = "kube-apiserver"
+)
+
+// Restartable are the names that Options.Restart takes.
+func Restartable() []string { return []string{etcdPart, apiServerPart} }
+
+// CheckRestartable refuses a name that Options.Restart does not take.
+func CheckRestartable(part string) error {
+	if !slices.Contains(Restartable(), part) {
+		return fmt.Errorf("%q cannot be restarted: the parts that can are %s", part, strings.Join(Restartable(), " and "))
+	}
+	return nil
+}
+
+// apiServerEndLimit is how long what runs inside the API server may take to end once
+// nobody can reach it any more.
+const apiServerEndLimit = 30 * time.Second
+
+// restart ends a part as a crash does, starts it again where it was, with what it had
+// stored, and returns when it is ready. The parts that depend on it are not told.
+func (c *cluster) restart(ctx context.Context, part string) error {
+	var err error
+	switch part {
+	case etcdPart:
+		err = c.restartEtcd()
+	case apiServerPart:
+		err = c.restartAPIServer(ctx)
+	default:
+		err = CheckRestartable(part)
+	}
+	if err == nil {
+		// Without etcd the API server is not ready either.
+		err = waitAPIServer(ctx, c.client)
+	}
+	if err != nil {
+		return err
+	}
+	c.Restarted(part)
+	return nil
+}
+
+func (c *cluster) restartEtcd() error {
+	// Asked to end in order it would wait seconds for the watches of the API server.
+	c.etcd.Server.HardStop()
+	c.etcd.Close()
+	return c.startEtcd()
+}
+
+func (c *cluster) restartAPIServer(ctx context.Context) error {
+	address := c.listener.Addr().String()
+	c.endAPI.cancel()
+	// Watches of clients that are still there would hold it for a minute, and answers to
+	// them would reach whom those of a process that is gone do not.
+	c.listener.sever()
+	if !c.endAPI.end(apiServerEndLimit) {
+		return fmt.Errorf("it did not end within %s; see %s", apiServerEndLimit, c.dir.File("logs", "kubernetes.log"))
+	}
+	if err := c.listen(ctx, address); err != nil {
+		return err
+	}
+	c.startAPIServer()
+	return nil
+}

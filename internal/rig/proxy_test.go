@@ -1,0 +1,100 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rig
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// echo answers every connection with what it says.
+func echo(t *testing.T) (address string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// says writes a byte and waits for the answer.
+func says(t *testing.T, c net.Conn, wait time.Duration) error {
+	t.Helper()
+	if _, err := c.Write([]byte("x")); err != nil {
+		return err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.Read(make([]byte, 1))
+	return err
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp4", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A proxy that is cut answers nothing and refuses nothing, on connections old and new.
+func TestProxyIsCut(t *testing.T) {
+	p, err := StartProxy(t.Context(), echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	old := dial(t, p.Address)
+	if err := says(t, old, 20*time.Second); err != nil {
+		t.Fatalf("before the cut: %v", err)
+	}
+	p.Cut()
+	for name, c := range map[string]net.Conn{"an old connection": old, "a new one": dial(t, p.Address)} {
+		for range 2 {
+			if err := says(t, c, 100*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s: %v, want silence", name, err)
+			}
+		}
+	}
+	p.Stop()
+	if err := says(t, old, 20*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after the end: %v, want a closed connection", err)
+	}
+}
+
+// Who closes one side closes the other.
+func TestProxyHandsOnTheEnd(t *testing.T) {
+	p, err := StartProxy(t.Context(), echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	c := dial(t, p.Address)
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, want the end", err)
+	}
+}

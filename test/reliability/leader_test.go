@@ -1,0 +1,87 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reliability
+
+import (
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// The leader dies without a word, with pods decided and not bound. The other waits for
+// the Lease to run out and goes on.
+func TestLeaderKilled(t *testing.T) {
+	s := begin(t)
+	leader, _, holder := s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	leader.Kill()
+	s.holder(holder)
+	s.allBound("the leader is killed")
+}
+
+// The leader stands still and wakes up when another leads, in the belief that it is still
+// the one. It has to find out before it does harm, and to end.
+func TestLeaderPaused(t *testing.T) {
+	s := begin(t)
+	leader, _, holder := s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	s.must(leader.Pause(), "pausing the leader")
+	s.holder(holder)
+	s.untilBound(s.before + middle)
+	s.must(leader.Resume(), "waking the former leader")
+	s.exits(leader, 1)
+	s.allBound("the leader is paused, and wakes up as a former one")
+}
+
+// The leader loses its way to the API server. It has to give up before the other takes
+// over, who waits for longer.
+func TestLeaderCutOff(t *testing.T) {
+	s := begin(t)
+	server, err := url.Parse(world.config.Host)
+	s.must(err, "reading the API server's address")
+	proxy, err := rig.StartProxy(s.ctx, server.Host)
+	s.must(err, "starting a proxy")
+	t.Cleanup(proxy.Stop)
+	config := rest.CopyConfig(world.config)
+	config.Host = "https://" + proxy.Address
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	s.must(rig.WriteSchedulerKubeconfig(s.ctx, config, world.client, kubeconfig), "writing a kubeconfig")
+
+	leader, _, holder := s.pair(kubeconfig, perSecond)
+	s.load()
+	s.now()
+	proxy.Cut()
+	s.exits(leader, 1)
+	s.holder(holder)
+	s.allBound("the leader is cut off from the API server")
+}
+
+// Both replicas are replaced under load as their Deployment does it: a new one stands by
+// before an old one is told to end. Who leads hands the Lease on when it goes.
+func TestRollingUpgrade(t *testing.T) {
+	s := begin(t)
+	const slowly = perSecond / 2 // both are to be replaced while there are pods to place
+	first, second, holder := s.pair(world.kubeconfig, slowly)
+	s.load()
+	s.untilBound(middle / 3)
+	s.scheduler("third", world.kubeconfig, slowly)
+	s.now()
+	s.must(first.Terminate(), "ending the first replica")
+	s.exits(first, 0)
+	s.holder(holder)
+	s.scheduler("fourth", world.kubeconfig, slowly)
+	s.untilBound(s.before + 1)
+	s.must(second.Terminate(), "ending the second replica")
+	s.exits(second, 0)
+	// Were the Lease not given back, it would have to run out.
+	if gap := s.allBound("the scheduler is upgraded, one replica after the other"); gap >= *leaseFlag {
+		s.Errorf("no pod was bound for %s, as long as the Lease of %s lasts: it was not handed on", gap, *leaseFlag)
+	}
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reliability
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+const (
+	// replicas is how many pods each story places, and middle how many have nodes when
+	// something happens.
+	replicas = 1000
+	middle   = 300
+	// perSecond is how many bindings a second the scheduler is allowed, so that there is a
+	// middle on any machine. The shipped limit would have a fast one be through in two seconds.
+	perSecond = 100
+	// patience bounds anything that a story waits for, the binding of all pods included.
+	patience = 3 * time.Minute
+
+	rackLabel = "example.com/rack"
+)
+
+// story is a namespace with one workload, and the schedulers that place it.
+type story struct {
+	testing.TB
+	ctx  context.Context
+	ns   string
+	seen *rig.Bindings
+
+	before   int       // pods that had nodes when it happened
+	happened time.Time // when
+	bindings bindings  // requests to bind, answered before the story
+}
+
+// begin begins a story.
+func begin(t *testing.T) *story {
+	name := "reliability-" + strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
+	s := &story{TB: t, ctx: t.Context(), ns: name}
+	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	s.must(err, "creating the story's namespace")
+	t.Cleanup(s.end)
+	var stop func()
+	s.seen, stop, err = rig.WatchBindings(s.ctx, world.client, s.ns)
+	s.must(err, "beginning to remember")
+	t.Cleanup(stop)
+	s.bindings = s.countBindings()
+	return s
+}
+
+// end waits until the story's pods are gone: they would keep the next one's waiting.
+func (s *story) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s.ctx = ctx
+	if err := world.client.CoreV1().Namespaces().Delete(ctx, s.ns, metav1.DeleteOptions{}); err != nil {
+		s.Errorf("deleting namespace %s: %v", s.ns, err)
+		return
+	}
+	// The namespace's own controller takes a minute for them on a busy machine.
+	err := world.client.AppsV1().Deployments(s.ns).Delete(ctx, "app", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.Errorf("deleting the Deployment: %v", err)
+	}
+	s.until("the story's pods to be gone", func() error {
+		if err := world.client.CoreV1().Pods(s.ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		list, err := world.client.CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(list.Items))
+		}
+		return err
+	})
+}
+
+func (s *story) must(err error, doing string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", doing, err)
+	}
+}
+
+// until polls: nil ends it, and when patience is at its end the last error is the failure.
+func (s *story) until(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("waited %s for %s: %v", patience, what, err)
+		}
+	}
+}
+
+// load deploys the workload.
+func (s *story) load() {
+	s.Helper()
+	labels := map[string]string{"app": "app"}
+	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "app"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels:      labels,
+					Annotations: map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone + ",spread=" + rackLabel},
+				},
+				Spec: corev1.PodSpec{
+					SchedulerName: rig.SchedulerName,
+					Containers: []corev1.Container{{
+						Name: "app", Image: "busybox:1.37",
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+					}},
+					TerminationGracePeriodSeconds: ptr.To[int64](0),
+				},
+			},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating the Deployment")
+}
+
+// untilBound waits until so many pods have nodes, and fails the story if all have: what
+// is to happen in the middle would then happen at the end.
+func (s *story) untilBound(n int) (bound int) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d bound pods", n), func() error {
+		if _, bound = s.seen.Bound(); bound < n {
+			return fmt.Errorf("%d are", bound)
+		}
+		return nil
+	})
+	if bound >= replicas {
+		s.Fatalf("all pods were bound already, though bindings are limited to %d a second: this told nothing", perSecond)
+	}
+	return bound
+}
+
+// now remembers that it happens now, after middle pods.
+func (s *story) now() {
+	s.Helper()
+	s.before = s.untilBound(middle)
+	s.happened = time.Now()
+}
+
+// allBound waits for the end, and fails the story unless every pod was bound once, none was
+// made anew, and none could be placed better. What it measures becomes a row of the table;
+// the longest time without a binding is returned.
+func (s *story) allBound(what string) (gap time.Duration) {
+	s.Helper()
+	workload := rig.Workload{Namespace: s.ns, Selector: "app=app", Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
+	var o *rig.Observation
+	s.until("all pods to have nodes and run", func() (err error) {
+		if o, err = rig.Observe(s.ctx, world.client, workload); err != nil {
+			return err
+		}
+		running := 0
+		for i := range o.Pods {
+			if o.Pods[i].Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		if pods, bound := s.seen.Bound(); running != replicas || o.Pending+o.Leaving > 0 || pods < replicas || bound < replicas {
+			return fmt.Errorf("%d pods, %d of them pending, %d running, and %d leaving", len(o.Pods), o.Pending, running, o.Leaving)
+		}
+		return nil
+	})
+	gap = s.seen.LongestGap(s.happened)
+	answered := s.countBindings().since(s.bindings)
+	findings := o.Check()
+	world.table = append(world.table, fmt.Sprintf("| %s | %d | %d | %.1f s | %.1f s | %d | %d |",
+		what, s.before, replicas-s.before, gap.Seconds(), s.seen.Last().Sub(s.happened).Seconds(), answered.refused, len(findings)))
+	s.Log(world.table[len(world.table)-1])
+	if pods, bound := s.seen.Bound(); pods != replicas || bound != replicas {
+		s.Errorf("there were %d pods, %d of them bound, want %d of each: a pod was lost and replaced", pods, bound, replicas)
+	}
+	if answered.accepted > replicas {
+		s.Errorf("the API server accepted %d bindings of %d pods", answered.accepted, replicas)
+	}
+	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns)
+	s.must(err, "counting announcements")
+	for _, complaint := range append(s.seen.Moved(), twice...) {
+		s.Error(complaint)
+	}
+	if len(findings) > 0 {
+		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
+	}
+	return gap
+}
+
+// holder waits until the Lease has a holder other than the given one.
+func (s *story) holder(other string) string {
+	s.Helper()
+	var holder string
+	s.until("a new holder of the Lease", func() error {
+		lease, err := world.client.CoordinationV1().Leases(rig.SchedulerNamespace).Get(s.ctx, rig.SchedulerName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if holder = ptr.Deref(lease.Spec.HolderIdentity, ""); holder == "" || holder == other {
+			return errors.New("it has not changed hands")
+		}
+		return nil
+	})
+	return holder
+}
