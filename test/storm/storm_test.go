@@ -59,6 +59,7 @@ func TestStorm(t *testing.T) {
 	done := live.weather(t, server, from)
 	calm(t, live, server)
 	live.end()
+	server.CloseClientConnections() // whoever still reads is told of below, and not waited for
 	server.Close()
 	goleak.VerifyNone(t, before)
 	enough(t, done, server)
