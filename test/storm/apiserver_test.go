@@ -79,6 +79,8 @@ type apiServer struct {
 	*fake.Clientset
 	*httptest.Server // of policies
 	store            *store
+	// closing is closed when the server is to end: it waits for nobody who still watches.
+	closing chan struct{}
 
 	mu    sync.Mutex // guards bound, twice
 	bound map[string]string
@@ -89,6 +91,7 @@ func newAPIServer() *apiServer {
 	s := &apiServer{
 		Clientset: &fake.Clientset{},
 		store:     &store{ObjectTracker: clientgotesting.NewObjectTracker(known, codecs.UniversalDecoder())},
+		closing:   make(chan struct{}),
 		bound:     make(map[string]string),
 	}
 	s.Server = httptest.NewServer(s.policies())
@@ -111,6 +114,11 @@ func newAPIServer() *apiServer {
 		return true, w, nil
 	})
 	return s
+}
+
+func (s *apiServer) close() {
+	close(s.closing)
+	s.Close()
 }
 
 // kindOf are the kinds that somebody selects by fields.
@@ -188,4 +196,23 @@ func (s *apiServer) allPods(t *testing.T) []corev1.Pod {
 		return nil
 	}
 	return list.Items
+}
+
+// collectGarbage deletes the pods whose ReplicaSet is gone, as a cluster does sooner or
+// later. Whose they were is known to who has seen it, and to nobody who starts now.
+func (s *apiServer) collectGarbage(t *testing.T) {
+	t.Helper()
+	for _, pod := range s.allPods(t) {
+		owner := metav1.GetControllerOf(&pod)
+		if owner == nil {
+			continue
+		}
+		_, err := s.AppsV1().ReplicaSets(pod.Namespace).Get(t.Context(), owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			err = s.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	}
 }

@@ -94,6 +94,8 @@ func (s *apiServer) watchPolicies(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-s.closing:
+			return
 		case e := <-from.ResultChan():
 			if json.NewEncoder(w).Encode(map[string]any{"type": e.Type, "object": e.Object}) != nil {
 				return

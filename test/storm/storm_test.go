@@ -57,10 +57,10 @@ func TestStorm(t *testing.T) {
 	live := start(t, server)
 	live.run()
 	done := live.weather(t, server, from)
+	server.collectGarbage(t)
 	calm(t, live, server)
 	live.end()
-	server.CloseClientConnections() // whoever still reads is told of below, and not waited for
-	server.Close()
+	server.close()
 	goleak.VerifyNone(t, before)
 	enough(t, done, server)
 }
