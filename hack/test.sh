@@ -33,7 +33,7 @@ step "hack/tools/release"
 
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
-for suite in test/integration test/install test/e2e test/perf; do
+for suite in test/storm test/integration test/install test/e2e test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")
   if [[ -z $packages ]]; then

@@ -10,6 +10,10 @@ export ESPALIER_BIN := $(CURDIR)/bin
 test: build perf-tools $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sbom ## run all tests: unit, property, fuzz seeds, integration, e2e
 	@hack/test.sh
 
+.PHONY: race
+race: ## run under the race detector what many goroutines share, in a storm of changes; needs a C compiler; LASTING=1m
+	@hack/race.sh $(LASTING)
+
 .PHONY: e2e-kind
 e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh

@@ -6,11 +6,11 @@ package fastpath
 import (
 	"context"
 	"flag"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -29,7 +29,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
-// TestMain settles how hard the properties are tried, unless flags say otherwise.
+// TestMain settles how hard the properties are tried, unless flags say otherwise, and
+// fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// A seed is printed; a file in the source tree would be one more thing to clean.
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // configuration is the shipped profile's plugins, and those of kube-scheduler.

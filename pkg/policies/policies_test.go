@@ -112,6 +112,7 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
+		r.cluster.Shutdown()
 	})
 	return r
 }

@@ -4,7 +4,6 @@
 package domainlimits_test
 
 import (
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
 // hint is what the plugin says of a pod it refused when an event comes.
@@ -156,33 +154,5 @@ func TestHintAfterNodeChange(t *testing.T) {
 			}
 			expectHint(t, tc.want, event, web("p", "2", tc.limits).Obj(), before, after)
 		})
-	}
-}
-
-// What is not understood must not leave a pod pending for ever.
-func TestHintsQueueOnObjectsTheyCannotRead(t *testing.T) {
-	for _, event := range []fwk.ClusterEvent{
-		framework.EventAssignedPodDelete, framework.EventAssignedPodUpdate, framework.EventTargetPodUpdate, {Resource: fwk.Node, ActionType: fwk.Add},
-	} {
-		got, err := hint(t, event, web("p", "2", "rack=1").Obj(), nil, "no object")
-		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), domainlimits.Name) {
-			t.Errorf("%v: got %v, %v", event, got, err)
-		}
-	}
-}
-
-// The hints are narrow: nothing else than these events can help a refused pod.
-func TestEventsToRegister(t *testing.T) {
-	events, err := newRig(t.Context(), t).pl.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
-			t.Errorf("%v is registered without a hint of its own", e.Event)
-		}
-	}
-	if len(events) != 3 {
-		t.Errorf("%d events are registered", len(events))
 	}
 }

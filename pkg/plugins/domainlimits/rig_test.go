@@ -6,12 +6,12 @@ package domainlimits_test
 import (
 	"context"
 	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -28,7 +28,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
-// TestMain settles how hard the properties are tried, unless flags say otherwise.
+// TestMain settles how hard the properties are tried, unless flags say otherwise, and
+// fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// A seed is printed; a file in the source tree would be one more thing to clean.
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	metrics.Register()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // tb is what testing.T and rapid.T share.

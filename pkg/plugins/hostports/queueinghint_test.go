@@ -4,7 +4,6 @@
 package hostports
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,31 +101,5 @@ func TestHintAfterNodeChange(t *testing.T) {
 				t.Errorf("of a pod that fits nowhere: got %v, %v", got, err)
 			}
 		})
-	}
-}
-
-// What is not understood must not leave a pod pending for ever.
-func TestHintsQueueOnObjectsTheyCannotRead(t *testing.T) {
-	for _, event := range []fwk.ClusterEvent{podDeleted, nodeAdded, nodeAnnotated} {
-		got, err := hint(t, newPlugin(t), event, wanting(t, "80/tcp").Obj(), "no object", nil)
-		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), Name) {
-			t.Errorf("%v: got %v, %v", event, got, err)
-		}
-	}
-}
-
-// The hints are narrow: nothing else than these events can help a refused pod.
-func TestEventsToRegister(t *testing.T) {
-	events, err := newPlugin(t).EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
-			t.Errorf("%v is registered without a hint of its own", e.Event)
-		}
-	}
-	if len(events) != 2 {
-		t.Errorf("%d events are registered", len(events))
 	}
 }

@@ -4,7 +4,6 @@
 package nodeplugins_test
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,28 +103,5 @@ func TestHints(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", got, err, tc.want)
 			}
 		})
-	}
-}
-
-// What is not understood must not leave a pod pending for ever. The hints are
-// narrow: nothing else than these events can help a refused pod.
-func TestEventsToRegister(t *testing.T) {
-	pl := newPlugin(t)
-	events, err := pl.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
-			t.Errorf("%v is registered without a hint of its own", e.Event)
-			continue
-		}
-		got, err := hint(t, pl, e.Event, pod(""), nil, "no object")
-		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), nodeplugins.Name) {
-			t.Errorf("%v: got %v, %v", e.Event, got, err)
-		}
-	}
-	if len(events) != 6 {
-		t.Errorf("%d events are registered", len(events))
 	}
 }

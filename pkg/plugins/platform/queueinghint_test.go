@@ -4,7 +4,6 @@
 package platform_test
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 )
 
 // hint is what the plugin says of a pod it refused when an event comes.
@@ -87,31 +85,5 @@ func TestHintAfterNodeChange(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", got, err, tc.want)
 			}
 		})
-	}
-}
-
-// What is not understood must not leave a pod pending for ever.
-func TestHintsQueueOnObjectsTheyCannotRead(t *testing.T) {
-	for _, event := range []fwk.ClusterEvent{framework.EventTargetPodUpdate, {Resource: fwk.Node, ActionType: fwk.Add}} {
-		got, err := hint(t, event, asking("").Obj(), nil, "no object")
-		if got != fwk.Queue || err == nil || !strings.Contains(err.Error(), platform.Name) {
-			t.Errorf("%v: got %v, %v", event, got, err)
-		}
-	}
-}
-
-// The hints are narrow: nothing else than these events can help a refused pod.
-func TestEventsToRegister(t *testing.T) {
-	events, err := newPlugin(t).EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
-			t.Errorf("%v is registered without a hint of its own", e.Event)
-		}
-	}
-	if len(events) != 2 {
-		t.Errorf("%d events are registered", len(events))
 	}
 }

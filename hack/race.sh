@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs under the race detector what many goroutines share. The detector is C, so that
+# nothing compiled for it is of use to any other build: it has a script of its own, and
+# make test does without.
+#
+# usage: hack/race.sh [DURATION OF THE STORM]
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+compiler=$(go env CC)
+# shellcheck disable=SC2086 # it may come with flags
+if ! echo '#include <stdlib.h>' | $compiler -x c -fsyntax-only - 2>/dev/null; then
+  echo "hack/race.sh: NOTHING IS CHECKED FOR RACES: the race detector needs a C compiler, and \"$compiler\" compiles nothing." >&2
+  echo "Install one, with the headers of libc: apt-get install gcc libc6-dev, dnf install gcc glibc-devel, or apk add gcc musl-dev; or name one in CC." >&2
+  exit 1
+fi
+
+export CGO_ENABLED=1
+echo "compiling for the race detector (about 3 minutes the first time)"
+go test -race -v -count=1 -timeout 10m ./test/storm -lasting="${1:-8s}"
+go test -race -count=1 -timeout 10m ./pkg/faultcache ./pkg/policies
+# Properties are for finding what is wrong, and need no detector for it.
+go test -race -count=1 -timeout 10m ./pkg/plugins/spreadtree ./pkg/fastpath -rapid.checks=20

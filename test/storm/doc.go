@@ -1,0 +1,17 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storm has everything happen at once: a scheduler in this process, with all
+// our plugins and the fast path, schedules while nodes, pods, workloads, policies and
+// events change from many sides. It is for the race detector, and for what only shows
+// when informers, bindings and timers meet.
+//
+//	actors ──► api server ──► informers ──► scheduler ──► bindings ──┐
+//	              ▲                                                  │
+//	              └──────────────────────────────────────────────────┘
+//
+// What is asked at the end is what must hold whatever the order of things was: each pod
+// that fits somewhere is placed, and once; what the scheduler believes is what a second
+// one that starts now would; and nothing is left running. The seed settles what the actors
+// do, not how it interleaves: a run that fails may not fail again.
+package storm

@@ -1,0 +1,273 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storm
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+)
+
+var (
+	lasting = flag.Duration("lasting", 3*time.Second, "how long the storm lasts")
+	seed    = flag.Uint64("seed", 0, "what the actors' random numbers begin with; 0 for another one each time")
+)
+
+// calming bounds what a scheduler may need to place what is left over, on a machine
+// that has other work: seconds are enough.
+const calming = 45 * time.Second
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// What a scheduler says of pods that vanish in its hands is not news here.
+	klog.SetLogger(logr.Discard())
+	// The store panics where a watcher is so many changes behind.
+	watch.DefaultChanSize = 20_000
+	os.Exit(m.Run())
+}
+
+func TestStorm(t *testing.T) {
+	from := *seed
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("to begin with the same random numbers: -seed=%d", from)
+	before := goleak.IgnoreCurrent()
+	server := newAPIServer()
+	furnish(t, server)
+	live := start(t, server)
+	live.run()
+	done := live.weather(t, server, from)
+	server.collectGarbage(t)
+	calm(t, live, server)
+	live.end()
+	server.close()
+	goleak.VerifyNone(t, before)
+	enough(t, done, server)
+}
+
+// furnish makes what is there before the storm.
+func furnish(t *testing.T, server *apiServer) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range nodes {
+		_, err := server.CoreV1().Nodes().Create(ctx, newNode(i, fmt.Sprint("node-", i)), metav1.CreateOptions{})
+		must(err)
+	}
+	_, err := server.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "sandbox"}, metav1.CreateOptions{})
+	must(err)
+	for _, name := range profiles {
+		// The store applies to what is there and makes nothing.
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name + "-failures"}}
+		_, err := server.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, record, metav1.CreateOptions{})
+		must(err)
+	}
+}
+
+// weather has all actors act at once, for as long as it lasts, and returns how often each did what.
+func (r *running) weather(t *testing.T, server *apiServer, from uint64) map[string]map[string]int {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	done := make(map[string]map[string]int)
+	var all sync.WaitGroup
+	for name, deeds := range map[string]func(*actor) map[string]func(context.Context){
+		"operator": (*actor).nodeDeeds, "cloud": (*actor).nodeDeeds,
+		"web": (*actor).controllerDeeds, "db": (*actor).controllerDeeds,
+		"person": (*actor).personDeeds, "author": (*actor).policyDeeds,
+		"kubelet-1": (*actor).kubeletDeeds, "kubelet-2": (*actor).kubeletDeeds,
+	} {
+		stream := fnv.New64()
+		_, _ = stream.Write([]byte(name))
+		done[name] = make(map[string]int)
+		a := &actor{
+			T: t, Rand: rand.New(rand.NewPCG(from, stream.Sum64())), server: server, name: name,
+			pods: r.informers.Core().V1().Pods().Lister(), done: done[name],
+		}
+		a.deeds = deeds(a)
+		for deed := range a.deeds {
+			a.done[deed] = 0
+		}
+		all.Go(func() { a.act(ctx) })
+	}
+	// A machine that is busy gets less done in the same time: it is given more.
+	begun := time.Now()
+	for time.Since(begun) < *lasting || (len(missing(t, server)) > 0 && time.Since(begun) < *lasting+calming) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	end()
+	all.Wait()
+	return done
+}
+
+// calm waits until each pod that fits is placed, and then asks whether the scheduler
+// knows what there is.
+func calm(t *testing.T, live *running, server *apiServer) {
+	t.Helper()
+	begun := time.Now()
+	fresh := start(t, server)
+	defer fresh.end()
+	// Twice, because the one that looks may be a moment behind.
+	for still := 0; still < 2; time.Sleep(100 * time.Millisecond) {
+		version := server.store.version.Load()
+		left := fresh.couldBePlaced(t, server)
+		if still++; len(left) > 0 || version != server.store.version.Load() {
+			still = 0
+		}
+		if time.Since(begun) > calming {
+			var stacks strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+			t.Fatalf("%v after the storm these wait, and would fit: %q\n%s", calming, left, stacks.String())
+		}
+	}
+	t.Logf("it is calm %v after the storm", time.Since(begun).Round(time.Millisecond))
+	live.turn.Lock()
+	defer live.turn.Unlock()
+	compare(t, live, fresh, server)
+}
+
+// couldBePlaced are the pods that wait although there is a node for them.
+func (r *running) couldBePlaced(t *testing.T, server *apiServer) (left []string) {
+	t.Helper()
+	r.snapshot(t)
+	for _, pod := range server.allPods(t) {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if o := r.think(t, &pod, &heard{versions: make(map[uint64]bool)}); len(o.Scores) > 0 {
+			left = append(left, fmt.Sprintf("%s, %s: %v", pod.Name, describe(&pod), o.best()))
+		}
+	}
+	return left
+}
+
+// compare asks both schedulers about one more pod like each that there is, and about
+// one of each kind.
+func compare(t *testing.T, live, fresh *running, server *apiServer) {
+	t.Helper()
+	live.snapshot(t)
+	fresh.snapshot(t)
+	if assumed := live.Cache.Dump().AssumedPods; len(assumed) > 0 {
+		t.Errorf("of these it is assumed still that they were bound: %v", assumed)
+	}
+	var asked, fit, refused int
+	seen := make(map[string]bool)
+	for _, pod := range slices.Concat(server.allPods(t), onePodOfEach()) {
+		like := fmt.Sprint(pod.Spec.SchedulerName, pod.Labels, metav1.GetControllerOf(&pod), pod.Spec.Affinity)
+		if live.Profiles[pod.Spec.SchedulerName] == nil || seen[like] {
+			continue
+		}
+		seen[like] = true
+		next := pod.DeepCopy()
+		next.Name, next.UID, next.DeletionTimestamp = "next", "next", nil
+		next.Spec.NodeName, next.Status = "", corev1.PodStatus{}
+		asked++
+		if o := agree(t, live, fresh, next); o != nil && o.Refused != "" {
+			refused++
+		} else if o != nil && len(o.Scores) > 0 {
+			fit++
+		}
+	}
+	t.Logf("of %d pods more, one like each, %d fit and %d are refused", asked, fit, refused)
+	if fit < 20 || refused < len(profiles) {
+		t.Errorf("that is too few to say anything")
+	}
+}
+
+func onePodOfEach() (all []corev1.Pod) {
+	for kind := range kinds {
+		for _, scheduler := range profiles {
+			all = append(all, *podOf("next", kind, "bare-"+kind, scheduler, nil))
+		}
+	}
+	return all
+}
+
+// enough sees that it was a storm.
+func enough(t *testing.T, done map[string]map[string]int, server *apiServer) {
+	t.Helper()
+	for name, deeds := range done {
+		t.Logf("%s: %v", name, deeds)
+		for deed, times := range deeds {
+			if times == 0 {
+				t.Errorf("%s has never done %q", name, deed)
+			}
+		}
+	}
+	bound, twice := server.bindings()
+	t.Logf("%d pods were bound; %v", len(bound), counters(t, counted...))
+	if len(twice) > 0 {
+		t.Errorf("these were bound twice: %q", twice)
+	}
+	for _, what := range missing(t, server) {
+		t.Errorf("there were too few: %s", what)
+	}
+}
+
+var counted = []string{"espalier_hints_total", "espalier_failures_total"}
+
+// missing is what makes it no storm yet.
+func missing(t *testing.T, server *apiServer) (few []string) {
+	t.Helper()
+	if bound, _ := server.bindings(); len(bound) < 200 {
+		few = append(few, "bindings")
+	}
+	values := counters(t, counted...)
+	for _, key := range []string{
+		"espalier_hints_total{outcome=used,profile=" + shipped + "}", "espalier_hints_total{outcome=used,profile=" + batched + "}",
+		"espalier_hints_total{outcome=none,profile=" + shipped + "}", "espalier_failures_total{kind=OutOfcpu,profile=" + scored + "}",
+	} {
+		if values[key] == 0 {
+			few = append(few, key)
+		}
+	}
+	return few
+}
+
+// counters are metrics of the process by name and labels.
+func counters(t *testing.T, names ...string) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make(map[string]float64)
+	for _, family := range families {
+		if !slices.Contains(names, family.GetName()) {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			values[family.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue()
+		}
+	}
+	return values
+}
