@@ -28,8 +28,10 @@ step "test/parity"
   go test -count=1 -timeout 10m -skip '^TestRandomClusters$' ./...
 )
 
-step "hack/tools/release"
-(cd hack/tools/release && go test -timeout 10m ./...)
+for module in hack/tools/release hack/tools/prometheus; do
+  step "$module"
+  (cd "$module" && go test -timeout 10m ./...)
+done
 
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
