@@ -4,6 +4,7 @@ module github.com/espalier-scheduler/espalier/hack/tools/prometheus
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.315.0
 	go.yaml.in/yaml/v3 v3.0.5

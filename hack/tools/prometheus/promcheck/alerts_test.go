@@ -9,13 +9,17 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/template"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -35,7 +39,8 @@ type cases struct {
 			EvalTime  model.Duration `yaml:"eval_time"`
 			Alertname string         `yaml:"alertname"`
 			ExpAlerts []struct {
-				ExpLabels map[string]string `yaml:"exp_labels"`
+				ExpLabels      map[string]string `yaml:"exp_labels"`
+				ExpAnnotations map[string]string `yaml:"exp_annotations"`
 			} `yaml:"exp_alerts"`
 		} `yaml:"alert_rule_test"`
 	} `yaml:"tests"`
@@ -93,14 +98,13 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("there is no alert %s", want.Alertname)
 					continue
 				}
-				var labels []string
+				alerts := make(map[string]string)
 				for _, alert := range want.ExpAlerts {
-					labels = append(labels, written(alert.ExpLabels))
+					alerts[written(alert.ExpLabels)] = written(alert.ExpAnnotations)
 				}
-				slices.Sort(labels)
 				got := h.firing(t, rule, time.Duration(want.EvalTime), time.Duration(c.EvaluationInterval))
-				if !slices.Equal(got, labels) {
-					t.Errorf("%s fires at %s for\n%q, want\n%q", want.Alertname, want.EvalTime, got, labels)
+				if diff := cmp.Diff(alerts, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s fires at %s with labels and annotations other than said (-want +got):\n%s", want.Alertname, want.EvalTime, diff)
 				}
 				if len(want.ExpAlerts) > 0 {
 					fired[want.Alertname] = true
@@ -117,31 +121,48 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// firing returns the labels of the alerts that fire: those that were there at each
-// evaluation, for as long as the rule says.
-func (h *history) firing(t *testing.T, rule rulefmt.Rule, at, interval time.Duration) []string {
+// firing returns the alerts that fire, as annotations by labels: those that were there
+// at each evaluation, for as long as the rule says.
+func (h *history) firing(t *testing.T, rule rulefmt.Rule, at, interval time.Duration) map[string]string {
 	t.Helper()
-	var firing map[string]bool
-	for then := at; then >= max(0, at-time.Duration(rule.For)); then -= interval {
-		result, err := h.ask(rule.Expr, then)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := make(map[string]bool)
-		for _, s := range result {
-			labels := s.Metric.Map()
-			delete(labels, model.MetricNameLabel)
-			maps.Copy(labels, rule.Labels)
-			if key := written(labels); firing == nil || firing[key] {
-				now[key] = true
-			}
-		}
-		firing = now
-	}
 	if at < time.Duration(rule.For) {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(firing))
+	firing := h.alerts(t, rule, at)
+	for then := at - interval; then >= at-time.Duration(rule.For); then -= interval {
+		before := h.alerts(t, rule, then)
+		maps.DeleteFunc(firing, func(labels, _ string) bool { _, there := before[labels]; return !there })
+	}
+	return firing
+}
+
+// alerts are those of one moment.
+func (h *history) alerts(t *testing.T, rule rulefmt.Rule, at time.Duration) map[string]string {
+	t.Helper()
+	result, err := h.ask(rule.Expr, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := make(map[string]string)
+	for _, s := range result {
+		expand := func(text string) string {
+			data := template.AlertTemplateData(s.Metric.Map(), nil, "", s)
+			text = "{{$labels := .Labels}}{{$value := .Value}}" + text
+			expanded, err := template.NewTemplateExpander(t.Context(), text, rule.Alert, data, model.Time(at.Milliseconds()), nil, nil, []string{"missingkey=error"}).Expand()
+			if err != nil {
+				t.Errorf("%s: %v", rule.Alert, err)
+			}
+			return expanded
+		}
+		labels, annotations := s.Metric.Map(), make(map[string]string)
+		delete(labels, model.MetricNameLabel)
+		maps.Copy(labels, rule.Labels)
+		for name, text := range rule.Annotations {
+			annotations[name] = expand(text)
+		}
+		alerts[written(labels)] = written(annotations)
+	}
+	return alerts
 }
 
 func written(labels map[string]string) string {
@@ -152,9 +173,22 @@ func written(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// TestAlertsAreExplained wants each alert to say how bad it is and what to do.
+// TestAlertsAreExplained wants each alert to say how bad it is and what to do, and
+// docs/operations.md to have a row for each.
 func TestAlertsAreExplained(t *testing.T) {
 	_, rules := readCases(t)
+	docs, err := os.ReadFile("../../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(Espalier[A-Za-z]+)` \\|").FindAllStringSubmatch(string(docs), -1) {
+		told = append(told, m[1])
+	}
+	slices.Sort(told)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(rules)), told); diff != "" {
+		t.Errorf("docs/operations.md has rows of other alerts (-alerts +rows):\n%s", diff)
+	}
 	for name, r := range rules {
 		if s := r.Labels["severity"]; !slices.Contains([]string{"critical", "warning", "info"}, s) {
 			t.Errorf("%s: severity %q: it is critical, warning or info", name, s)
