@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Makes what the other ways to install share with the kustomize base, which is the
-# single source: the chart's copies of the kinds, the profile and the rights, because
-# a chart cannot reach outside of its own folder; and the profiles of the overlays,
+# single source: the chart's copies of the kinds, the profile, the rights and the alerts,
+# because a chart cannot reach outside of its own folder; and the profiles of the overlays,
 # because kustomize cannot reach inside of a configuration.
 
 set -euo pipefail
@@ -21,6 +21,7 @@ cp manifests/crds/*_*.yaml "$chart/crds/"
 for file in scheduler-config serviceaccount rbac controller-rbac; do
   cp "manifests/base/$file.yaml" "$chart/files/"
 done
+cp manifests/monitoring/alerts.yaml "$chart/files/"
 
 # shipped NOTE: the shipped profile with another note in place of its first one, after
 # the header. Without the comments above a field that an overlay changes.

@@ -2,8 +2,9 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Sees that chart and overlays say what the kustomize base says, and that helm has no
-# complaint about the chart, alone or with any of the values it is tested with.
+# Sees that chart and overlays say what the kustomize base says, that helm has no
+# complaint about the chart, alone or with any of the values it is tested with, and that
+# the alerts fire when they should.
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -20,3 +21,6 @@ for values in "$chart/values.yaml" test/install/testdata/values/*.yaml; do
     exit 1
   fi
 done
+
+# The test cache knows nothing of files outside of the module: -count=1.
+(cd hack/tools/prometheus && go test -count=1 ./...)

@@ -61,5 +61,8 @@ $(TOOLS)/image $(TOOLS)/sbom: hack/tools/release/go.mod hack/tools/release/go.su
 $(TOOLS)/govulncheck: hack/tools/release/go.mod hack/tools/release/go.sum
 	@hack/go-build.sh $@ golang.org/x/vuln/cmd/govulncheck hack/tools/release
 
+$(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(wildcard hack/tools/prometheus/promcheck/*.go)
+	@hack/go-build.sh $@ ./promcheck hack/tools/prometheus
+
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sbom $(TOOLS)/govulncheck ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sbom $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use

@@ -195,6 +195,20 @@ func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
 	return nil
 }
 
+// Contested reports that another policy than the one that governs a pod would if it
+// were alone. The policies must be in order of Compare.
+func Contested(policies []*Policy, governing *Policy, pod *corev1.Pod) bool {
+	for _, p := range slices.Backward(policies) {
+		if p.Name == governing.Name {
+			return false // those before it do not select the pod
+		}
+		if p.Places() && p.Selects(pod) {
+			return true
+		}
+	}
+	return false
+}
+
 // Same reports whether q is the policy p with the same spec. A policy that was
 // deleted and made again is another one, whatever it says.
 func (p *Policy) Same(q *Policy) bool {

@@ -4,11 +4,15 @@
 package fastpath
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
+
+// subsystem is the prefix of our metrics: espalier_.
+const subsystem = "espalier"
 
 // What became of a hint. A pod that has one counts twice, when a node is proposed
 // and when one is taken; of the others each says why there was none.
@@ -27,13 +31,44 @@ const (
 )
 
 var hints = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem: "espalier",
+	Subsystem: subsystem,
 	Name:      "hints_total",
 	Help: "Number of pods by profile and by what became of the node hint: proposed, and then used or unused; or none " +
 		"because no node fits, or the reason for which the pod was filtered and scored on all nodes.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})
 
-var registerOnce sync.Once
+// fullPathOutcomes are those of a pod that is filtered and scored on all nodes.
+var fullPathOutcomes = []string{
+	outcomeNone, outcomePreassigned, outcomeNominated, outcomeGroup, outcomePreferences, outcomeConfined, outcomeError, outcomeUnused,
+}
 
-func registerMetrics() { registerOnce.Do(func() { legacyregistry.MustRegister(hints) }) }
+var fallbacks = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem: subsystem,
+	Name:      "fallbacks_total",
+	Help: "Number of pods that took the full path, by profile and reason: those for which there is no node hint, and unused " +
+		"where there was one and the scheduler took another node.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"profile", "reason"})
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks) })
+
+// begin makes the metrics of a profile known, at 0: what a counter was before it is
+// first seen counts for nothing in a rate.
+func begin(profile string) {
+	register()
+	for _, outcome := range append([]string{outcomeProposed, outcomeUsed}, fullPathOutcomes...) {
+		hints.WithLabelValues(profile, outcome)
+	}
+	for _, reason := range fullPathOutcomes {
+		fallbacks.WithLabelValues(profile, reason)
+	}
+}
+
+// note counts what became of a hint.
+func note(profile, outcome string) {
+	hints.WithLabelValues(profile, outcome).Inc()
+	if slices.Contains(fullPathOutcomes, outcome) {
+		fallbacks.WithLabelValues(profile, outcome).Inc()
+	}
+}

@@ -93,7 +93,7 @@ func (p *hinted) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, 
 func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
 	start := time.Now()
 	node, outcome := p.propose(ctx, state, pod)
-	hints.WithLabelValues(p.ProfileName(), outcome).Inc()
+	note(p.ProfileName(), outcome)
 	if node == "" {
 		return p.Framework.GetNodeHint(ctx, pod, signature, state, cycle)
 	}
@@ -156,7 +156,7 @@ func (p *hinted) StoreScheduleResults(ctx context.Context, signature fwk.PodSign
 		if hint != chosen {
 			outcome = outcomeUnused
 		}
-		hints.WithLabelValues(p.ProfileName(), outcome).Inc()
+		note(p.ProfileName(), outcome)
 		hint = ""
 	}
 	p.Framework.StoreScheduleResults(ctx, signature, hint, chosen, others, cycle)

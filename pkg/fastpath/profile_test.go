@@ -76,6 +76,16 @@ func counted(t *testing.T, outcome string) float64 {
 	return n
 }
 
+// fellBack is how often pods took the full path for a reason.
+func fellBack(t *testing.T, reason string) float64 {
+	t.Helper()
+	n, err := testutil.GetCounterMetricValue(fallbacks.WithLabelValues("espalier-scheduler", reason))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestOutcomes(t *testing.T) {
 	r := newRig(t.Context(), t)
 	for i := range 2 {
@@ -85,10 +95,16 @@ func TestOutcomes(t *testing.T) {
 	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()))
 	for name, tc := range oddPods {
 		t.Run(name, func(t *testing.T) {
-			before := counted(t, tc.outcome)
+			before, back := counted(t, tc.outcome), fellBack(t, tc.outcome)
 			node, _ := r.hint(tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj())
 			if counted(t, tc.outcome) != before+1 || (node != "") != (tc.outcome == outcomeProposed) {
 				t.Errorf("proposed %q, and it is no %s", node, tc.outcome)
+			}
+			if node == "" {
+				back++
+			}
+			if fellBack(t, tc.outcome) != back {
+				t.Errorf("that the pod takes the full path is not counted by its reason, %s, alone", tc.outcome)
 			}
 		})
 	}
@@ -172,9 +188,9 @@ func TestStoreScheduleResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, p, s := staged(t)
-			used, unused := counted(t, outcomeUsed), counted(t, outcomeUnused)
+			used, unused, back := counted(t, outcomeUsed), counted(t, outcomeUnused), fellBack(t, outcomeUnused)
 			p.StoreScheduleResults(r.ctx, tc.signature, tc.hint, tc.chosen, nil, 1)
-			if counted(t, outcomeUsed) != used+tc.used || counted(t, outcomeUnused) != unused+tc.unused {
+			if counted(t, outcomeUsed) != used+tc.used || counted(t, outcomeUnused) != unused+tc.unused || fellBack(t, outcomeUnused) != back+tc.unused {
 				t.Error("it is not counted")
 			}
 			if len(s.stored) != 2 || s.stored[0] != tc.stored || s.stored[1] != tc.chosen {

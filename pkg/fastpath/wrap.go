@@ -61,12 +61,12 @@ func Wrap(logger klog.Logger, profiles profile.Map) (without []string) {
 	if len(all) == 0 {
 		return without
 	}
-	registerMetrics()
 	// All profiles schedule onto the same nodes: what one nominates a pod for, the
 	// trees of another have to ask about again.
 	for name, f := range profiles {
 		w := &noting{Framework: f, doubters: all}
 		if h := hinterOf(f); h != nil && slices.Contains(all, h) {
+			begin(name)
 			profiles[name] = newHinted(w, h)
 		} else {
 			profiles[name] = w

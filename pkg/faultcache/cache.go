@@ -150,7 +150,7 @@ type told struct {
 
 // New returns a cache, which learns nothing before Run.
 func New(o Options, from Sources) (*Cache, error) {
-	register()
+	begin(o.SchedulerName)
 	c := &Cache{
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),

@@ -67,7 +67,7 @@ func (w *warnings) follow(ctx context.Context) (forbidden error) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		sourceErrorsTotal.WithLabelValues(w.profile, "events").Inc()
+		sourceErrorsTotal.WithLabelValues(w.profile, sourceEvents).Inc()
 		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 			end(err)
 		}

@@ -13,6 +13,14 @@ import (
 // subsystem is the prefix of our metrics: espalier_.
 const subsystem = "espalier"
 
+// What an attempt to write came to, and what failures are known by.
+const (
+	resultSuccess = "success"
+	resultError   = "error"
+	sourceEvents  = "events"
+	sourceRecord  = "record"
+)
+
 // Labels are bounded: a profile is one of the configuration's, a kind one of the
 // vocabulary of clusterview.Failures. Workloads and nodes are no labels: those of a
 // mark are in its Event.
@@ -47,6 +55,19 @@ var (
 var register = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(faultyNodes, marksTotal, failuresTotal, suspectNodes, recordWritesTotal, sourceErrorsTotal)
 })
+
+// begin makes the counters of a profile known, at 0: what a counter was before it is
+// first seen counts for nothing in a rate. Those of failures are too many.
+func begin(profile string) {
+	register()
+	marksTotal.WithLabelValues(profile)
+	for _, result := range []string{resultSuccess, resultError} {
+		recordWritesTotal.WithLabelValues(profile, result)
+	}
+	for _, source := range []string{sourceEvents, sourceRecord} {
+		sourceErrorsTotal.WithLabelValues(profile, source)
+	}
+}
 
 // gauge sets a gauge of what is now. Who stands by leaves it: he would count the same
 // nodes again.

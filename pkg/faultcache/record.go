@@ -74,7 +74,7 @@ func (c *Cache) unread(ctx context.Context, err error) {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return
 	}
-	sourceErrorsTotal.WithLabelValues(c.options.SchedulerName, "record").Inc()
+	sourceErrorsTotal.WithLabelValues(c.options.SchedulerName, sourceRecord).Inc()
 	if c.unreadable.Swap(true) {
 		return
 	}
@@ -214,14 +214,14 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 		err = c.configMap.write(ctx, text)
 	}
 	if err != nil {
-		recordWritesTotal.WithLabelValues(c.options.SchedulerName, "error").Inc()
+		recordWritesTotal.WithLabelValues(c.options.SchedulerName, resultError).Inc()
 		if !c.unwritable.Swap(true) {
 			klog.FromContext(ctx).Error(err, "What is known of failures is not written down for the next scheduler")
 		}
 		return nil, err
 	}
 	c.unwritable.Store(false)
-	recordWritesTotal.WithLabelValues(c.options.SchedulerName, "success").Inc()
+	recordWritesTotal.WithLabelValues(c.options.SchedulerName, resultSuccess).Inc()
 	return text, nil
 }
 

@@ -92,6 +92,7 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 }
 
 func newPolicies(pods *waiting.Pods) *Policies {
+	register()
 	return &Policies{
 		waiting: pods, answered: make(chan struct{}),
 		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),

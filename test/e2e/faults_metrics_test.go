@@ -33,15 +33,25 @@ func (s *story) withMetrics(flags ...string) *metered {
 	return &metered{story: s, url: "https://127.0.0.1:" + port + "/metrics"}
 }
 
-// metric waits for an answer and returns the sum of a metric over its labels, 0 if it
-// was never counted.
+// metric returns the sum of a metric over its labels, 0 if it was never counted.
 func (m *metered) metric(name string) float64 {
+	m.Helper()
+	metrics := testutil.NewMetrics()
+	m.must(testutil.ParseMetrics(m.page(), &metrics), "reading metrics")
+	sum := 0.0
+	for _, one := range metrics[name] {
+		sum += float64(one.Value)
+	}
+	return sum
+}
+
+// page waits for an answer and returns it.
+func (m *metered) page() (page string) {
 	m.Helper()
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
 	}}
-	sum := 0.0
 	m.until("metrics", func() error {
 		request, err := http.NewRequestWithContext(m.ctx, http.MethodGet, m.url, http.NoBody)
 		if err != nil {
@@ -59,15 +69,8 @@ func (m *metered) metric(name string) float64 {
 		if err != nil {
 			return err
 		}
-		metrics := testutil.NewMetrics()
-		if err := testutil.ParseMetrics(string(text), &metrics); err != nil {
-			return fmt.Errorf("reading metrics: %w", err)
-		}
-		sum = 0
-		for _, one := range metrics[name] {
-			sum += float64(one.Value)
-		}
+		page = string(text)
 		return nil
 	})
-	return sum
+	return page
 }

@@ -38,5 +38,7 @@
 // and its totals are those of before the batch. Here every pod is decided on the
 // tree as its predecessors left it, which costs a few heap moves a pod.
 //
+// How far a tree is from even, in pods that would have to move, says Misplaced.
+//
 // A Tree is not safe for concurrent use.
 package tree

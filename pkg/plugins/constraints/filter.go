@@ -12,6 +12,13 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	podUnreadable = rejections.For(Name, rejections.Unreadable)
+	mismatched    = rejections.For(Name, "constraints")
 )
 
 // stateKey is where the constraints of the pod being scheduled are kept for the cycle.
@@ -27,6 +34,7 @@ func (s *state) Clone() fwk.StateData { return s }
 func (pl *Constraints) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	constraints, err := clusterview.Constraints(pod)
 	if err != nil {
+		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	if len(constraints) == 0 {
@@ -52,6 +60,7 @@ func (pl *Constraints) Filter(_ context.Context, cycle fwk.CycleState, _ *corev1
 		return fwk.AsStatus(fmt.Errorf("plugin %s: reading %q: it holds a %T", Name, stateKey, data))
 	}
 	if !hold(s.constraints, info.Node()) && !pl.holdNow(s.constraints, info.Node().Name) {
+		mismatched.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonConstraints)
 	}
 	return nil

@@ -14,6 +14,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	podUnreadable   = rejections.For(Name, rejections.Unreadable)
+	policiesUnknown = rejections.For(Name, rejections.PoliciesUnknown)
+	missing         = rejections.For(Name, "missing_property")
+	full            = rejections.For(Name, "domain_full")
 )
 
 // PreFilter counts the pods of the pod's revision by domain, once for the cycle. It
@@ -21,10 +30,12 @@ import (
 func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	policy, err := pl.policies.Await(ctx, pod)
 	if err != nil {
+		policiesUnknown.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	limits, err := pl.under(policy, pod)
 	if err != nil {
+		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	if len(limits) == 0 {
@@ -85,8 +96,10 @@ func (pl *DomainLimits) Filter(_ context.Context, state fwk.CycleState, _ *corev
 	}
 	switch c.check(node.Node()) {
 	case limit.Missing:
+		missing.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMissing)
 	case limit.Full:
+		full.Inc()
 		return fwk.NewStatus(fwk.Unschedulable, ErrReasonFull)
 	}
 	return nil

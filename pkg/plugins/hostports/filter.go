@@ -11,6 +11,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	portTaken     = rejections.For(Name, "port_taken")
+	portReserved  = rejections.For(Name, "port_reserved")
+	nodeMalformed = rejections.For(Name, "node_malformed")
 )
 
 // wantsKey is where the ports of the pod being scheduled are kept for the cycle.
@@ -36,6 +44,7 @@ func (pl *HostPorts) PreFilter(_ context.Context, state fwk.CycleState, pod *cor
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	if p, found := pl.reservedEverywhere(ports); found {
+		portReserved.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 			fmt.Sprintf("host port %s is reserved on all nodes by argument reserved of plugin %s: use another host port", p, Name))
 	}
@@ -71,15 +80,18 @@ func (pl *HostPorts) Filter(_ context.Context, state fwk.CycleState, _ *corev1.P
 	}
 	h := pl.holders.of(node)
 	if h.malformed {
+		nodeMalformed.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMalformed)
 	}
 	for i := range w {
 		if h.byNode.Conflicts(w[i].Port) {
+			portReserved.Inc()
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, w[i].reserved)
 		}
 	}
 	for i := range w {
 		if conflicts(h.byPods, w[i].Port) {
+			portTaken.Inc()
 			return fwk.NewStatus(fwk.Unschedulable, w[i].taken)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -68,6 +69,23 @@ func TestPreFilter(t *testing.T) {
 	}
 }
 
+// refused is how often a reason was counted.
+func refused(t *testing.T, reason string) float64 {
+	t.Helper()
+	counter := nodeMalformed
+	switch {
+	case strings.HasPrefix(reason, ErrReasonTaken):
+		counter = portTaken
+	case strings.HasPrefix(reason, ErrReasonReserved):
+		counter = portReserved
+	}
+	n, err := testutil.GetCounterMetricValue(counter.CounterMetric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestFilter(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -101,7 +119,11 @@ func TestFilter(t *testing.T) {
 			if tc.holds != nil {
 				pods = append(pods, tc.holds)
 			}
+			before := refused(t, tc.reason)
 			status := filter(t, newPlugin(t), wanting(t, tc.pod...).Obj(), infoOf(t, keeping("n", tc.node).Obj(), pods...))
+			if tc.reason != "" && refused(t, tc.reason) != before+1 {
+				t.Error("the refusal is not counted by its reason")
+			}
 			if status.Code() != tc.code || status.Message() != tc.reason {
 				t.Errorf("got %v %q, want %v %q", status.Code(), status.Message(), tc.code, tc.reason)
 			}

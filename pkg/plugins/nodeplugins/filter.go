@@ -12,6 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	podUnreadable = rejections.For(Name, rejections.Unreadable)
+	noDriver      = rejections.For(Name, "csi_driver")
+	noHandler     = rejections.For(Name, "runtime_handler")
 )
 
 // stateKey is where the needs of the pod being scheduled are kept for the cycle.
@@ -27,6 +36,7 @@ func (s *state) Clone() fwk.StateData { return s }
 func (pl *NodePlugins) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	n, err := pl.needed.of(pod)
 	if err != nil {
+		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	if n.empty() {
@@ -59,10 +69,12 @@ func (pl *NodePlugins) Filter(ctx context.Context, cycle fwk.CycleState, pod *co
 		}
 		if driver := s.needs.missingDriver(csiNode); driver != "" {
 			klog.FromContext(ctx).V(5).Info("Node lacks a CSI driver", "pod", klog.KObj(pod), "node", klog.KObj(node), "driver", driver)
+			noDriver.Inc()
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonDriver)
 		}
 	}
 	if !s.needs.handledBy(node) && !pl.handledByNow(s.needs, node.Name) {
+		noHandler.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonHandler)
 	}
 	return nil

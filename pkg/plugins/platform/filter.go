@@ -12,6 +12,13 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	podUnreadable = rejections.For(Name, rejections.Unreadable)
+	mismatched    = rejections.For(Name, "platform")
 )
 
 // stateKey is where the wish of the pod being scheduled is kept for the cycle.
@@ -27,6 +34,7 @@ func (s *state) Clone() fwk.StateData { return s }
 func (pl *Platform) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	wish, err := clusterview.PlatformWish(pod)
 	if err != nil {
+		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	if wish.Empty() {
@@ -51,6 +59,7 @@ func (pl *Platform) Filter(_ context.Context, cycle fwk.CycleState, _ *corev1.Po
 		return fwk.AsStatus(fmt.Errorf("plugin %s: reading %q: it holds a %T", Name, stateKey, data))
 	}
 	if !s.wish.Fits(clusterview.NodePlatform(info.Node())) {
+		mismatched.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonPlatform)
 	}
 	return nil

@@ -12,6 +12,14 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/rejections"
+)
+
+// What is counted of what is refused.
+var (
+	podUnreadable   = rejections.For(Name, rejections.Unreadable)
+	policiesUnknown = rejections.For(Name, rejections.PoliciesUnknown)
+	missing         = rejections.For(Name, "missing_property")
 )
 
 // PreFilter resolves the pod's levels and leaves them for the cycle. A pod whose
@@ -20,10 +28,13 @@ import (
 func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	policy, err := pl.policies.Await(ctx, pod)
 	if err != nil {
+		policiesUnknown.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
+	pl.policies.NoteRivals(policy, pod)
 	levels, err := pl.under(policy, pod)
 	if err != nil {
+		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	clusterview.WriteLevels(state, levels)
@@ -47,6 +58,7 @@ func (pl *Preferences) Filter(_ context.Context, state fwk.CycleState, _ *corev1
 		return fwk.AsStatus(fmt.Errorf("plugin %s: the cycle has no levels: is it enabled at PreFilter?", Name))
 	}
 	if clusterview.LeftOut(node.Node(), levels) {
+		missing.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMissing)
 	}
 	return nil

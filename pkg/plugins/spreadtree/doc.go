@@ -20,4 +20,5 @@
 //   - grove.go, idle.go: which of them are kept, and for how long
 //   - faults.go: how they learn on which nodes a revision has failed
 //   - debounce.go: when a batch is complete
+//   - metrics.go: what a scrape is told
 package spreadtree

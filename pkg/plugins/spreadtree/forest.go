@@ -64,6 +64,10 @@ type planted struct {
 	memory  memory
 	key     batchKey
 	season  uint64 // of the grove, when it was used last
+
+	retold  bool // of all nodes, when it was brought up to date last
+	counted bool // count is of the tree as it is
+	count   misplaced
 }
 
 func newForest(identifier *clusterview.Identifier, countAll bool) *forest {
@@ -90,6 +94,7 @@ func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
 	b = f.aboveNodes(b)
 	p := f.plant(b, faults)
 	fared := p.hear(b.id, faults)
+	p.retold, p.counted = p.version == 0, false
 	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
 		if f.countAll {
 			n.Tally.Revision = n.Tally.Workload
@@ -157,5 +162,6 @@ func (f *forest) standsNowhere(b batch) bool { return !f.census.Counts(b.id.Work
 func (f *forest) add(b batch, node string, d placement.Tally) {
 	if p, ok := f.trees.Get(f.aboveNodes(b).key()); ok {
 		p.tree.Add(node, d)
+		p.counted = false
 	}
 }

@@ -40,6 +40,15 @@ func (g *grove) Add(key batchKey, p *planted) {
 	g.byKey[key] = g.recent.PushFront(p)
 }
 
+// all returns the trees, the one used last first. None of them is used by it.
+func (g *grove) all() []*planted {
+	all := make([]*planted, 0, g.recent.Len())
+	for e := g.recent.Front(); e != nil; e = e.Next() {
+		all = append(all, e.Value.(*planted))
+	}
+	return all
+}
+
 // RemoveOldest fells the tree that was not needed for longest.
 func (g *grove) RemoveOldest() {
 	e := g.recent.Back()

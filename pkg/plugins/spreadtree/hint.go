@@ -70,7 +70,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	p := pl.forest.tree(batch{pl.forest.census.RefreshFor(pod, snapshot), levels}, faults)
+	_, p := pl.treeLocked(pod, levels, faults, snapshot)
 	p.recall(needs)
 	q := &question{
 		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot.Nodes, of: p,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,7 @@ type SpreadTree struct {
 	identifier *clusterview.Identifier
 	batches    *debouncer
 	hints      config.NodeHint
+	gauges     gauges
 
 	// mu guards forest and keeper: a binding that fails takes its pod back from another
 	// goroutine than the one that decides. Filters and faults are asked under it, which
@@ -65,13 +67,18 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		handle:     handle,
 		identifier: identifier,
 		hints:      args.NodeHint,
+		gauges:     newGauges(handle.ProfileName()),
 		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
 	}
 	pl.keeper.clock = clock.RealClock{}
 	pl.forest.onPlant = pl.tendLocked
 	logger := klog.FromContext(ctx)
 	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
-		func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })
+		func(pods map[string]*corev1.Pod) {
+			pl.gauges.batches.Observe(float64(len(pods)))
+			handle.Activate(logger, pods)
+		})
+	pl.live(ctx, handle.ProfileName())
 	return pl, nil
 }
 
@@ -106,6 +113,15 @@ func (pl *SpreadTree) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newOb
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
+}
+
+// treeLocked returns the batch of a pod, and its tree as the cluster is now.
+func (pl *SpreadTree) treeLocked(pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot) (batch, *planted) {
+	start := time.Now()
+	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
+	p := pl.forest.tree(b, faults)
+	pl.gauges.shown(p, time.Since(start))
+	return b, p
 }
 
 // levels returns the pod's levels as the plugin Preferences resolved them. In a

@@ -20,6 +20,8 @@ type factoryHandle struct{ fwk.Handle }
 
 func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
 
+func (factoryHandle) ProfileName() string { return "espalier" }
+
 func TestNew(t *testing.T) {
 	bad := &config.SpreadTreeArgs{CountRevisions: "Some"}
 	bad.Batch.Window.Duration = 2 * time.Second

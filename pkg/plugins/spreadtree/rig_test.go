@@ -76,6 +76,7 @@ type handle struct {
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+func (h *handle) ProfileName() string                                    { return "rig" }
 func (h *handle) Parallelizer() fwk.Parallelizer                         { return parallelize.NewParallelizer(4) }
 func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
 	for _, p := range pods {

@@ -55,8 +55,7 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
-	p := pl.forest.tree(b, faults)
+	b, p := pl.treeLocked(pod, levels, faults, snapshot)
 	t := p.tree
 	// The filters have just spoken, on every node that they were asked about: for the next pod
 	// it may be others.

@@ -54,7 +54,7 @@ func TestOperationsExplainsEveryReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The tables of what comes after are of other things.
-	refusals, _, found := strings.Cut(string(page), "\n## Nodes on which")
+	refusals, _, found := strings.Cut(string(page), "\n## Metrics")
 	if !found {
 		t.Error("docs/operations.md has no section that follows the refusals")
 	}

@@ -1,0 +1,137 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// Misplaced counts the pods of the revision that would have to move for the tree to be
+// even, by level: the first level first, and the nodes inside the last as one more. A
+// level is judged inside each branch for itself, so that a pod which is in the wrong
+// zone is not counted again for the rack it has there.
+//
+// A branch or node can take pods unless the filters have refused all of it, or there
+// are failures that keep pods from it. How many it can take nobody has been asked, so
+// the count is an upper bound where little room is left. An even tree costs one look at
+// each branch and node, an uneven one a step in two heaps for every pod that is counted.
+func (t *Tree) Misplaced() []int64 {
+	t.settle()
+	c := census{byLevel: make([]int64, len(t.levels)+1)}
+	c.count(t.root)
+	return c.byLevel
+}
+
+// census is a count of misplaced pods.
+type census struct {
+	byLevel []int64
+	piles   []pile // of the branch at hand
+}
+
+func (c *census) count(b *branch) {
+	for _, child := range b.children {
+		c.count(child)
+	}
+	// A virtual branch divides by the same level as the one that it is in.
+	level := len(c.byLevel) - 1 - len(b.below.levels)
+	c.piles = b.appendPiles(c.piles[:0])
+	if !b.isLeaf() && b.below.packs() {
+		c.byLevel[level] += strewn(c.piles)
+	} else {
+		c.byLevel[level] += uneven(c.piles)
+	}
+}
+
+// pile is the pods of one branch among its siblings, or of a node among those of its leaf.
+type pile struct {
+	pods, share int64
+	takes       bool
+}
+
+func (b *branch) appendPiles(piles []pile) []pile {
+	for _, c := range b.children {
+		piles = append(piles, pile{pods: c.tally.Revision, share: c.share, takes: c.open > 0 && c.standing == free})
+	}
+	for i := range b.nodes.places {
+		n := b.nodes.at(i)
+		p := pile{pods: n.Tally.Revision, share: 1, takes: n.answer != refused && n.standing == free}
+		if n.Unready {
+			p.pods = 0 // they do not run
+		}
+		piles = append(piles, p)
+	}
+	return piles
+}
+
+// higher reports that one pod is better off on q than on p.
+func (p *pile) higher(q *pile) bool { return p.pods*q.share > (q.pods+1)*p.share }
+
+// strewn counts the pods outside of the fullest pile that takes more.
+func strewn(piles []pile) int64 {
+	var sum, fullest int64
+	for _, p := range piles {
+		if p.takes {
+			sum += p.pods
+			fullest = max(fullest, p.pods)
+		}
+	}
+	return sum - fullest
+}
+
+// uneven counts the pods that go from the highest pile to the lowest, one by one, until
+// none is better off. No pile both gives and takes: what is lowest once is, with one pod
+// more, no higher than what is highest then.
+func uneven(piles []pile) int64 {
+	high, low := extremes(piles)
+	if low == nil || !high.higher(low) {
+		return 0
+	}
+	from := pileHeap{piles: slices.Clone(piles), before: func(p, q *pile) bool { return p.pods*q.share > q.pods*p.share }}
+	to := pileHeap{
+		piles:  slices.DeleteFunc(piles, func(p pile) bool { return !p.takes }),
+		before: func(p, q *pile) bool { return (p.pods+1)*q.share < (q.pods+1)*p.share },
+	}
+	heap.Init(&from)
+	heap.Init(&to)
+	moves := int64(0)
+	for from.piles[0].higher(&to.piles[0]) {
+		from.piles[0].pods--
+		to.piles[0].pods++
+		heap.Fix(&from, 0)
+		heap.Fix(&to, 0)
+		moves++
+	}
+	return moves
+}
+
+// extremes returns the highest pile and the lowest of those that take pods, nil if there is none.
+func extremes(piles []pile) (high, low *pile) {
+	for i := range piles {
+		p := &piles[i]
+		if high == nil || p.pods*high.share > high.pods*p.share {
+			high = p
+		}
+		if p.takes && (low == nil || (p.pods+1)*low.share < (low.pods+1)*p.share) {
+			low = p
+		}
+	}
+	return high, low
+}
+
+// pileHeap is piles, the first of them in front. Their number stays as it is.
+type pileHeap struct {
+	piles  []pile
+	before func(p, q *pile) bool
+}
+
+func (h *pileHeap) Len() int           { return len(h.piles) }
+func (h *pileHeap) Less(i, j int) bool { return h.before(&h.piles[i], &h.piles[j]) }
+func (h *pileHeap) Swap(i, j int)      { h.piles[i], h.piles[j] = h.piles[j], h.piles[i] }
+
+// Push and Pop are never called: no pile comes or goes while pods move.
+func (h *pileHeap) Push(any) {}
+
+// Pop is what heap.Interface asks for beside Push.
+func (h *pileHeap) Pop() any { return nil }

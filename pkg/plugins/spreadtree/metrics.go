@@ -1,0 +1,161 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// subsystem is the prefix of our metrics: espalier_.
+const subsystem = "espalier"
+
+// The levels of a workload are its own words, so that none of them is a label: they
+// are numbered, and there are 16 at most.
+const levelOfNodes = "node"
+
+// What was done to a tree.
+const (
+	operationBuild  = "build"
+	operationUpdate = "update"
+)
+
+var (
+	treeDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "tree_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Time it took to have a pod's tree show the cluster as it is, by operation: build for a tree that was told of " +
+			"all nodes, update for one that was told of those that had changed.",
+		// From what an update of one node takes, to a build for 10,000 on a slow machine.
+		Buckets: metrics.ExponentialBuckets(0.00001, 2, 16),
+	}, []string{"profile", "operation"})
+	batchPods = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "batch_pods", StabilityLevel: metrics.ALPHA,
+		Help:    "Number of pods of each batch that was released together. Pods that do not wait for their batch are in none.",
+		Buckets: metrics.ExponentialBuckets(1, 2, 13),
+	}, []string{"profile"})
+	misplacedPods = metrics.NewDesc(metrics.BuildFQName("", subsystem, "misplaced_pods"),
+		"Number of pods that would have to move for the workloads placed lately to be even, by level: 1 is the first, node is "+
+			"inside the last. Of a workload the latest revision, as it was when a pod of it was placed last.",
+		[]string{"profile", "level"}, nil, metrics.ALPHA, "")
+)
+
+// register makes the metrics known, once for all plugins of a process.
+var register = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(treeDuration, batchPods)
+	legacyregistry.CustomMustRegister(&misplacedCollector{})
+})
+
+// gauges are the metrics of one plugin.
+type gauges struct{ built, updated, batches metrics.ObserverMetric }
+
+func newGauges(profile string) gauges {
+	register()
+	return gauges{
+		built:   treeDuration.WithLabelValues(profile, operationBuild),
+		updated: treeDuration.WithLabelValues(profile, operationUpdate),
+		batches: batchPods.WithLabelValues(profile),
+	}
+}
+
+// shown notes how long it took until a tree was true.
+func (g gauges) shown(p *planted, took time.Duration) {
+	if p.retold {
+		g.built.Observe(took.Seconds())
+		return
+	}
+	g.updated.Observe(took.Seconds())
+}
+
+// live are the plugins whose trees a scrape looks at, by their profiles.
+var live = struct {
+	sync.Mutex // guards plugins. It is taken before mu of a plugin.
+	plugins    map[*SpreadTree]string
+}{plugins: make(map[*SpreadTree]string)}
+
+// live has a scrape look at the plugin's trees, until the context ends.
+func (pl *SpreadTree) live(ctx context.Context, profile string) {
+	live.Lock()
+	defer live.Unlock()
+	live.plugins[pl] = profile
+	context.AfterFunc(ctx, func() {
+		live.Lock()
+		defer live.Unlock()
+		delete(live.plugins, pl)
+	})
+}
+
+// misplacedCollector counts when it is asked: a count for every pod that is placed
+// would look at all nodes for each, and nobody would read it.
+type misplacedCollector struct{ metrics.BaseStableCollector }
+
+// DescribeWithStability tells what is collected.
+func (*misplacedCollector) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- misplacedPods }
+
+// CollectWithStability counts, for each profile and level.
+func (*misplacedCollector) CollectWithStability(ch chan<- metrics.Metric) {
+	live.Lock()
+	defer live.Unlock()
+	byProfile := make(map[string]misplaced)
+	for pl, profile := range live.plugins {
+		byProfile[profile] = byProfile[profile].plus(pl.misplaced())
+	}
+	for profile, m := range byProfile {
+		for i, pods := range m.byLevel {
+			ch <- metrics.NewLazyConstMetric(misplacedPods, metrics.GaugeValue, float64(pods), profile, strconv.Itoa(i+1))
+		}
+		ch <- metrics.NewLazyConstMetric(misplacedPods, metrics.GaugeValue, float64(m.onNodes), profile, levelOfNodes)
+	}
+}
+
+// misplaced are pods that would have to move, by level and inside the last. There is
+// a first level always, so that no series comes and goes in most clusters.
+type misplaced struct {
+	byLevel []int64
+	onNodes int64
+}
+
+func (m misplaced) plus(o misplaced) misplaced {
+	for len(m.byLevel) < max(1, len(o.byLevel)) {
+		m.byLevel = append(m.byLevel, 0)
+	}
+	for i, pods := range o.byLevel {
+		m.byLevel[i] += pods
+	}
+	m.onNodes += o.onNodes
+	return m
+}
+
+// misplaced adds up what the trees say. The lock is given back after each of them: a
+// pod that is being placed waits for one tree, and for none that has not changed.
+func (pl *SpreadTree) misplaced() misplaced {
+	var sum misplaced
+	for _, p := range pl.planted() {
+		pl.mu.Lock()
+		sum = sum.plus(p.misplaced())
+		pl.mu.Unlock()
+	}
+	return sum
+}
+
+func (pl *SpreadTree) planted() []*planted {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.forest.trees.all()
+}
+
+// misplaced counts unless it has since the tree changed.
+func (p *planted) misplaced() misplaced {
+	if !p.counted {
+		p.counted = true
+		levels := p.tree.Misplaced()
+		last := len(levels) - 1
+		p.count = misplaced{byLevel: levels[:last], onNodes: levels[last]}
+	}
+	return p.count
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// observed is a histogram that keeps what it is told.
+type observed []float64
+
+func (o *observed) Observe(v float64) { *o = append(*o, v) }
+
+func TestTreesAreTimed(t *testing.T) {
+	r := zones(t)
+	var built, updated observed
+	r.pl.gauges = gauges{built: &built, updated: &updated}
+	expect := func(when string, builds, updates int) {
+		t.Helper()
+		if len(built) != builds || len(updated) != updates {
+			t.Errorf("%s: %d trees were built and %d updated, want %d and %d", when, len(built), len(updated), builds, updates)
+		}
+	}
+	r.runs("a1", "2", 1)
+	pod := webPod("p", "spread=zone").Obj()
+	r.rank(pod, framework.NewCycleState())
+	expect("the first pod", 1, 0)
+	r.runs("b1", "2", 1)
+	r.rank(pod, framework.NewCycleState())
+	expect("the second", 1, 1)
+	if _, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, false, func(string) (bool, error) { return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+	expect("one with a hint", 1, 2)
+	if took := slices.Concat(built, updated); slices.Min(took) <= 0 || slices.Max(took) > 60 {
+		t.Errorf("that took %v seconds", took)
+	}
+}
+
+func TestBatchesAreCounted(t *testing.T) {
+	a := args()
+	a.Batch.Window.Duration, a.Batch.MaxDelay.Duration = window, maxDelay
+	r := newRig(t.Context(), t, a)
+	var batches observed
+	r.pl.gauges.batches = &batches
+	c := newClock()
+	r.pl.batches.clock = c
+	for i := range 3 {
+		r.pl.PreEnqueue(r.ctx, webPod(fmt.Sprint("p", i), "").Obj())
+	}
+	r.pl.PreEnqueue(r.ctx, ofWorkload("other", "other", "").Obj())
+	c.advance(window)
+	slices.Sort(batches)
+	if !slices.Equal(batches, observed{1, 3}) {
+		t.Errorf("batches of %v pods were released, want of 1 and 3", batches)
+	}
+}
+
+func TestMisplacedPods(t *testing.T) {
+	r := zones(t)
+	expect := func(when string, want misplaced) {
+		t.Helper()
+		if got := r.pl.misplaced(); !slices.Equal(got.byLevel, want.byLevel) || got.onNodes != want.onNodes {
+			t.Errorf("%s: %+v are misplaced, want %+v", when, got, want)
+		}
+	}
+	expect("no tree", misplaced{})
+	r.runs("a1", "2", 4)
+	web := webPod("p", "spread=zone").Obj()
+	r.rank(web, framework.NewCycleState())
+	expect("all in one zone, on one node of two", misplaced{[]int64{2}, 2})
+	state := framework.NewCycleState()
+	r.pl.Reserve(r.ctx, state, web, "b1")
+	expect("one pod more where it belongs", misplaced{[]int64{1}, 2})
+	r.rank(webPod("q", "pack=zone").Obj(), framework.NewCycleState())
+	expect("and packed it is even in zones", misplaced{[]int64{1}, 4})
+	r.rank(ofWorkload("deep", "deep", "spread=rack,spread=zone").Obj(), framework.NewCycleState())
+	expect("and one of two levels that has no pods", misplaced{[]int64{1, 0}, 4})
+}
+
+// A tree that has not changed is not counted again.
+func TestMisplacedPodsAreCountedOnce(t *testing.T) {
+	r := zones(t)
+	r.runs("a1", "2", 4)
+	r.rank(webPod("p", "spread=zone").Obj(), framework.NewCycleState())
+	before := r.pl.misplaced()
+	// Behind the plugin's back, which nobody may do.
+	r.treeOf(webPod("p", "spread=zone").Obj()).Add("b1", placement.Tally{Revision: 4, Workload: 4, All: 4})
+	if after := r.pl.misplaced(); !slices.Equal(before.byLevel, after.byLevel) {
+		t.Errorf("%+v and then %+v", before, after)
+	}
+}
+
+func TestScrape(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := zones(t)
+	r.pl.live(ctx, "of this test")
+	r.runs("a1", "2", 4)
+	r.rank(webPod("p", "spread=zone").Obj(), framework.NewCycleState())
+	page := func() (ours []string) {
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "espalier_misplaced_pods" && strings.Contains(m.String(), "of this test") {
+					ours = append(ours, fmt.Sprint(m.GetLabel()[0].GetValue(), "=", m.GetGauge().GetValue()))
+				}
+			}
+		}
+		return ours
+	}
+	if got := page(); !slices.Equal(got, []string{"1=2", "node=2"}) {
+		t.Errorf("a scrape says %q", got)
+	}
+	cancel()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		return len(page()) == 0, nil
+	})
+	if err != nil {
+		t.Error("a plugin that has ended is counted")
+	}
+}

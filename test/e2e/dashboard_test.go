@@ -1,0 +1,103 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// withBatches has pods of a profile that is written already wait for their batch.
+func (s *story) withBatches(path, window string) {
+	s.Helper()
+	text, err := os.ReadFile(path)
+	s.must(err, "reading the profile")
+	var config map[string]any
+	s.must(yaml.Unmarshal(text, &config), "reading the profile")
+	profile := config["profiles"].([]any)[0].(map[string]any)
+	plugins := slices.DeleteFunc(profile["pluginConfig"].([]any), func(c any) bool { return c.(map[string]any)["name"] == "SpreadTree" })
+	profile["pluginConfig"] = append(plugins, map[string]any{
+		"name": "SpreadTree", "args": map[string]any{"batch": map[string]any{"window": window}},
+	})
+	text, err = yaml.Marshal(config)
+	s.must(err, "writing the profile")
+	s.must(os.WriteFile(path, text, 0o600), "writing the profile")
+}
+
+// Every panel of the dashboard has something to show of a scheduler that works, fails
+// and refuses, and every metric that it has is explained to the operator.
+func TestDashboard(t *testing.T) {
+	s := begin(t)
+	s.needsFailures()
+	promcheck, err := rig.BinaryIn("../../_output/tools", "promcheck")
+	s.must(err, "finding promcheck, which `make tools` builds")
+	profile := s.ownFaults(map[string]any{})
+	s.withBatches(profile[len("--config="):], "50ms")
+	scheduler := s.withMetrics(profile, "--leader-elect=true")
+	s.policy("older", "app", placementv1alpha1.Level{Property: zoneLabel})
+	s.policy("newer", "app", placementv1alpha1.Level{Property: rowLabel})
+	s.nodes(4, 30, zone("zone-a"))
+	bad := s.nodes(4, 30, zone("zone-b"))[3]
+	s.fail("rejected", bad)
+	lost := s.losses()
+	s.deploy("app", 30, "")
+	s.settled("app", 30)
+	s.marked(lost, bad, "Deployment", "app", 30)
+	only := s.nodes(1, 30, zone("zone-c"))[0]
+	s.pod("first", s.template("ports", "", onHostPort(18090), onlyOn(only)))
+	s.onNode("first", only)
+	s.pod("second", s.template("ports", "", onHostPort(18090), onlyOn(only)))
+	s.refusedFor("second", "didn't have free host port 18090/tcp")
+	first := scheduler.page()
+
+	// What has been there before goes on.
+	s.scale("app", 40)
+	s.settled("app", 40)
+	s.deploy("new", 10, "spread="+zoneLabel)
+	s.settled("new", 10)
+	second := scheduler.page()
+	s.explained(second)
+	pages := []string{filepath.Join(s.TempDir(), "first"), filepath.Join(s.TempDir(), "second")}
+	s.must(os.WriteFile(pages[0], []byte(first), 0o600), "writing a page")
+	s.must(os.WriteFile(pages[1], []byte(second), 0o600), "writing a page")
+	out, err := exec.CommandContext(s.ctx, promcheck, "../../manifests/monitoring/dashboard.json", pages[0], pages[1]).CombinedOutput()
+	if err != nil {
+		s.Errorf("the dashboard: %v\n%s", err, out)
+	}
+	s.Logf("%s", out)
+}
+
+// explained wants docs/operations.md to have a row for every metric of a page that is
+// ours, and for none that is not there.
+func (s *story) explained(page string) {
+	s.Helper()
+	docs, err := os.ReadFile("../../docs/operations.md")
+	s.must(err, "reading the documentation")
+	names := func(text, pattern string) (names []string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		slices.Sort(names)
+		return names
+	}
+	there, told := names(page, "(?m)^# HELP (espalier_[a-z_]+) \\[ALPHA\\]"), names(string(docs), "(?m)^\\| `(espalier_[a-z_]+)` \\|")
+	if !slices.Equal(there, told) {
+		s.Errorf("the scheduler has\n%q, and docs/operations.md rows of\n%q", there, told)
+	}
+}
+
+// onlyOn has a pod take one node of the story, by its label.
+func onlyOn(node string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) { spec.NodeSelector[corev1.LabelHostname] = node }
+}
