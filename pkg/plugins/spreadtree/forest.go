@@ -13,9 +13,10 @@ import (
 )
 
 // maxTreeNodes bounds the trees that are kept, by the nodes in all of them: some
-// 300 bytes each, and as many as 100 batches on 5,000 nodes. Fewer trees than there
-// are batches taking turns would each be built anew for every pod.
-const maxTreeNodes = 500_000
+// 300 bytes each, and as many as 100 batches on 5,000 nodes, beside the trees that they
+// share. One tree fewer than there are batches taking turns, and each would be built anew
+// for every pod.
+const maxTreeNodes = 600_000
 
 // batch is the pods that share a tree: of one workload and revision, with the same levels.
 type batch struct {
