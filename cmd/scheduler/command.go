@@ -73,6 +73,7 @@ func newCommand(version string) *cobra.Command {
 
 // adapt gives the scheduler's profiles their fast path.
 func adapt(cmd *cobra.Command, sched *scheduler.Scheduler) {
+	sched.NextEntity = fastpath.Yield(sched.NextEntity)
 	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
 	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
 		cmd.PrintErrln("Warning:", reason)

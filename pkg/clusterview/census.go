@@ -81,14 +81,22 @@ func (c *Census) Each(since uint64, of Identity, levels []level.Level, changed f
 	w := c.workloads[of.Workload]
 	c.lens.through(levels)
 	for n := c.newest; n != nil && n.version > since; n = n.older {
-		changed(placement.Node{
-			Name:    n.name,
-			Values:  n.valuesThrough(&c.lens, levels),
-			Tally:   w.tally(n, of),
-			Unready: Unready(n.node),
-		})
+		changed(c.see(n, w.tally(n, of), levels))
 	}
 	return c.departed > since
+}
+
+// EachOf calls stands for every node on which pods of the workload count, as Each does.
+func (c *Census) EachOf(of Identity, levels []level.Level, stands func(placement.Node)) {
+	c.lens.through(levels)
+	for n, tally := range c.workloads[of.Workload].tallies(of) {
+		stands(c.see(n, tally, levels))
+	}
+}
+
+// see is a node through the lens of levels.
+func (c *Census) see(n *count, tally placement.Tally, levels []level.Level) placement.Node {
+	return placement.Node{Name: n.name, Values: n.valuesThrough(&c.lens, levels), Tally: tally, Unready: Unready(n.node)}
 }
 
 // Counts reports whether any pod of a workload counts, wherever it is.
@@ -99,18 +107,9 @@ func (c *Census) Counts(w Workload) bool { return c.workloads[w] != nil }
 // still run. The nodes without any cost nothing.
 func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 	return func(yield func(*corev1.Node, int64) bool) {
-		w := c.workloads[of.Workload]
-		if w == nil {
-			return
-		}
-		for i := 0; i < len(w.stands); {
-			n := w.stands[i].node
-			t := w.tallyAt(i, n, of)
+		for n, t := range c.workloads[of.Workload].tallies(of) {
 			if t.Revision > 0 && !yield(n.node, t.Revision) {
 				return
-			}
-			for i < len(w.stands) && w.stands[i].node == n {
-				i++
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package clusterview
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -120,4 +121,22 @@ func (w *workload) tallyAt(i int, n *count, of Identity) placement.Tally {
 		}
 	}
 	return t
+}
+
+// tallies is what stands on the nodes of the workload, none where it does not stand.
+func (w *workload) tallies(of Identity) iter.Seq2[*count, placement.Tally] {
+	return func(yield func(*count, placement.Tally) bool) {
+		if w == nil {
+			return
+		}
+		for i := 0; i < len(w.stands); {
+			n := w.stands[i].node
+			if !yield(n, w.tallyAt(i, n, of)) {
+				return
+			}
+			for i < len(w.stands) && w.stands[i].node == n {
+				i++
+			}
+		}
+	}
 }

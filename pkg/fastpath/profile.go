@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -68,6 +69,26 @@ type hinted struct {
 
 func newHinted(f framework.Framework, h Hinter) *hinted {
 	return &hinted{Framework: f, hinter: h, far: farsighted(f)}
+}
+
+// Parallelizer returns the profile's own, but that a single piece of work is done on the
+// spot: the one node that is proposed is looked at in a goroutine otherwise, to wait for
+// which took a seventh of all the time in which pods were decided, behind those that bind.
+func (p *hinted) Parallelizer() fwk.Parallelizer {
+	return onTheSpot{p.Framework.Parallelizer()}
+}
+
+type onTheSpot struct{ fwk.Parallelizer }
+
+// Until does the work, or has it done.
+func (p onTheSpot) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, operation string) {
+	if pieces != 1 {
+		p.Parallelizer.Until(ctx, pieces, do, operation)
+		return
+	}
+	if ctx.Err() == nil {
+		do(0)
+	}
 }
 
 // confinedKey marks a cycle in which a PreFilter plugin named the nodes to look at.

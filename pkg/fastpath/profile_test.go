@@ -6,12 +6,14 @@ package fastpath
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -234,4 +236,33 @@ type preempting struct {
 
 func (p *preempting) RunPostFilterPlugins(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	return &fwk.PostFilterResult{NominatingInfo: p.info}, nil
+}
+
+// crowd is a Parallelizer that notes what it is given and does nothing.
+type crowd struct{ pieces []int }
+
+func (c *crowd) Until(_ context.Context, pieces int, _ workqueue.DoWorkPieceFunc, _ string) {
+	c.pieces = append(c.pieces, pieces)
+}
+
+func TestOnePieceOfWorkIsDoneOnTheSpot(t *testing.T) {
+	r := newRig(t.Context(), t)
+	if _, ok := r.wrapped.Parallelizer().(onTheSpot); !ok {
+		t.Errorf("a wrapped profile's Parallelizer is a %T", r.wrapped.Parallelizer())
+	}
+	others := &crowd{}
+	var done []int
+	do := func(piece int) { done = append(done, piece) }
+	p := onTheSpot{others}
+	for pieces := range 3 {
+		p.Until(r.ctx, pieces, do, "")
+	}
+	if !slices.Equal(done, []int{0}) || !slices.Equal(others.pieces, []int{0, 2}) {
+		t.Errorf("of 0, 1 and 2 pieces of work %v are done on the spot, and %v handed on", done, others.pieces)
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	cancel()
+	if p.Until(ctx, 1, do, ""); len(done) > 1 {
+		t.Error("work is done for a pod whose cycle has ended")
+	}
 }

@@ -93,6 +93,7 @@ func start(t *testing.T, server *apiServer) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.NextEntity = fastpath.Yield(r.NextEntity)
 	r.Cache = fastpath.Track(r.Cache, r.Profiles)
 	if without := fastpath.Wrap(klog.FromContext(r.ctx), r.Profiles); len(without) > 0 {
 		t.Fatal(without)

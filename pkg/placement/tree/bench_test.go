@@ -43,6 +43,25 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
+// BenchmarkPlant has a tree that knows all nodes and has placed a pod, told or cloned.
+func BenchmarkPlant(b *testing.B) {
+	const levels = 2
+	nodes := bigCluster(5_000, levels)
+	fits := func(string) bool { return true }
+	b.Run("told", func(b *testing.B) {
+		for b.Loop() {
+			plant(levels, nodes).Next(fits)
+		}
+	})
+	b.Run("cloned", func(b *testing.B) {
+		t := plant(levels, nodes)
+		t.Next(fits)
+		for b.Loop() {
+			t.Clone().Next(fits)
+		}
+	})
+}
+
 // BenchmarkRank ranks all nodes, as the score path does for every pod.
 func BenchmarkRank(b *testing.B) {
 	for _, nodes := range []int{1_000, 5_000} {

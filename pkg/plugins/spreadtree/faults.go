@@ -23,7 +23,12 @@ type heard struct {
 // records may have changed since the last time. The faults are nil where nobody keeps any.
 func (p *planted) hear(of clusterview.Identity, faults clusterview.Faults) []string {
 	if p.shared() {
-		return nil // by batches without records, whatever their rules
+		// By batches without records. They are judged by the rule all the same: to
+		// change it in an offshoot would take a walk over all its nodes.
+		if faults != nil {
+			p.tree.SetRule(faults.Rule())
+		}
+		return nil
 	}
 	if told := faults != nil; told != p.heard.told {
 		// There are records in the tree that nobody keeps, or pods that it has taken for

@@ -4,6 +4,8 @@
 package spreadtree
 
 import (
+	"slices"
+
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -11,9 +13,10 @@ import (
 )
 
 // maxTreeNodes bounds the trees that are kept, by the nodes in all of them: some
-// 300 bytes each, and as many as 100 batches on 5,000 nodes. Fewer trees than there
-// are batches taking turns would each be built anew for every pod.
-const maxTreeNodes = 500_000
+// 300 bytes each, and as many as 100 batches on 5,000 nodes, beside the trees that they
+// share. One tree fewer than there are batches taking turns, and each would be built anew
+// for every pod.
+const maxTreeNodes = 600_000
 
 // batch is the pods that share a tree: of one workload and revision, with the same levels.
 type batch struct {
@@ -64,6 +67,8 @@ type planted struct {
 	memory  memory
 	key     batchKey
 	season  uint64 // of the grove, when it was used last
+	// offshoot: it was cloned from the shared tree, and has not been told of its workload.
+	offshoot bool
 
 	retold  bool // of all nodes, when it was brought up to date last
 	counted bool // count is of the tree as it is
@@ -95,7 +100,7 @@ func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
 	p := f.plant(b, faults)
 	fared := p.hear(b.id, faults)
 	p.retold, p.counted = p.version == 0, false
-	departures := f.census.Each(p.version, b.id, b.levels, func(n placement.Node) {
+	tell := func(n placement.Node) {
 		if f.countAll {
 			n.Tally.Revision = n.Tally.Workload
 		}
@@ -103,7 +108,13 @@ func (f *forest) tree(b batch, faults clusterview.Faults) *planted {
 			n.Record = faults.Record(b.id, n.Name)
 		}
 		p.tree.Set(n)
-	})
+	}
+	departures := f.census.Each(p.version, b.id, b.levels, tell)
+	if p.offshoot {
+		// What it shows of these is what a workload sees that stands nowhere.
+		f.census.EachOf(b.id, b.levels, tell)
+		p.offshoot = false
+	}
 	for _, name := range fared {
 		p.tree.SetRecord(name, faults.Record(b.id, name))
 	}
@@ -141,11 +152,24 @@ func (f *forest) plant(b batch, faults clusterview.Faults) *planted {
 			return p
 		}
 	}
-	p := &planted{tree: tree.New(b.levels)}
+	p := f.seedling(b, faults)
 	f.trees.Add(key, p)
 	if f.onPlant != nil {
 		f.onPlant()
 	}
+	return p
+}
+
+// seedling returns a new tree for a batch: an offshoot of the one that all share, if there
+// is one. It shows all nodes but those on which the batch's workload stands.
+func (f *forest) seedling(b batch, faults clusterview.Faults) *planted {
+	shared, ok := f.trees.Get(batchKey{levels: b.key().levels})
+	if !ok {
+		return &planted{tree: tree.New(b.levels)}
+	}
+	p := &planted{tree: shared.tree.Clone(), version: shared.version, memory: shared.memory, offshoot: true}
+	p.memory.passing = slices.Clone(shared.memory.passing)
+	p.heard.told = faults != nil // there are no records in it
 	return p
 }
 
