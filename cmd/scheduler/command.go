@@ -36,10 +36,11 @@ Without --kubeconfig it uses the credentials of the pod that it runs in.`
 // newCommand returns kube-scheduler's command with our plugins, profile and version.
 func newCommand(version string) *cobra.Command {
 	var options []app.Option
+	around := newFence()
 	for name, factory := range plugins.Registry() {
-		options = append(options, app.WithPlugin(name, factory))
+		options = append(options, app.WithPlugin(name, around.before(factory)))
 	}
-	cmd := newUpstreamCommand("espalier-scheduler", adapt, options...)
+	cmd := newUpstreamCommand("espalier-scheduler", adapt, around, options...)
 	cmd.Long = description
 	// Help is a page long. Who mistypes a flag wants to read which.
 	cmd.SilenceUsage = true

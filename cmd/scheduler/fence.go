@@ -11,10 +11,14 @@ import (
 	"sync"
 	"time"
 
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
 // errFormerLeader is what a write comes to that is fenced off.
@@ -28,55 +32,115 @@ var errFormerLeader = errors.New("this scheduler is no longer the leader: the Le
 // A Lease that was renewed may be another's when its duration is over, by our own clock
 // from before we asked. After that nothing is written; reading does no harm.
 type fence struct {
-	duration time.Duration
-	now      func() time.Time
-	// lost is called when another is seen to hold what we held.
+	// clocks are the one that is never set and the one on the wall. Either ends the Lease:
+	// the first stands still with the machine, as with a virtual one that is put to sleep,
+	// and the second may be set back.
+	clocks [2]func() time.Time
+	// lost is called when another is seen to hold, or to have held, what we held.
 	lost func(holder string)
 
-	mu    sync.Mutex // guards led, until
-	led   bool       // whether the Lease was ever ours
-	until time.Time  // and until when
+	enclosing sync.Once
+	enclosed  error
+
+	mu          sync.Mutex // guards led, until, transitions
+	led         bool       // whether the Lease was ever ours
+	until       readings   // and until when
+	transitions int        // how often it had changed hands by then
 }
 
-// fenceOff puts a fence around a scheduler that is elected.
-func fenceOff(config *schedulerserverconfig.CompletedConfig) error {
-	election := config.LeaderElection
-	if election == nil {
-		return nil
-	}
-	client, ok := config.Client.CoreV1().RESTClient().(*rest.RESTClient)
-	if !ok || client.Client == nil || client.Client.Transport == nil {
-		return fmt.Errorf("the client of the API server is a %T without a transport: what a former leader writes could not be stopped", config.Client.CoreV1().RESTClient())
-	}
-	f := &fence{duration: election.LeaseDuration, now: time.Now, lost: func(holder string) {
-		klog.ErrorS(nil, "Another scheduler leads, ending at once", "lock", election.Lock.Describe(), "holder", holder)
+// readings are what the clocks show.
+type readings [2]time.Time
+
+func newFence() *fence {
+	wall := func() time.Time { return time.Now().Round(0) } // takes the other reading off
+	return &fence{clocks: [2]func() time.Time{time.Now, wall}, lost: func(holder string) {
+		klog.ErrorS(nil, "Another scheduler leads, ending at once", "holder", holder)
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}}
-	// The election has a client of its own, which must be free to give the Lease back.
-	client.Client.Transport = &fencedTransport{client.Client.Transport, f}
-	election.Lock = &fencedLock{election.Lock, f}
-	return nil
+}
+
+// before has the client of a scheduler fenced before a plugin of it is made: plugins may use
+// it from the moment on that they are, and what they use must not be altered under them.
+func (f *fence) before(factory runtime.PluginFactory) runtime.PluginFactory {
+	return func(ctx context.Context, args apiruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		if err := f.enclose(handle.ClientSet()); err != nil {
+			return nil, err
+		}
+		return factory(ctx, args, handle)
+	}
+}
+
+// enclose puts the fence around a client, once. It is open until there is an election.
+func (f *fence) enclose(client kubernetes.Interface) error {
+	f.enclosing.Do(func() {
+		c, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
+		if !ok || c.Client == nil || c.Client.Transport == nil {
+			f.enclosed = fmt.Errorf("the client of the API server is a %T without a transport, so that what a former leader writes could not be stopped; "+
+				"this is a fault of the program: run one replica with --leader-elect=false until it is mended", client.CoreV1().RESTClient())
+			return
+		}
+		// All groups share it. The election has a client of its own, which must be free to
+		// give the Lease back, and so have Events, which change nothing.
+		c.Client.Transport = &fencedTransport{c.Client.Transport, f}
+	})
+	return f.enclosed
+}
+
+// guard has the fence follow a scheduler's election, if there is one.
+func (f *fence) guard(config *schedulerserverconfig.CompletedConfig) error {
+	if config.LeaderElection == nil {
+		return nil
+	}
+	config.LeaderElection.Lock = &fencedLock{config.LeaderElection.Lock, f}
+	return f.enclose(config.Client) // unless a plugin of ours was made, as nearly always
+}
+
+func (f *fence) now() (r readings) {
+	for i, clock := range f.clocks {
+		r[i] = clock()
+	}
+	return r
 }
 
 // closed says that the Lease was ours and may be another's.
 func (f *fence) closed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.led && !f.now().Before(f.until)
+	if !f.led {
+		return false
+	}
+	for i, now := range f.now() {
+		if !now.Before(f.until[i]) {
+			return true
+		}
+	}
+	return false
 }
 
-// hold says that the Lease is ours, from the given time on.
-func (f *fence) hold(since time.Time) {
+// hold says that the Lease is ours, from the given time on, for as long as others have
+// been told.
+func (f *fence) hold(since readings, record resourcelock.LeaderElectionRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.led, f.until = true, since.Add(f.duration)
+	f.led, f.transitions = true, record.LeaderTransitions
+	for i := range since {
+		f.until[i] = since[i].Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
+	}
+}
+
+// again says that the Lease was ours, and that we would take it anew: that somebody else
+// has had it, and has given it back.
+func (f *fence) again(record resourcelock.LeaderElectionRecord) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.led && record.LeaderTransitions != f.transitions
 }
 
 // giveUp closes the fence, before anybody can take what is given up.
 func (f *fence) giveUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.until = time.Time{}
+	f.until = readings{}
 }
 
 func (f *fence) hasLed() bool {
@@ -114,10 +178,15 @@ func (l *fencedLock) write(record resourcelock.LeaderElectionRecord, write func(
 		l.fence.giveUp()
 		return write()
 	}
+	if l.fence.again(record) {
+		l.fence.giveUp()
+		l.fence.lost("nobody any more")
+		return errFormerLeader
+	}
 	asked := l.fence.now()
 	err := write()
 	if err == nil {
-		l.fence.hold(asked)
+		l.fence.hold(asked, record)
 	}
 	return err
 }

@@ -6,12 +6,22 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 )
 
 // lease is a Lease in memory; fails makes its writes fail.
@@ -57,7 +67,8 @@ type fenced struct {
 
 func newFenced() *fenced {
 	f := &fenced{lease: &lease{}, now: time.Unix(1000, 0)}
-	fence := &fence{duration: 15 * time.Second, now: func() time.Time { return f.now }, lost: func(holder string) { f.lost = holder }}
+	clock := func() time.Time { return f.now }
+	fence := &fence{clocks: [2]func() time.Time{clock, clock}, lost: func(holder string) { f.lost = holder }}
 	f.lock, f.transport = &fencedLock{f.lease, fence}, &fencedTransport{answering{}, fence}
 	return f
 }
@@ -78,7 +89,7 @@ func (f *fenced) wants(t *testing.T, when, method string, open bool) {
 }
 
 func held(by string) resourcelock.LeaderElectionRecord {
-	return resourcelock.LeaderElectionRecord{HolderIdentity: by}
+	return resourcelock.LeaderElectionRecord{HolderIdentity: by, LeaseDurationSeconds: 15}
 }
 
 // A leader that stood still for as long as the Lease lasts writes nothing when it wakes,
@@ -141,3 +152,98 @@ func TestLeaderIsReplaced(t *testing.T) {
 	}
 	f.wants(t, "given back", http.MethodPost, false)
 }
+
+// A machine that sleeps stops the clock that is never set, and one that is set back stops
+// the other: either ends the Lease.
+func TestEitherClockEndsTheLease(t *testing.T) {
+	for i := range 2 {
+		f := newFenced()
+		if err := f.lock.Create(t.Context(), held("me")); err != nil {
+			t.Fatal(err)
+		}
+		late := f.now.Add(15 * time.Second)
+		f.lock.fence.clocks[i] = func() time.Time { return late }
+		f.wants(t, fmt.Sprint("over by clock ", i), http.MethodPost, false)
+	}
+	f := newFence()
+	f.hold(f.now(), held("me"))
+	if f.closed() {
+		t.Error("the real clocks say that a Lease of this moment is over")
+	}
+}
+
+// Who finds the Lease given back by another that has led meanwhile does not take it anew,
+// with what it decided before.
+func TestLeaderDoesNotLeadTwice(t *testing.T) {
+	f := newFenced()
+	first := held("me")
+	first.LeaderTransitions = 3
+	for range 2 {
+		if err := f.lock.Update(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wants(t, "renewed", http.MethodPost, true)
+	f.lease.record = held("") // it was another's
+	second := first
+	second.LeaderTransitions = 5
+	if err := f.lock.Update(t.Context(), second); !errors.Is(err, errFormerLeader) {
+		t.Errorf("taken anew: %v", err)
+	}
+	if f.lease.record.HolderIdentity != "" || f.lost == "" {
+		t.Errorf("the Lease is %q's, and was lost to %q", f.lease.record.HolderIdentity, f.lost)
+	}
+	f.wants(t, "after another", http.MethodPost, false)
+}
+
+// The fence is around every write of a real client, from before plugins are made.
+func TestFenceEnclosesTheClient(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := (&schedulerserverconfig.Config{Client: client, LeaderElection: &leaderelection.LeaderElectionConfig{Lock: &lease{}}}).Complete()
+	f := newFence()
+	made := false
+	factory := f.before(func(context.Context, apiruntime.Object, fwk.Handle) (fwk.Plugin, error) {
+		made = true
+		return nil, errors.New("made")
+	})
+	for range 2 { // as for two plugins
+		if _, err := factory(t.Context(), nil, handle{client: client}); !made || err.Error() != "made" {
+			t.Fatalf("what the factory says is lost: %v", err)
+		}
+	}
+	if err := f.guard(&config); err != nil {
+		t.Fatal(err)
+	}
+	writes := func() []error {
+		_, pod := client.CoreV1().Pods("a").Create(t.Context(), &corev1.Pod{}, metav1.CreateOptions{})
+		_, record := client.CoreV1().ConfigMaps("a").Update(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.UpdateOptions{})
+		group := client.StorageV1().StorageClasses().Delete(t.Context(), "a", metav1.DeleteOptions{})
+		return []error{pod, record, group}
+	}
+	for i, err := range writes() {
+		if err == nil || errors.Is(err, errFormerLeader) {
+			t.Errorf("write %d before any election: %v", i, err)
+		}
+	}
+	if err := config.LeaderElection.Lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+		t.Fatal(err) // for no time at all
+	}
+	for i, err := range writes() {
+		if !errors.Is(err, errFormerLeader) {
+			t.Errorf("write %d of a former leader: %v", i, err)
+		}
+	}
+}
+
+// handle has a client and nothing else.
+type handle struct {
+	fwk.Handle
+	client kubernetes.Interface
+}
+
+func (h handle) ClientSet() kubernetes.Interface { return h.client }

@@ -24,17 +24,31 @@ const masked = "<masked>"
 // one that a request brings, so that is what is replaced.
 func applyLogging(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
 	// Whoever replaces a logger cannot flush it, so that nothing may wait to be.
+	buffered := config.Options.Text.InfoBufferSize
 	config.Options.Text.InfoBufferSize = resource.QuantityValue{}
-	if err := logsapi.ValidateAndApply(config, gates); err != nil {
+	if err := logsapi.ValidateAndApply(config, contextual{gates}); err != nil {
 		return err
 	}
 	logger := klog.Background()
-	options := []klog.LoggerOption{klog.ContextualLogger(gates.Enabled(logsapi.ContextualLogging))}
+	options := []klog.LoggerOption{klog.ContextualLogger(true)}
 	if writer, ok := logger.GetSink().(textlogger.KlogBufferWriter); ok {
 		options = append(options, klog.WriteKlogBuffer(writer.WriteKlogBuffer))
 	}
 	klog.SetLoggerWithOptions(maskedLogger(logger), options...)
+	klog.EnableContextualLogging(gates.Enabled(logsapi.ContextualLogging))
+	if !buffered.IsZero() {
+		klog.InfoS("Lines of the log are not buffered, whatever the flag says: what masks tokens in them cannot flush", "flag", "--log-text-info-buffer-size", "value", buffered.String())
+	}
 	return nil
+}
+
+// contextual has klog show its real logger while it is replaced. With the feature off
+// it shows one that hands on to whatever logger there is, and the mask would hand
+// on to itself, without end.
+type contextual struct{ featuregate.FeatureGate }
+
+func (g contextual) Enabled(feature featuregate.Feature) bool {
+	return feature == logsapi.ContextualLogging || g.FeatureGate.Enabled(feature)
 }
 
 // maskedLogger is a logger that masks tokens and is otherwise the given one.

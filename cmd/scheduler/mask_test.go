@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 )
 
@@ -43,5 +46,32 @@ func TestMaskedLogger(t *testing.T) {
 				t.Error("it says more than it is to")
 			}
 		})
+	}
+}
+
+// TestRegression_MaskWithoutContextualLogging writes one line with the feature off, in which
+// klog's logger and the mask handed it to each other until the stack was full.
+func TestRegression_MaskWithoutContextualLogging(t *testing.T) {
+	gates := featuregate.NewFeatureGate()
+	if err := logsapi.AddFeatureGates(gates); err != nil {
+		t.Fatal(err)
+	}
+	if err := gates.Set("ContextualLogging=false"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		klog.ClearLogger()
+		klog.EnableContextualLogging(true)
+		if err := logsapi.ResetForTest(gates); err != nil {
+			t.Error(err)
+		}
+		klog.StopFlushDaemon() // which all of these start
+	})
+	if err := applyLogging(logsapi.NewLoggingConfiguration(), gates); err != nil {
+		t.Fatal(err)
+	}
+	klog.InfoS("One line")
+	if logger := klog.FromContext(klog.NewContext(t.Context(), klog.LoggerWithName(klog.Background(), "n"))); logger != klog.Background() {
+		t.Error("loggers are contextual although the feature is off")
 	}
 }

@@ -23,9 +23,9 @@ import (
 )
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
-// it, but for two things: adapt is shown the scheduler before it runs, which upstream's
-// own keeps to itself, and tokens are kept out of the log.
-func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Scheduler), registry ...app.Option) *cobra.Command {
+// it, but for three things: adapt is shown the scheduler before it runs, which upstream's
+// own keeps to itself, a former leader is fenced, and tokens are kept out of the log.
+func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Scheduler), around *fence, registry ...app.Option) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
 		Use: name,
@@ -33,7 +33,7 @@ func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Sched
 			return opts.ComponentGlobalsRegistry.Set() // feature gates must be set before RunE
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runUpstream(cmd, opts, adapt, registry)
+			return runUpstream(cmd, opts, adapt, around, registry)
 		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -58,7 +58,7 @@ func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Sched
 	return cmd
 }
 
-func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Command, *scheduler.Scheduler), registry []app.Option) error {
+func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Command, *scheduler.Scheduler), around *fence, registry []app.Option) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := applyLogging(opts.Logs, gates); err != nil {
 		return err
@@ -84,7 +84,7 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Co
 	gates.(featuregate.MutableFeatureGate).AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	adapt(cmd, sched)
-	if err := fenceOff(config); err != nil {
+	if err := around.guard(config); err != nil {
 		return err
 	}
 	return app.Run(ctx, config, sched)
