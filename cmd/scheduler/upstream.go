@@ -87,5 +87,10 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Co
 	if err := around.guard(config); err != nil {
 		return err
 	}
+	if config.LeaderElection != nil {
+		// It is the label of leader_election_master_status. Upstream calls every scheduler
+		// of a cluster kube-scheduler there, and alerts have to tell them apart.
+		config.LeaderElection.Name = config.ComponentConfig.LeaderElection.ResourceName
+	}
 	return app.Run(ctx, config, sched)
 }

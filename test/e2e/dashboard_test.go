@@ -4,11 +4,13 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +38,8 @@ func (s *story) withBatches(path, window string) {
 }
 
 // Every panel of the dashboard has something to show of a scheduler that works, fails
-// and refuses, and every metric that it has is explained to the operator.
+// and refuses, every metric that it has is explained to the operator, and the alerts look
+// for what it has.
 func TestDashboard(t *testing.T) {
 	s := begin(t)
 	s.needsFailures()
@@ -68,6 +71,7 @@ func TestDashboard(t *testing.T) {
 	s.settled("new", 10)
 	second := scheduler.page()
 	s.explained(second)
+	s.alertable(second)
 	pages := []string{filepath.Join(s.TempDir(), "first"), filepath.Join(s.TempDir(), "second")}
 	s.must(os.WriteFile(pages[0], []byte(first), 0o600), "writing a page")
 	s.must(os.WriteFile(pages[1], []byte(second), 0o600), "writing a page")
@@ -95,6 +99,48 @@ func (s *story) explained(page string) {
 	if !slices.Equal(there, told) {
 		s.Errorf("the scheduler has\n%q, and docs/operations.md rows of\n%q", there, told)
 	}
+}
+
+// alertable wants a page to have the series that the alerts look for: an alert on one
+// that never was is silent, or fires, whatever happens. The Lease is this scheduler's.
+func (s *story) alertable(page string) {
+	s.Helper()
+	text, err := os.ReadFile("../../manifests/monitoring/alerts.yaml")
+	s.must(err, "reading the alerts")
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	s.must(yaml.Unmarshal(text, &rules), "reading the alerts")
+	lease := fmt.Sprintf("name=%q", s.scheduler)
+	if leads := "leader_election_master_status{" + lease + "} 1"; !strings.Contains(page, leads) {
+		s.Errorf("the scheduler has no %s", leads)
+	}
+	selector, label := regexp.MustCompile(`((?:espalier|leader_election|scheduler)_[a-z_]+)(\{[^}]*\})?`), regexp.MustCompile(`[a-z]+="[^"]*"`)
+	for _, rule := range rules.Groups[0].Rules {
+		series := selector.FindAllStringSubmatch(strings.ReplaceAll(rule.Expr, `name="espalier-scheduler"`, lease), -1)
+		if len(series) == 0 {
+			s.Errorf("%s looks for nothing of the scheduler: %s", rule.Alert, rule.Expr)
+		}
+		for _, one := range series {
+			if labels := label.FindAllString(one[2], -1); !hasSeries(page, one[1], labels) {
+				s.Errorf("%s looks for %s with %q, which the scheduler does not have", rule.Alert, one[1], labels)
+			}
+		}
+	}
+}
+
+// hasSeries reports whether a page has a series of a metric with these labels.
+func hasSeries(page, metric string, labels []string) bool {
+	for line := range strings.Lines(page) {
+		rest, found := strings.CutPrefix(line, metric)
+		found = found && strings.IndexAny(rest, "{ ") == 0
+		if found && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // onlyOn has a pod take one node of the story, by its label.

@@ -13,35 +13,47 @@ import (
 // level is judged inside each branch for itself, so that a pod which is in the wrong
 // zone is not counted again for the rack it has there.
 //
-// A branch or node can take pods unless the filters have refused all of it, or there
-// are failures that keep pods from it. How many it can take nobody has been asked, so
-// the count is an upper bound where little room is left. An even tree costs one look at
-// each branch and node, an uneven one a step in two heaps for every pod that is counted.
+// A node can take pods if the filters allowed the last pod that they were asked about,
+// or have not been asked since the node changed and it has pods already; and unless there
+// are failures that keep pods from it. A branch can if a node below it can. So a node that
+// is refused to all pods is no place that some are missing from, and an empty one that
+// nobody has asked about is none yet. How many pods a node can take nobody has been
+// asked, so the count is an upper bound where little room is left. An even tree costs one
+// look at each branch and node, an uneven one a step in two heaps for every pod that is counted.
 func (t *Tree) Misplaced() []int64 {
 	t.settle()
-	c := census{byLevel: make([]int64, len(t.levels)+1)}
-	c.count(t.root)
-	return c.byLevel
+	r := reckoning{byLevel: make([]int64, len(t.levels)+1)}
+	r.count(t.root)
+	return r.byLevel
 }
 
-// census is a count of misplaced pods.
-type census struct {
+// reckoning is a count of misplaced pods.
+type reckoning struct {
 	byLevel []int64
-	piles   []pile // of the branch at hand
+	piles   []pile // of the branches on the way to the one at hand, and then its own
 }
 
-func (c *census) count(b *branch) {
-	for _, child := range b.children {
-		c.count(child)
+// count counts in b, and reports whether a node below it takes pods.
+func (r *reckoning) count(b *branch) (takes bool) {
+	first := len(r.piles)
+	for _, c := range b.children {
+		inside := r.count(c)
+		r.piles = append(r.piles, pile{pods: c.tally.Revision, share: c.share, takes: inside && c.standing == free})
 	}
+	for i := range b.nodes.places {
+		r.piles = append(r.piles, b.nodes.at(i).pile())
+	}
+	piles := r.piles[first:]
+	takes = slices.ContainsFunc(piles, func(p pile) bool { return p.takes })
 	// A virtual branch divides by the same level as the one that it is in.
-	level := len(c.byLevel) - 1 - len(b.below.levels)
-	c.piles = b.appendPiles(c.piles[:0])
+	level := len(r.byLevel) - 1 - len(b.below.levels)
 	if !b.isLeaf() && b.below.packs() {
-		c.byLevel[level] += strewn(c.piles)
+		r.byLevel[level] += strewn(piles)
 	} else {
-		c.byLevel[level] += uneven(c.piles)
+		r.byLevel[level] += uneven(piles)
 	}
+	r.piles = r.piles[:first]
+	return takes
 }
 
 // pile is the pods of one branch among its siblings, or of a node among those of its leaf.
@@ -50,20 +62,18 @@ type pile struct {
 	takes       bool
 }
 
-func (b *branch) appendPiles(piles []pile) []pile {
-	for _, c := range b.children {
-		piles = append(piles, pile{pods: c.tally.Revision, share: c.share, takes: c.open > 0 && c.standing == free})
+func (n *node) pile() pile {
+	p := pile{pods: n.Tally.Revision, share: 1, takes: n.takes() && n.standing == free}
+	if n.Unready {
+		p.pods = 0 // they do not run
 	}
-	for i := range b.nodes.places {
-		n := b.nodes.at(i)
-		p := pile{pods: n.Tally.Revision, share: 1, takes: n.answer != refused && n.standing == free}
-		if n.Unready {
-			p.pods = 0 // they do not run
-		}
-		piles = append(piles, p)
-	}
-	return piles
+	return p
 }
+
+// takes reports whether the filters would allow a pod, as far as that is known. What they
+// said holds beyond the cycle in which they were asked: most of what they refuse they
+// refuse to every pod, and are asked about it anew for each.
+func (n *node) takes() bool { return n.said == fits || n.said == unasked && n.Tally.Revision > 0 }
 
 // higher reports that one pod is better off on q than on p.
 func (p *pile) higher(q *pile) bool { return p.pods*q.share > (q.pods+1)*p.share }

@@ -74,6 +74,63 @@ func TestMisplaced(t *testing.T) {
 	}
 }
 
+// wantMisplaced compares the counts by level.
+func wantMisplaced(t *testing.T, tree *Tree, when string, want ...int64) {
+	t.Helper()
+	if got := tree.Misplaced(); !slices.Equal(got, want) {
+		t.Errorf("%s: misplaced by level: %d, want %d\n%s", when, got, want, tree)
+	}
+}
+
+// A node that is refused to all pods is no place that some are missing from, also when
+// nobody remembers the answers any more.
+func TestMisplacedBesideRefusedNodes(t *testing.T) {
+	levels, err := level.Parse("spread=zone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := New(levels)
+	for _, zone := range []string{"a", "b", "c"} {
+		tree.Set(stand(zone+"-control", 0, zone))
+		tree.Set(stand(zone+"-worker", 0, zone))
+	}
+	fit := func(name string) bool { return name[2:] == "worker" }
+	for i := range 30 {
+		name, ok := tree.Next(fit)
+		if !ok {
+			t.Fatal("no node fits")
+		}
+		tree.Add(name, placement.Tally{Revision: 1, Workload: 1, All: 1})
+		wantMisplaced(t, tree, fmt.Sprintf("after %d pods", i+1), 0, 0)
+		tree.RecheckAll()
+		wantMisplaced(t, tree, fmt.Sprintf("after %d pods, all forgotten", i+1), 0, 0)
+	}
+}
+
+func TestMisplacedByWhatWasSaidLast(t *testing.T) {
+	tree := New(nil)
+	tree.Set(stand("a", 4))
+	tree.Set(stand("b", 0))
+	wantMisplaced(t, tree, "nobody has asked about an empty node", 0)
+	allow := func(b bool) { tree.Rank(func(name string) bool { return name == "a" || b }) }
+	allow(true)
+	tree.RecheckAll()
+	wantMisplaced(t, tree, "it fits", 2)
+	allow(false)
+	tree.Recheck("b")
+	wantMisplaced(t, tree, "it does not any more", 0)
+	tree.Set(stand("b", 0))
+	wantMisplaced(t, tree, "it has changed, and is empty", 0)
+	tree.Set(stand("b", 1))
+	wantMisplaced(t, tree, "it has a pod", 1)
+	allow(false)
+	tree.RecheckAll()
+	wantMisplaced(t, tree, "it takes no more", 0)
+	allow(true)
+	tree.RecheckAll()
+	wantMisplaced(t, tree, "it takes more", 1)
+}
+
 // As many pods move as in the best of all divisions that are even, and there is one.
 func TestPropertyUnevenIsTheLeast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -130,12 +130,12 @@ func (t *Tree) ask(n *node, fit placement.Fits) bool {
 	case n.answer != unasked:
 	case fit(n.Name):
 		// The node was open before and is so still. Only certainty has grown.
-		n.answer = fits
+		n.answer, n.said = fits, fits
 		for b := n.leaf; b != nil; b = b.parent {
 			b.unasked--
 		}
 	default:
-		n.change(func() { n.answer = refused })
+		n.change(func() { n.answer, n.said = refused, refused })
 	}
 	return n.answer == fits
 }

@@ -10,6 +10,9 @@ type node struct {
 	placement.Node
 	verdict
 	answer answer
+	// said is the last answer, also when it is to be asked for again; Set forgets it. It
+	// decides nothing but what is misplaced.
+	said   answer
 	queued bool // in leaf.toAsk
 	leaf   *branch
 	slot   int32 // in leaf.nodes

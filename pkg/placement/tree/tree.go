@@ -79,7 +79,7 @@ func (t *Tree) Set(n placement.Node) {
 			t.remove(old)
 		}
 	case known && sameValues(old.Values, n.Values):
-		old.change(func() { old.Node, old.answer = n, unasked })
+		old.change(func() { old.Node, old.answer, old.said = n, unasked, unasked })
 	default:
 		if known {
 			t.remove(old)

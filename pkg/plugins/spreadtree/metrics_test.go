@@ -90,6 +90,28 @@ func TestMisplacedPods(t *testing.T) {
 	expect("and one of two levels that has no pods", misplaced{[]int64{1, 0}, 4})
 }
 
+// Nodes that the filters refuse to every pod are no places that some are missing from,
+// whether or not their answers outlive the cycle.
+func TestMisplacedPodsBesideRefusedNodes(t *testing.T) {
+	for _, lasting := range []bool{true, false} {
+		t.Run(fmt.Sprint("lasting=", lasting), func(t *testing.T) {
+			r := newRig(t.Context(), t, args())
+			for _, name := range []string{"a1", "a2", "b1", "b2", "c1", "c2"} {
+				r.join(name, "zone="+name[:1])
+			}
+			f := &filters{rig: r, refused: []string{"a2", "b2", "c2"}}
+			for i := range 30 {
+				pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
+				node, _ := f.hint(pod, lasting)
+				r.assume(pod, framework.NewCycleState(), node)
+				if got := r.pl.misplaced(); got.byLevel[0] > 0 || got.onNodes > 0 {
+					t.Errorf("pod %d went to %s, and %+v are misplaced", i, node, got)
+				}
+			}
+		})
+	}
+}
+
 // A tree that has not changed is not counted again.
 func TestMisplacedPodsAreCountedOnce(t *testing.T) {
 	r := zones(t)
