@@ -4,9 +4,9 @@
 
 # Installs this tree's chart into the cluster of the current kubeconfig, as release
 # espalier in kube-system, with images of this tree's version; or removes it, and the
-# kind with all policies.
+# kind with all policies. Values that were given before are kept, but for those of the images.
 #
-# usage: hack/deploy.sh up|down [flags of helm upgrade, for example --wait]
+# usage: hack/deploy.sh up|down [flags of helm upgrade, for example --set scheduler.replicas=3]
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -23,8 +23,11 @@ up)
   tag=${version//+/_}
   # Helm installs kinds once and never again; those of this tree may be newer.
   "$tools/kubectl" apply --server-side --force-conflicts -f manifests/charts/espalier/crds
+  # What an operator has set stays, the registry among it unless one is named. A digest of before
+  # would win over this tree's tag.
   "$tools/helm" upgrade --install "$release" manifests/charts/espalier --namespace "$namespace" --skip-crds \
-    --set imageRegistry="${REGISTRY:-}" --set scheduler.image.tag="$tag" --set controller.image.tag="$tag" "$@"
+    --reset-then-reuse-values ${REGISTRY+--set imageRegistry="$REGISTRY"} \
+    --set scheduler.image.tag="$tag",scheduler.image.digest= --set controller.image.tag="$tag",controller.image.digest= "$@"
   ;;
 down)
   of_release="app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"

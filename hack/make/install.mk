@@ -8,7 +8,7 @@ image: bin/espalier-scheduler bin/espalier-controller ## pack the binaries into 
 	@hack/image.sh bin/espalier-scheduler bin/espalier-controller
 
 .PHONY: deploy
-deploy: ## install into the cluster of the current kubeconfig; DEPLOY_FLAGS=--wait for flags of helm
+deploy: ## install into the cluster of the current kubeconfig, and upgrade; DEPLOY_FLAGS has flags of helm
 	@hack/deploy.sh up $(DEPLOY_FLAGS)
 
 .PHONY: undeploy

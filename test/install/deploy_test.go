@@ -97,6 +97,8 @@ func TestDeployAndUndeploy(t *testing.T) {
 	// Again, as an upgrade: the same command must do.
 	deploy(t, "up", "--set", "scheduler.replicas=3", "--set-json",
 		`scheduler.profiles=[{}, {"schedulerName": "other"}, {"schedulerName": "third", "pluginArgs": {"FaultyNode": {"record": {"namespace": "default"}}}}]`)
+	// And once more: what an operator has set stays, but no digest that would win over this tree's tag.
+	keepsValues(t)
 	there := difference(before, everything(t))
 	for _, want := range []string{
 		"deployments.apps kube-system/espalier-scheduler", "deployments.apps kube-system/espalier-controller",
@@ -111,6 +113,23 @@ func TestDeployAndUndeploy(t *testing.T) {
 	leavesNothing(t, before)
 	// There is nothing to remove, and that is no failure.
 	deploy(t, "down")
+}
+
+// keepsValues deploys with values of its own, and then without: they are still there.
+func keepsValues(t *testing.T) {
+	t.Helper()
+	deploy(t, "up", "--set", "imageRegistry=registry.example.com/espalier,scheduler.image.digest=sha256:"+strings.Repeat("0", 64))
+	deploy(t, "up")
+	deployment, err := cluster.client.AppsV1().Deployments(metav1.NamespaceSystem).Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := *deployment.Spec.Replicas; got != 3 {
+		t.Errorf("deployed anew there are %d schedulers, want the 3 of before", got)
+	}
+	if got := deployment.Spec.Template.Spec.Containers[0].Image; !strings.HasPrefix(got, "registry.example.com/espalier/espalier-scheduler:v") {
+		t.Errorf("deployed anew the image is %s, want the registry of before and a tag of this tree", got)
+	}
 }
 
 // TestTwoReleases installs two releases side by side: each places the pods that ask

@@ -53,14 +53,14 @@ func TestRelease(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("the release consists of\n%q, want\n%q", files, want)
 	}
-	images(t, must(t, "", "helm", "template", "espalier", filepath.Join(dir, "espalier-1.2.3-rc.1+build.5.tgz"), "--namespace", "kube-system"))
+	images(t, must(t, "", "helm", "template", "espalier", filepath.Join(dir, "espalier-1.2.3-rc.1+build.5.tgz"), "--namespace", "kube-system"), "", tag)
 	for _, overlay := range []string{"second-scheduler", "node-pool", "replace-default"} {
 		path := filepath.Join(dir, overlay+".yaml")
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		images(t, string(text))
+		images(t, string(text), "", tag)
 		must(t, "", "kubectl", "apply", "--dry-run=server", "--filename", path)
 	}
 	must(t, "", "kubectl", "apply", "--server-side", "--dry-run=server", "--filename", filepath.Join(dir, "placement.espalier.dev_placementpolicies.yaml"))
@@ -185,8 +185,8 @@ func archive(t *testing.T, path, name string) {
 	}
 }
 
-// images wants rendered Deployments to ask for the images of the release, and there to be two.
-func images(t *testing.T, text string) {
+// images wants rendered Deployments to ask for the images of that registry and tag, and there to be two.
+func images(t *testing.T, text, registry, tag string) {
 	t.Helper()
 	var asked []string
 	for _, o := range decode(t, text) {
@@ -197,7 +197,7 @@ func images(t *testing.T, text string) {
 		}
 	}
 	slices.Sort(asked)
-	if want := []string{"espalier-controller:" + tag, "espalier-scheduler:" + tag}; !slices.Equal(asked, want) {
+	if want := []string{registry + "espalier-controller:" + tag, registry + "espalier-scheduler:" + tag}; !slices.Equal(asked, want) {
 		t.Errorf("the images are %q, want %q", asked, want)
 	}
 }

@@ -65,16 +65,18 @@ func upgradeCommands(t *testing.T) []string {
 	return commands
 }
 
-// olderChart is this chart as it may have been: without the service monitor, and with a
-// kind that allows one level less.
+// olderChart is this chart as it may have been: without what is for the Prometheus operator,
+// whose values are the last, and with a kind that allows one level less.
 func olderChart(t *testing.T) string {
 	t.Helper()
 	older := filepath.Join(t.TempDir(), "espalier")
 	if err := os.CopyFS(older, os.DirFS(chart)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(older + "/templates/servicemonitor.yaml"); err != nil {
-		t.Fatal(err)
+	for _, later := range []string{"servicemonitor.yaml", "prometheusrule.yaml"} {
+		if err := os.Remove(filepath.Join(older, "templates", later)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	change(t, older+"/values.yaml", func(text string) string {
 		text, _, found := strings.Cut(text, "\nserviceMonitor:\n")

@@ -171,15 +171,45 @@ func TestSchemaRefuses(t *testing.T) {
 		`scheduler.profiles=[]`:                      "minItems",
 		`scheduler.profiles=[{"name":"a"}]`:          "additional properties 'name' not allowed",
 		`scheduler.client.burst=0`:                   "/scheduler/client/burst",
+		`scheduler.client.qps=0`:                     "/scheduler/client/qps",
 		`scheduler.leaderElection.retryPeriod="two"`: "/scheduler/leaderElection/retryPeriod",
 		`scheduler.image.digest="latest"`:            "/scheduler/image/digest",
 		`controller.image.pullPolicy="Sometimes"`:    "/controller/image/pullPolicy",
 		`networkPolicy.apiServerPorts=[0]`:           "/networkPolicy/apiServerPorts/0",
-		`leaderElection.enabled=false`:               "additional properties 'leaderElection' not allowed",
+		// A rule without ports is one for all of them.
+		`networkPolicy.apiServerPorts=[]`: "/networkPolicy/apiServerPorts",
+		`leaderElection.enabled=false`:    "additional properties 'leaderElection' not allowed",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want an error with %q, got %v", set, want, err)
+		}
+	}
+}
+
+// TestTemplatesRefuse wants words for what the schema cannot tell: values that it does not see,
+// as null is the lack of a value, and what is inside of a configuration.
+func TestTemplatesRefuse(t *testing.T) {
+	for set, want := range map[string]string{
+		`scheduler.profiles=null`:                                         "scheduler.profiles is empty",
+		`scheduler.configuration={"parallelism":8}`:                       "scheduler.configuration has no profiles",
+		`scheduler.configuration={"profiles":[]}`:                         "scheduler.configuration has no profiles",
+		`scheduler.configuration={"profiles":[{"schedulerName":"a"},{}]}`: "scheduler.configuration.profiles[1] has no schedulerName",
+	} {
+		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: want an error with %q, got %v", set, want, err)
+		}
+	}
+}
+
+// TestTheNameThatKubernetesGives wants a profile without a name to be told to the controller
+// by the name that the scheduler gives it.
+func TestTheNameThatKubernetesGives(t *testing.T) {
+	text := template(t, "espalier", "espalier-system", "--set-json", `scheduler.configuration={"profiles":[{}]}`)
+	for _, want := range []string{"--scheduler-names=default-scheduler\n", "schedulerName: default-scheduler\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 // namespace.
 type standing struct {
 	policy *clusterview.Policy
-	// levels and limits are whether the policy says anything of them. Of faults it may
-	// say what it likes: nothing places a pod by that yet.
+	// levels and limits are whether the policy says anything of them, which an annotation
+	// of the pod's own comes before. Of faults no annotation says anything.
 	levels, limits bool
 	// selected and governed are numbers of pods; annotated is how many of those that
 	// no other policy takes have an annotation that comes before something it says.

@@ -17,7 +17,7 @@ const (
 	// AppLabel names the group of a pod.
 	AppLabel = "app"
 	// image is never pulled: nobody plays the nodes.
-	image = "registry.k8s.io/pause:3.10"
+	image = "registry.example.com/pause:3.10"
 	hash  = "5d4f8c7b9"
 	port  = 8080
 )

@@ -101,6 +101,10 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- end -}}
 {{- $name := printf "%s-scheduler" (include "espalier.fullname" .) -}}
 {{- $profiles := list -}}
+{{- /* The schema does not see a list that is null. */ -}}
+{{- if not $v.profiles -}}
+{{- fail "scheduler.profiles is empty, and without a profile the scheduler would run Kubernetes' own: give at least one, [{}] is the shipped one" -}}
+{{- end -}}
 {{- range $v.profiles -}}
 {{- $profiles = append $profiles (include "espalier.profile" (list $shipped (default $name .schedulerName) .) | fromYaml) -}}
 {{- end -}}
@@ -109,6 +113,18 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- $_ := set $config "leaderElection" (dict "leaderElect" true
   "resourceName" (include "espalier.leaseName" .) "resourceNamespace" (include "espalier.leaseNamespace" .)
   "leaseDuration" $v.leaderElection.leaseDuration "renewDeadline" $v.leaderElection.renewDeadline "retryPeriod" $v.leaderElection.retryPeriod) -}}
+{{- if not $config.profiles -}}
+{{- fail "scheduler.configuration has no profiles, and without one the scheduler would run Kubernetes' own: begin with a copy of files/scheduler-config.yaml" -}}
+{{- end -}}
+{{- range $at, $profile := $config.profiles -}}
+{{- if not $profile.schedulerName -}}
+{{- /* As Kubernetes does, which refuses it of several. */ -}}
+{{- if gt (len $config.profiles) 1 -}}
+{{- fail (printf "scheduler.configuration.profiles[%d] has no schedulerName, which only a profile that is alone may lack: give it one" $at) -}}
+{{- end -}}
+{{- $_ := set $profile "schedulerName" "default-scheduler" -}}
+{{- end -}}
+{{- end -}}
 {{- range $config.profiles -}}
 {{- if include "espalier.watchesNodes" . -}}
 {{- $faultyNode := dict -}}
@@ -137,7 +153,7 @@ The records of failures that the profiles keep: the names of the ConfigMaps, by 
 {{- if include "espalier.watchesNodes" $profile -}}
 {{- range $profile.pluginConfig -}}
 {{- if and (eq .name "FaultyNode") (ne (toString .args.record.enabled) "false") -}}
-{{- $name := printf "%s-failures" (default "default-scheduler" $profile.schedulerName) -}}
+{{- $name := printf "%s-failures" $profile.schedulerName -}}
 {{- $_ := set $records .args.record.namespace (append (dig .args.record.namespace list $records) $name) -}}
 {{- end -}}
 {{- end -}}
