@@ -156,6 +156,8 @@ func TestConfigureWarns(t *testing.T) {
 		"without ours":    {head, nil},
 		"default weight":  {"percentageOfNodesToScore: 100\n" + profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree}]}"), []string{"SpreadTree has weight 1, and the other scorers"}},
 		"no Preferences":  {"percentageOfNodesToScore: 100\n" + profile("multiPoint: {enabled: [{name: SpreadTree, weight: 10000}]}"), []string{"Preferences is not enabled"}},
+		"a misspelt name": {string(manifests.SchedulerConfig) + "  - name: SpreadTre\n    args: {countRevisions: All}\n", []string{`"SpreadTre", which the profile does not enable, and does nothing; enable it, or name one of Constraints,`}},
+		"no such plugin":  {head + "profiles: [{schedulerName: x, pluginConfig: [{name: SpreadTree, args: {}}]}]\n", []string{`pluginConfig[0] is of "SpreadTree", which the profile does not enable`}},
 		"a sample":        {profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), []string{"percentageOfNodesToScore is 0"}},
 		"a profile's own": {"percentageOfNodesToScore: 100\n" + strings.Replace(profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), "schedulerName: x", "schedulerName: x, percentageOfNodesToScore: 40", 1), []string{"percentageOfNodesToScore is 40"}},
 	} {

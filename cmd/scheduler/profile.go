@@ -6,12 +6,15 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -43,11 +46,12 @@ func validateProfiles(profiles []schedulerconfig.KubeSchedulerProfile) error {
 }
 
 // doubts are what keeps a configuration that runs from spreading as evenly as it
-// could, a sentence each.
+// could, or from doing what it says, a sentence each.
 func doubts(c *schedulerconfig.KubeSchedulerConfiguration) []string {
 	var all []string
 	for i, profile := range c.Profiles {
 		p := profile.Plugins
+		all = append(all, idleArgs(i, &profile)...)
 		if !enabled(p, p.Score, spreadtree.Name) {
 			continue
 		}
@@ -66,6 +70,32 @@ func doubts(c *schedulerconfig.KubeSchedulerConfiguration) []string {
 		}
 	}
 	return all
+}
+
+// idleArgs are the arguments of plugins that a profile does not enable: of a name that
+// is misspelt kube-scheduler says nothing, and the plugin runs with its defaults.
+func idleArgs(i int, profile *schedulerconfig.KubeSchedulerProfile) []string {
+	names := profile.Plugins.Names()
+	for _, plugin := range profile.Plugins.MultiPoint.Enabled {
+		names = append(names, plugin.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var all []string
+	for j, plugin := range profile.PluginConfig {
+		if !slices.Contains(names, plugin.Name) && !hasStockArgs(plugin.Name) {
+			all = append(all, fmt.Sprintf("profiles[%d] (%s): pluginConfig[%d] is of %q, which the profile does not enable, and does nothing; enable it, or name one of %s",
+				i, profile.SchedulerName, j, syntax.Cut(plugin.Name), strings.Join(names, ", ")))
+		}
+	}
+	return all
+}
+
+// hasStockArgs reports whether kube-scheduler gives a plugin arguments when nobody does,
+// which it also does where a profile does not enable it.
+func hasStockArgs(name string) bool {
+	stock, err := latest.Default()
+	return err == nil && slices.ContainsFunc(stock.Profiles[0].PluginConfig, func(c schedulerconfig.PluginConfig) bool { return c.Name == name })
 }
 
 // enabled reports whether a plugin is enabled at an extension point of a profile.

@@ -16,8 +16,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 )
 
 // status answers as an API server does.
@@ -197,6 +200,44 @@ func TestPrepareServing(t *testing.T) {
 	if err := prepareServing(t.Context(), off, c); err != nil || off.Changed("authentication-kubeconfig") {
 		t.Errorf("where nothing is served: %v", err)
 	}
+}
+
+// Nobody who asks for nothing is told of an error, and who restricts labels of metrics gets that.
+func TestRegression_MetricLabels(t *testing.T) {
+	manifest := written(t, "a,b: c\n")
+	for _, args := range [][]string{nil, {"--allow-metric-labels=a,b=c"}, {"--allow-metric-labels-manifest=" + manifest}} {
+		flags := parsed(t, append([]string{"--secure-port=0"}, args...)...)
+		if err := prepareServing(t.Context(), flags, connection{}); err != nil {
+			t.Fatal(err)
+		}
+		options := metrics.NewOptions()
+		again := pflag.NewFlagSet("upstream", pflag.ContinueOnError)
+		options.AddFlags(again)
+		flags.Visit(func(f *pflag.Flag) {
+			if strings.HasPrefix(f.Name, "allow-metric-labels") {
+				if err := again.Set(f.Name, strings.Trim(f.Value.String(), "[]")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		for _, err := range options.Validate() {
+			t.Errorf("%q: %v", args, err)
+		}
+		if log := logOf(options.Apply); log != "" {
+			t.Errorf("%q logs %s", args, log)
+		}
+	}
+}
+
+// logOf is what something logs.
+func logOf(run func()) string {
+	defer klog.CaptureState().Restore()
+	var log bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	run()
+	klog.Flush()
+	return log.String()
 }
 
 // What waiting cannot mend is said at once.

@@ -15,14 +15,11 @@ import (
 // prepareServing sets what serving /healthz and /metrics needs by default, and sees
 // whether the port can be had while it can still be said in one line.
 func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) error {
-	// kube-scheduler reports the flag's default, no file, as an error at every start,
-	// and an empty one as well. This one restricts a label that no metric has.
-	if !flags.Changed("allow-metric-labels-manifest") {
-		path, err := pipe([]byte("espalier_none,none: none\n"))
-		if err != nil {
-			return err
-		}
-		if err := flags.Set("allow-metric-labels-manifest", path); err != nil {
+	// kube-scheduler reports the default, no restriction, as an error at every start.
+	// This one restricts a label that no metric has. Beside one that is given it would
+	// be refused, or hide it.
+	if !flags.Changed("allow-metric-labels") && !flags.Changed("allow-metric-labels-manifest") {
+		if err := flags.Set("allow-metric-labels", "espalier_none,none=none"); err != nil {
 			return err
 		}
 	}

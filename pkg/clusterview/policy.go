@@ -17,6 +17,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // Policy is a PlacementPolicy, read. Nobody writes to it: two pointers that are
@@ -73,7 +74,9 @@ func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	var err error
 	if p.selector, err = metav1.LabelSelectorAsSelector(&in.Spec.PodSelector); err != nil {
 		p.selector = labels.Everything()
-		p.levelsErr = fmt.Errorf("spec.podSelector: %w", err)
+		// The API server takes labels of any length here, and quotes them all.
+		p.levelsErr = fmt.Errorf("spec.podSelector: %s: keys and values must be those of labels, with 63 characters at most, and operators In, NotIn, Exists or DoesNotExist",
+			syntax.Cut(err.Error()))
 		p.limitsErr = p.levelsErr
 	}
 	return p

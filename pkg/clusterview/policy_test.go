@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -119,6 +120,25 @@ func TestSelectorThatCannotBeReadSelectsAll(t *testing.T) {
 	}
 	if _, err := clusterview.Levels(asking().Obj(), p, nil); err == nil || !strings.Contains(err.Error(), "a b") {
 		t.Errorf("its pods are not refused: %v", err)
+	}
+}
+
+// What the API server lets pass in a selector, however long, is not repeated in the
+// status of every pod.
+func TestRegression_ALongSelectorIsCut(t *testing.T) {
+	long := strings.Repeat("ä", 20000)
+	for _, selector := range []metav1.LabelSelector{
+		{MatchLabels: map[string]string{"app": long}},
+		{MatchLabels: map[string]string{long: "a"}},
+		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOperator(long)}}},
+		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "In", Values: slices.Repeat([]string{"a b"}, 10000)}}},
+	} {
+		in := policy("p", 0)
+		in.Spec.PodSelector = selector
+		_, err := clusterview.ReadPolicy(in).Levels()
+		if err == nil || len(err.Error()) > 400 || !utf8.ValidString(err.Error()) || !strings.Contains(err.Error(), "63 characters at most") {
+			t.Errorf("got %.500v", err)
+		}
 	}
 }
 

@@ -81,6 +81,7 @@ type Cache struct {
 	nodes      corelisters.NodeLister
 	configMap  *configMap // nil without a record
 	taints     taints
+	pardons    pardons
 
 	// active says that this scheduler places pods: it writes and speaks.
 	active atomic.Bool
@@ -159,7 +160,8 @@ func New(o Options, from Sources) (*Cache, error) {
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
-		taints: taints{added: make(map[string]time.Time)},
+		taints:  taints{added: make(map[string]time.Time)},
+		pardons: pardons{byNode: make(map[string]pardon)},
 	}
 	var err error
 	if c.identifier, err = clusterview.WatchingIdentifier(from.Informers.Apps().V1().ReplicaSets()); err != nil {

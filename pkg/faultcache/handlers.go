@@ -158,6 +158,7 @@ func (c *Cache) onNodeGone(obj any) {
 	if err != nil {
 		return
 	}
+	c.pardons.forget(name)
 	c.lock()
 	defer c.mu.Unlock()
 	c.forgetNode(name)

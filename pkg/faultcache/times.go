@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,11 +66,47 @@ func (c *Cache) forgiven(name string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	at, err := clusterview.Forgiven(node)
+	return c.pardons.of(node, c.Clock.Now())
+}
+
+// pardons are what was made of the annotations of nodes when they were first seen. What
+// is in the future then must not forgive what happens until then, and what is wrong with
+// one is said once.
+type pardons struct {
+	mu     sync.Mutex // guards what follows
+	byNode map[string]pardon
+}
+
+type pardon struct {
+	text string
+	at   time.Time
+}
+
+// of is up to when the failures on a node are forgiven.
+func (p *pardons) of(node *corev1.Node, now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, ok := node.Annotations[clusterview.FailuresForgivenAnnotation]
+	if !ok {
+		delete(p.byNode, node.Name)
+		return time.Time{}
+	}
+	if known, ok := p.byNode[node.Name]; ok && known.text == text {
+		return known.at
+	}
+	at, err := clusterview.Forgiven(node, now)
 	if err != nil {
 		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
 	}
+	p.byNode[node.Name] = pardon{text, at}
 	return at
+}
+
+// forget forgets a node that is gone.
+func (p *pardons) forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byNode, name)
 }
 
 func latest(a, b time.Time) time.Time {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
@@ -98,4 +99,52 @@ func TestRegression_SucceededWithoutATime(t *testing.T) {
 	r.reject("web", "n2", 1)
 	r.see(scheduled(pod("b", "n2").Phase(corev1.PodSucceeded).Obj(), noon))
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Proven: true})
+}
+
+// A time in the future forgives nothing, neither now nor once it has come: who writes the
+// year 9999 has not mended what breaks until then.
+func TestRegression_TheFutureIsNotForgiven(t *testing.T) {
+	for _, text := range []string{"9999-01-01T00:00:00Z", noon.Add(time.Hour).Format(time.RFC3339)} {
+		r := newRig(t, without(options()))
+		r.reject("web", "n1", 1)
+		before, err := r.nodes.Get("n1")
+		r.must(err)
+		after := before.DeepCopy()
+		after.Annotations = map[string]string{clusterview.FailuresForgivenAnnotation: text}
+		r.join(after)
+		r.onNode(before, after)
+		r.reject("web", "n1", 1)
+		r.record("n1", placement.Record{Failures: 2, Unforgiven: 2})
+		r.clock.Step(2 * time.Hour)
+		if at := r.forgiven("n1"); !at.IsZero() {
+			t.Errorf("%s forgives what was before %v", text, at)
+		}
+	}
+}
+
+// A clock that is some seconds fast forgives what was before it was looked at, and
+// nothing of the seconds after.
+func TestRegression_ALittleFutureIsNow(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 2)
+	before, err := r.nodes.Get("n1")
+	r.must(err)
+	r.forgive("n1", noon.Add(30*time.Second))
+	after, err := r.nodes.Get("n1")
+	r.must(err)
+	r.onNode(before, after)
+	r.record("n1", placement.Record{})
+	r.clock.Step(time.Second)
+	r.reject("web", "n1", 1)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+
+	// Whoever says it anew has mended it again, and a node that comes back is another.
+	r.forgive("n1", noon.Add(time.Second))
+	if at := r.forgiven("n1"); !at.Equal(noon.Add(time.Second)) {
+		t.Errorf("it forgives up to %v", at)
+	}
+	r.part("n1")
+	if len(r.pardons.byNode) > 0 {
+		t.Errorf("%v is kept of a node that is gone", r.pardons.byNode)
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -22,8 +24,17 @@ func TestRunsTheShippedProfile(t *testing.T) {
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 13)
 	even(t, settled(t, ns, rig.SchedulerName, 13))
+	// An error that every start logs is one that nobody reads when it matters.
+	for _, line := range strings.Split(p.Tail(1000), "\n") {
+		if wrong.MatchString(line) {
+			t.Errorf("it logged %s", line)
+		}
+	}
 	stop(t, p)
 }
+
+// wrong is an error in the log.
+var wrong = regexp.MustCompile(`^E\d{4} `)
 
 // A restart forgets nothing: what runs is counted from the API.
 func TestRestart(t *testing.T) {

@@ -16,6 +16,10 @@ import (
 // maxNamed bounds the policies that a message names.
 const maxNamed = 3
 
+// maxMessage bounds a message, in bytes. The API server refuses the whole status for one
+// of more than 32 Ki.
+const maxMessage = 4096
+
 // setConditions brings all conditions up to date. A condition that does not hold is
 // False, not absent: its absence would read as not looked at yet.
 func (s *standing) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
@@ -105,5 +109,8 @@ func number(pods int32) string {
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }

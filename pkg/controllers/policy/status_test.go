@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -217,4 +218,12 @@ func TestStatusesAddUp(t *testing.T) {
 			t.Fatalf("conflicts name %d policies, and count the pods of %d", gives, takes)
 		}
 	})
+}
+
+// A message that the API server would refuse would keep the whole status from being written.
+func TestRegression_MessagesAreBounded(t *testing.T) {
+	got := condition("Accepted", metav1.ConditionFalse, "Invalid", strings.Repeat("ä", 40000)).Message
+	if len(got) > maxMessage+len("…") || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
+		t.Errorf("it has %d bytes and ends in %q", len(got), got[len(got)-10:])
+	}
 }

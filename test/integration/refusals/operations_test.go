@@ -30,6 +30,7 @@ import (
 var inTree = []string{
 	nodeunschedulable.ErrReasonUnschedulable,
 	nodeaffinity.ErrReasonPod,
+	"node(s) didn't match scheduler-enforced node affinity", // not exported: of addedAffinity
 	volumerestrictions.ErrReasonDiskConflict, volumerestrictions.ErrReasonReadWriteOncePodConflict,
 	nodevolumelimits.ErrReasonMaxVolumeCountExceeded,
 	string(volumebinding.ErrReasonBindConflict), string(volumebinding.ErrReasonNodeConflict),
