@@ -27,6 +27,9 @@ func ways(t *testing.T) map[string][]object {
 	all := map[string][]object{
 		"manifests/base": decode(t, must(t, "", "kubectl", "kustomize", manifests+"/base")),
 		"chart":          decode(t, template(t, "espalier", namespace)),
+		// Names that hold those of the parts, which are to be replaced in what the release is given.
+		"chart as my-espalier-controller": decode(t, template(t, "my-espalier-controller", namespace)),
+		"chart as espalier-policies":      decode(t, template(t, "trellis", namespace, "--set", "fullnameOverride=espalier-policies")),
 	}
 	for _, file := range cases(t) {
 		all["chart with "+filepath.Base(file)] = decode(t, template(t, "espalier", namespace, "--values", file))
@@ -125,6 +128,7 @@ func TestSchedulerAccepts(t *testing.T) {
 		"manifests/base": "espalier-scheduler", "overlay second-scheduler": "espalier-scheduler", "overlay node-pool": "espalier-scheduler",
 		"overlay replace-default": "espalier-scheduler default-scheduler", "chart": "espalier-scheduler",
 		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
+		"chart as my-espalier-controller": "my-espalier-controller-scheduler", "chart as espalier-policies": "espalier-policies-scheduler",
 		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
 	}
 	for name, objects := range ways(t) {

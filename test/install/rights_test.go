@@ -42,6 +42,8 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 		"overlay replace-default": "kube-system/espalier-scheduler kube-system/default-scheduler",
 		"chart":                   "accepted/espalier-scheduler", "chart with many.yaml": "accepted/trellis leases/trellis-pack",
 		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",
+		"chart as my-espalier-controller": "accepted/my-espalier-controller-scheduler",
+		"chart as espalier-policies":      "accepted/espalier-policies-scheduler",
 		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
 	}
 	for name, objects := range ways(t) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +34,40 @@ type actor struct {
 	deeds map[string]func(context.Context)
 	name  string
 	born  int
-	done  map[string]int
+	done  *tally
+}
+
+// tally is how often an actor did what.
+type tally struct {
+	mu    sync.Mutex // guards times
+	times map[string]int
+}
+
+// tallyOf begins a tally: nothing has been done.
+func tallyOf(deeds map[string]func(context.Context)) *tally {
+	c := &tally{times: make(map[string]int)}
+	for deed := range deeds {
+		c.times[deed] = 0
+	}
+	return c
+}
+
+func (c *tally) count(deed string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times[deed]++
+}
+
+// undone are the deeds that were never done.
+func (c *tally) undone() (deeds []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for deed, times := range c.times {
+		if times == 0 {
+			deeds = append(deeds, deed)
+		}
+	}
+	return deeds
 }
 
 // act does deeds until the context ends.
@@ -48,7 +82,7 @@ func (a *actor) act(ctx context.Context) {
 		case <-pace.C:
 			name := oneOf(a, names...)
 			a.deeds[name](ctx)
-			a.done[name]++
+			a.done.count(name)
 		}
 	}
 }

@@ -90,11 +90,11 @@ func furnish(t *testing.T, server *apiServer) {
 }
 
 // weather has all actors act at once, for as long as it lasts, and returns how often each did what.
-func (r *running) weather(t *testing.T, server *apiServer, from uint64) map[string]map[string]int {
+func (r *running) weather(t *testing.T, server *apiServer, from uint64) map[string]*tally {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	done := make(map[string]map[string]int)
+	done := make(map[string]*tally)
 	var all sync.WaitGroup
 	for name, deeds := range map[string]func(*actor) map[string]func(context.Context){
 		"operator": (*actor).nodeDeeds, "cloud": (*actor).nodeDeeds,
@@ -104,20 +104,18 @@ func (r *running) weather(t *testing.T, server *apiServer, from uint64) map[stri
 	} {
 		stream := fnv.New64()
 		_, _ = stream.Write([]byte(name))
-		done[name] = make(map[string]int)
 		a := &actor{
 			T: t, Rand: rand.New(rand.NewPCG(from, stream.Sum64())), server: server, name: name,
-			pods: r.informers.Core().V1().Pods().Lister(), done: done[name],
+			pods: r.informers.Core().V1().Pods().Lister(),
 		}
 		a.deeds = deeds(a)
-		for deed := range a.deeds {
-			a.done[deed] = 0
-		}
+		a.done = tallyOf(a.deeds)
+		done[name] = a.done
 		all.Go(func() { a.act(ctx) })
 	}
 	// A machine that is busy gets less done in the same time: it is given more.
 	begun := time.Now()
-	for time.Since(begun) < *lasting || (len(missing(t, server)) > 0 && time.Since(begun) < *lasting+calming) {
+	for time.Since(begun) < *lasting || (len(missing(t, done, server)) > 0 && time.Since(begun) < *lasting+calming) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	end()
@@ -209,22 +207,17 @@ func onePodOfEach() (all []corev1.Pod) {
 }
 
 // enough sees that it was a storm.
-func enough(t *testing.T, done map[string]map[string]int, server *apiServer) {
+func enough(t *testing.T, done map[string]*tally, server *apiServer) {
 	t.Helper()
 	for name, deeds := range done {
-		t.Logf("%s: %v", name, deeds)
-		for deed, times := range deeds {
-			if times == 0 {
-				t.Errorf("%s has never done %q", name, deed)
-			}
-		}
+		t.Logf("%s: %v", name, deeds.times)
 	}
 	bound, twice := server.bindings()
 	t.Logf("%d pods were bound; %v", len(bound), counters(t, counted...))
 	if len(twice) > 0 {
 		t.Errorf("these were bound twice: %q", twice)
 	}
-	for _, what := range missing(t, server) {
+	for _, what := range missing(t, done, server) {
 		t.Errorf("there were too few: %s", what)
 	}
 }
@@ -232,8 +225,13 @@ func enough(t *testing.T, done map[string]map[string]int, server *apiServer) {
 var counted = []string{"espalier_hints_total", "espalier_failures_total"}
 
 // missing is what makes it no storm yet.
-func missing(t *testing.T, server *apiServer) (few []string) {
+func missing(t *testing.T, done map[string]*tally, server *apiServer) (few []string) {
 	t.Helper()
+	for name, deeds := range done {
+		for _, deed := range deeds.undone() {
+			few = append(few, fmt.Sprintf("%s of %s", deed, name))
+		}
+	}
 	if bound, _ := server.bindings(); len(bound) < 200 {
 		few = append(few, "bindings")
 	}

@@ -181,9 +181,8 @@ Takes (list . COMPONENT FILE).
 {{- $top := index . 0 -}}{{- $component := index . 1 -}}
 {{- $text := $top.Files.Get (index . 2) -}}
 {{- $full := include "espalier.fullname" $top -}}
-{{- range $part := list "scheduler" "controller" "policies" -}}
-{{- $text = $text | replace (printf "espalier-%s" $part) (printf "%s-%s" $full $part) -}}
-{{- end -}}
+{{- /* All at once: the release's name may end in one of these itself. */ -}}
+{{- $text = regexReplaceAll "espalier-(scheduler|controller|policies)" $text (printf "%s-${1}" $full) -}}
 {{- range $document := splitList "\n---\n" $text -}}
 {{- $object := fromYaml $document -}}
 {{- $kept := omit (default dict $object.metadata.labels) "app.kubernetes.io/name" -}}
