@@ -212,6 +212,9 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.Property, w ...placementv1alpha1.Weight) placementv1alpha1.PlacementPolicySpec {
 		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, Property: property, Weights: w}}}
 	}
+	selecting := func(selector metav1.LabelSelector) placementv1alpha1.PlacementPolicySpec {
+		return placementv1alpha1.PlacementPolicySpec{PodSelector: selector, Levels: []placementv1alpha1.Level{over("a")}}
+	}
 	window := metav1.Duration{Duration: 48 * time.Hour}
 	for name, tc := range map[string]struct {
 		spec placementv1alpha1.PlacementPolicySpec
@@ -229,12 +232,8 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 		"value":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a b", Share: 1}), "a weight is for a label value"},
 		"limit":         {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{Property: "a"}}}, "max"},
 		"window":        {placementv1alpha1.PlacementPolicySpec{Faults: &placementv1alpha1.Faults{Window: &window}}, "from 1s to 24h"},
-		"selector": {
-			placementv1alpha1.PlacementPolicySpec{
-				PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}},
-				Levels:      []placementv1alpha1.Level{over("a")},
-			}, "operators are In and NotIn",
-		},
+		"selector":      {selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}), "operators are In and NotIn"},
+		"long label":    {selecting(metav1.LabelSelector{MatchLabels: map[string]string{"app": strings.Repeat("a", 64)}}), "63 characters at most"},
 	} {
 		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "bad"}, Spec: tc.spec}
 		if err := s.policies().Create(s.ctx, p); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -40,6 +40,7 @@ type PlacementPolicy struct {
 type PlacementPolicySpec struct {
 	// podSelector selects pods in the policy's namespace. An empty selector selects all of them.
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operators are In and NotIn with values, and Exists and DoesNotExist without"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, size(k) <= 317 && size(self.matchLabels[k]) <= 63)",message="a label's value has 63 characters at most, and its key 317: no pod has a longer one"
 	PodSelector metav1.LabelSelector `json:"podSelector"`
 
 	// levels are the levels over which the pods are placed, in decreasing order of precedence. They
