@@ -38,6 +38,11 @@ func TestLeaderPaused(t *testing.T) {
 	s.must(leader.Resume(), "waking the former leader")
 	s.exits(leader, 1)
 	s.allBound("the leader is paused, and wakes up as a former one")
+	// Were the fence not there, it would bind until the election tells it.
+	if s.answered.refused != 0 {
+		s.Errorf("the API server refused %d bindings: the former leader went on to bind", s.answered.refused)
+	}
+	s.says(leader, anotherLeads)
 }
 
 // The leader loses its way to the API server. It has to give up before the other takes

@@ -18,6 +18,9 @@ import (
 // standingBy is what a replica logs when it knows the cluster and asks for the Lease.
 const standingBy = "Attempting to acquire leader lease"
 
+// anotherLeads is what one logs that finds its Lease with another: that its fence was needed.
+const anotherLeads = "Another scheduler leads"
+
 // scheduler starts a replica that is stopped when the story ends, if it has not ended
 // before, and returns when it stands by.
 func (s *story) scheduler(name, kubeconfig string, perSecond int) *rig.Process {
@@ -72,6 +75,16 @@ func (s *story) exits(p *rig.Process, code int) {
 		}
 	case <-time.After(patience):
 		s.Errorf("%s has not ended after %s", p.Name, patience)
+	}
+}
+
+// says wants a message in the log of a replica that has ended.
+func (s *story) says(p *rig.Process, message string) {
+	s.Helper()
+	text, err := os.ReadFile(p.Log)
+	s.must(err, "reading the log of "+p.Name)
+	if !strings.Contains(string(text), message) {
+		s.Errorf("%s ended without the message %q; the end of its log:\n%s", p.Name, message, p.Tail(8))
 	}
 }
 

@@ -46,6 +46,7 @@ type story struct {
 	before   int       // pods that had nodes when it happened
 	happened time.Time // when
 	bindings bindings  // requests to bind, answered before the story
+	answered bindings  // and in it, when allBound is through
 }
 
 // begin begins a story.
@@ -183,16 +184,17 @@ func (s *story) allBound(what string) (gap time.Duration) {
 		return nil
 	})
 	gap = s.seen.LongestGap(s.happened)
-	answered := s.countBindings().since(s.bindings)
+	s.answered = s.countBindings().since(s.bindings)
 	findings := o.Check()
 	world.table = append(world.table, fmt.Sprintf("| %s | %d | %d | %.1f s | %.1f s | %d | %d |",
-		what, s.before, replicas-s.before, gap.Seconds(), s.seen.Last().Sub(s.happened).Seconds(), answered.refused, len(findings)))
+		what, s.before, replicas-s.before, gap.Seconds(), s.seen.Last().Sub(s.happened).Seconds(), s.answered.refused, len(findings)))
 	s.Log(world.table[len(world.table)-1])
 	if pods, bound := s.seen.Bound(); pods != replicas || bound != replicas {
 		s.Errorf("there were %d pods, %d of them bound, want %d of each: a pod was lost and replaced", pods, bound, replicas)
 	}
-	if answered.accepted > replicas {
-		s.Errorf("the API server accepted %d bindings of %d pods", answered.accepted, replicas)
+	// A count that sees nothing would find nothing wrong.
+	if s.answered.accepted < replicas/2 || s.answered.accepted > replicas {
+		s.Errorf("by its metrics the API server accepted %d bindings of %d pods, want one of each at most, and of half of them at least", s.answered.accepted, replicas)
 	}
 	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns)
 	s.must(err, "counting announcements")
