@@ -45,7 +45,9 @@ func hintCounts(t *testing.T, metrics, token string) map[string]int {
 			err = fmt.Errorf("status %d", status)
 		}
 		for _, m := range hintLine.FindAllStringSubmatch(body, -1) {
-			counts[m[1]], _ = strconv.Atoi(m[2])
+			if n, _ := strconv.Atoi(m[2]); n > 0 { // all are shown from the start
+				counts[m[1]] = n
+			}
 		}
 		return err
 	})
