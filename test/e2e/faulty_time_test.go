@@ -179,7 +179,7 @@ func TestLeaderChangesUnderLoad(t *testing.T) {
 	}
 	// How many were on their way when the first failed is a matter of how busy the
 	// machine is. Until the Lease runs out nothing is placed, and they all end.
-	s.ended(bad)
+	s.ended(bad, lost)
 	before := lost.total()
 	s.leader(holder)
 	o := s.settled("app", 300)
@@ -195,13 +195,24 @@ func TestLeaderChangesUnderLoad(t *testing.T) {
 	s.onceEach()
 }
 
-// ended waits until all pods on a node have.
-func (s *story) ended(node string) {
+// ended waits until all pods on a node have, and have been counted: the watch that counts
+// them is behind a list.
+func (s *story) ended(node string, lost *losses) {
 	s.Helper()
 	s.until("the pods on "+node+" to end", func() error {
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node + ",status.phase!=Failed"})
-		if err == nil && len(pods.Items) > 0 {
-			err = fmt.Errorf("%d have not", len(pods.Items))
+		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+		if err != nil {
+			return err
+		}
+		failed := 0
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodFailed {
+				failed++
+			}
+		}
+		counted := lost.count(func(l loss) bool { return l.node == node })
+		if failed < len(pods.Items) || counted < failed {
+			err = fmt.Errorf("of %d pods %d have, and %d are counted", len(pods.Items), failed, counted)
 		}
 		return err
 	})
