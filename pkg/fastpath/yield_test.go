@@ -6,6 +6,7 @@ package fastpath
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -15,16 +16,17 @@ import (
 
 func TestYieldLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else runs unless we let them
-	ran, closed := false, errors.New("the queue is closed")
+	var ran atomic.Bool
+	closed := errors.New("the queue is closed")
 	next := Yield(func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, closed })
-	go func() { ran = true }()
+	go func() { ran.Store(true) }()
 	// One turn in 61 is the scheduler's own again, by Go's rules of fairness.
 	for range 3 {
 		if _, err := next(logr.Discard()); !errors.Is(err, closed) {
 			t.Errorf("the queue's answer is lost: %v", err)
 		}
 	}
-	if !ran {
+	if !ran.Load() {
 		t.Error("pods are taken up while others wait to run")
 	}
 }
