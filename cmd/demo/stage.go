@@ -66,9 +66,6 @@ func build(ctx context.Context, say *narrator) (*stage, error) {
 		return s, err
 	}
 	s.client = client
-	if s.applier, err = rig.NewApplier(config); err != nil {
-		return s, err
-	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return s, fmt.Errorf("listing the nodes: %w", err)
@@ -78,11 +75,8 @@ func build(ctx context.Context, say *narrator) (*stage, error) {
 		s.labels[n.Name] = n.Labels
 	}
 	say.line("starting bin/espalier-scheduler with the service account and the rights of manifests/base")
-	if err := s.applier.Rights(ctx, manifests.Files); err != nil {
-		return s, err
-	}
 	kubeconfig := filepath.Join(dir, "scheduler.kubeconfig")
-	if err := rig.WriteSchedulerKubeconfig(ctx, config, client, kubeconfig); err != nil {
+	if s.applier, err = rig.Entitle(ctx, config, client, manifests.Files, kubeconfig); err != nil {
 		return s, err
 	}
 	s.scheduler, err = rig.StartScheduler(rig.SchedulerOptions{Binary: scheduler, Kubeconfig: kubeconfig, Dir: dir})

@@ -56,36 +56,23 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", parallelStories)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, m)
+	code := rig.Main("e2e", func() (int, error) {
+		return rig.InFolder("e2e", func(dir string) (int, error) {
+			world.dir = dir
+			if *kubeconfigFlag != "" {
+				return tell(ctx, *kubeconfigFlag, m)
+			}
+			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, []string{"--nodes=0"}, func(d *rig.Devcluster) (int, error) {
+				return tell(ctx, d.Kubeconfig, m)
+			})
+		})
+	})
 	cancel()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		code = 1
-	}
 	os.Exit(code)
 }
 
-// run sets the world up, tells the stories, and takes the world down again.
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if world.dir, err = os.MkdirTemp("", "espalier-e2e-"); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if code == 0 && err == nil {
-			_ = os.RemoveAll(world.dir)
-			return
-		}
-		fmt.Fprintln(os.Stderr, "e2e: logs are in", world.dir)
-	}()
-	kubeconfig := *kubeconfigFlag
-	if kubeconfig == "" {
-		cluster, err := startDevcluster(ctx)
-		if err != nil {
-			return 1, err
-		}
-		defer func() { err = errors.Join(err, cluster.Stop(30*time.Second)) }()
-		kubeconfig = cluster.Kubeconfig
-	}
+// tell prepares a cluster, tells the stories on it, and ends what it has started.
+func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err error) {
 	world.kubeconfig = kubeconfig
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
 		return 1, err
@@ -98,42 +85,18 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 			err = errors.Join(err, world.scheduler.Stop(15*time.Second), world.controller.Stop(15*time.Second))
 		}()
 	}
-	// The stories cannot be interrupted from here; the test binary's own timeout
-	// bounds them, and an interrupt must still not leave processes behind.
-	ended := make(chan int, 1)
-	go func() { ended <- m.Run() }()
-	select {
-	case code = <-ended:
-		return code, nil
-	case <-ctx.Done():
-		return 1, errors.New("interrupted")
-	}
-}
-
-func startDevcluster(ctx context.Context) (*rig.Devcluster, error) {
-	binary, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintln(os.Stderr, "e2e: starting a devcluster")
-	return rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: binary, Dir: world.dir, Args: []string{"--nodes=0"}})
+	return rig.UntilInterrupted(ctx, m)
 }
 
 // prepareScheduler applies the rights of the manifests and, where the cluster
 // does not run the scheduler itself, starts it with them.
 func prepareScheduler(ctx context.Context) error {
 	world.schedulerKubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
-	applier, err := rig.NewApplier(world.config)
+	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.schedulerKubeconfig)
 	if err != nil {
 		return err
 	}
-	if err := applier.Rights(ctx, manifests.Files); err != nil {
-		return err
-	}
 	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
-		return err
-	}
-	if err := rig.WriteSchedulerKubeconfig(ctx, world.config, world.client, world.schedulerKubeconfig); err != nil {
 		return err
 	}
 	switch *schedulerFlag {

@@ -107,26 +107,19 @@ func (s *story) must(err error, doing string) {
 // until polls: nil ends it, and when patience is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	var last error
-	for deadline := time.Now().Add(patience); ; {
-		if last = check(); last == nil {
-			return
-		}
-		if world.scheduler != nil && s.scheduler == rig.SchedulerName {
+	err := rig.Poll(s.ctx, patience, 100*time.Millisecond, what, func() error {
+		err := check()
+		if err != nil && world.scheduler != nil && s.scheduler == rig.SchedulerName {
 			select {
 			case <-world.scheduler.Done():
-				s.Fatalf("waiting for %s: %v", what, world.scheduler.Err())
+				return rig.Never(world.scheduler.Err())
 			default:
 			}
 		}
-		if time.Now().After(deadline) {
-			s.Fatalf("waited %s for %s: %v", patience, what, last)
-		}
-		select {
-		case <-s.ctx.Done():
-			s.Fatalf("waiting for %s: %v", what, s.ctx.Err())
-		case <-time.After(100 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		s.Fatal(err)
 	}
 }
 

@@ -6,7 +6,6 @@ package install
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,43 +38,22 @@ var cluster struct {
 }
 
 func TestMain(m *testing.M) {
-	code, err := run(context.Background(), m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "install:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if cluster.tools, err = findTools("helm", "kubectl", "image", "sbom"); err != nil {
-		return 1, err
-	}
-	devcluster, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		return 1, err
-	}
-	if cluster.dir, err = os.MkdirTemp("", "espalier-install-"); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if code == 0 && err == nil {
-			err = os.RemoveAll(cluster.dir)
-			return
+	os.Exit(rig.Main("install", func() (code int, err error) {
+		if cluster.tools, err = findTools("helm", "kubectl", "image", "sbom"); err != nil {
+			return 1, err
 		}
-		fmt.Fprintln(os.Stderr, "install: logs are in", cluster.dir)
-	}()
-	fmt.Fprintln(os.Stderr, "install: starting a devcluster")
-	dev, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: cluster.dir, Args: []string{"--nodes=3", "--zones=3", "--racks=1"}})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, dev.Stop(30*time.Second)) }()
-	cluster.kubeconfig = dev.Kubeconfig
-	if cluster.config, cluster.client, err = rig.Client(dev.Kubeconfig); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+		return rig.InFolder("install", func(dir string) (int, error) {
+			cluster.dir = dir
+			args := []string{"--nodes=3", "--zones=3", "--racks=1"}
+			return rig.OnDevcluster(context.Background(), "install", binFolder, dir, args, func(d *rig.Devcluster) (_ int, err error) {
+				cluster.kubeconfig = d.Kubeconfig
+				if cluster.config, cluster.client, err = rig.Client(d.Kubeconfig); err != nil {
+					return 1, err
+				}
+				return m.Run(), nil
+			})
+		})
+	}))
 }
 
 // findTools is the folder that holds the pinned tools.

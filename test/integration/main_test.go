@@ -5,8 +5,6 @@ package integration
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,57 +35,30 @@ var cluster struct {
 }
 
 func TestMain(m *testing.M) {
-	code, err := run(context.Background(), m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if cluster.binary, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
-		return 1, err
-	}
-	devcluster, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		return 1, err
-	}
-	if cluster.dir, err = os.MkdirTemp("", "espalier-integration-"); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if code == 0 && err == nil {
-			err = os.RemoveAll(cluster.dir)
-			return
-		}
-		fmt.Fprintln(os.Stderr, "integration: logs are in", cluster.dir)
-	}()
-	fmt.Fprintln(os.Stderr, "integration: starting a devcluster")
-	dev, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: cluster.dir, Args: []string{"--nodes=6", "--zones=3", "--racks=1"}})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, dev.Stop(30*time.Second)) }()
-	if err := prepare(ctx, dev.Kubeconfig); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+	os.Exit(rig.Main("integration", func() (int, error) {
+		return rig.InFolder("integration", func(dir string) (int, error) {
+			cluster.dir = dir
+			args := []string{"--nodes=6", "--zones=3", "--racks=1"}
+			return rig.OnDevcluster(context.Background(), "integration", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
+				if err := prepare(context.Background(), d.Kubeconfig); err != nil {
+					return 1, err
+				}
+				return m.Run(), nil
+			})
+		})
+	}))
 }
 
 // prepare applies the rights of the manifests and writes a kubeconfig with them.
 func prepare(ctx context.Context, kubeconfig string) (err error) {
+	if cluster.binary, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
+		return err
+	}
 	cluster.admin = kubeconfig
 	cluster.account = filepath.Join(cluster.dir, "scheduler.kubeconfig")
 	if cluster.config, cluster.client, err = rig.Client(kubeconfig); err != nil {
 		return err
 	}
-	applier, err := rig.NewApplier(cluster.config)
-	if err != nil {
-		return err
-	}
-	if err := applier.Rights(ctx, manifests.Files); err != nil {
-		return err
-	}
-	return rig.WriteSchedulerKubeconfig(ctx, cluster.config, cluster.client, cluster.account)
+	_, err = rig.Entitle(ctx, cluster.config, cluster.client, manifests.Files, cluster.account)
+	return err
 }

@@ -117,13 +117,7 @@ func even(t *testing.T, o *rig.Observation) {
 // until polls; nil ends it.
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s for %s: %v", patience, what, err)
-		}
+	if err := rig.Poll(t.Context(), patience, 50*time.Millisecond, what, check); err != nil {
+		t.Fatal(err)
 	}
 }

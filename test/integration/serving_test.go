@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -134,15 +133,10 @@ func readerToken(t *testing.T, ns, name string, paths ...string) string {
 	return token.Status.Token
 }
 
-// freePort is a port that was free a moment ago: kube-scheduler's flags take no 0 for "any".
+// freePort is a port for a scheduler to serve on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	port, err := rig.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

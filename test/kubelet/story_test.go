@@ -152,19 +152,8 @@ func (s *story) must(err error, doing string) {
 // until polls: nil ends it, and when patience is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	var last error
-	for deadline := time.Now().Add(patience); ; {
-		if last = check(); last == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("waited %s for %s: %v", patience, what, last)
-		}
-		select {
-		case <-s.ctx.Done():
-			s.Fatalf("waiting for %s: %v; the last was: %v", what, s.ctx.Err(), last)
-		case <-time.After(250 * time.Millisecond):
-		}
+	if err := rig.Poll(s.ctx, patience, 250*time.Millisecond, what, check); err != nil {
+		s.Fatal(err)
 	}
 }
 

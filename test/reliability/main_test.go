@@ -5,7 +5,6 @@ package reliability
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -47,74 +46,40 @@ var world struct {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, m)
+	code := rig.Main("reliability", func() (int, error) {
+		return rig.InFolder("reliability", func(dir string) (int, error) {
+			world.dir = dir
+			// While the API server is away no node can say that it is well. On a busy machine that
+			// would cost it its pods, and the story is not about nodes.
+			args := []string{"--nodes=25", "--zones=3", "--racks=2", "--node-grace=10m"}
+			return rig.OnDevcluster(ctx, "reliability", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
+				world.Devcluster = d
+				if err := prepare(ctx); err != nil {
+					return 1, err
+				}
+				defer printTable()
+				return rig.UntilInterrupted(ctx, m)
+			})
+		})
+	})
 	cancel()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "reliability:", err)
-		code = 1
-	}
 	os.Exit(code)
 }
 
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if world.dir, err = os.MkdirTemp("", "espalier-reliability-"); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if code == 0 && err == nil {
-			err = os.RemoveAll(world.dir)
-			return
-		}
-		fmt.Fprintln(os.Stderr, "reliability: logs are in", world.dir)
-	}()
-	if world.scheduler, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
-		return 1, err
-	}
-	binary, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		return 1, err
-	}
-	fmt.Fprintln(os.Stderr, "reliability: starting a devcluster")
-	// While the API server is away no node can say that it is well. On a busy machine that
-	// would cost it its pods, and the story is not about nodes.
-	world.Devcluster, err = rig.StartDevcluster(ctx, rig.DevclusterOptions{
-		Binary: binary, Dir: world.dir, Args: []string{"--nodes=25", "--zones=3", "--racks=2", "--node-grace=10m"},
-	})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, world.Stop(30*time.Second)) }()
-	if err := prepare(ctx); err != nil {
-		return 1, err
-	}
-	ended := make(chan int, 1)
-	go func() { ended <- m.Run() }()
-	select {
-	case code = <-ended:
-		printTable()
-		return code, nil
-	case <-ctx.Done():
-		return 1, errors.New("interrupted")
-	}
-}
-
-// prepare applies what the manifests give the scheduler, and writes a kubeconfig with it.
+// prepare applies what the manifests give the scheduler.
 func prepare(ctx context.Context) (err error) {
+	if world.scheduler, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
+		return err
+	}
 	if world.config, world.client, err = rig.Client(world.Kubeconfig); err != nil {
 		return err
 	}
-	applier, err := rig.NewApplier(world.config)
+	world.kubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
+	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.kubeconfig)
 	if err != nil {
 		return err
 	}
-	if err := applier.Rights(ctx, manifests.Files); err != nil {
-		return err
-	}
-	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
-		return err
-	}
-	world.kubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
-	return rig.WriteSchedulerKubeconfig(ctx, world.config, world.client, world.kubeconfig)
+	return applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, "")
 }
 
 // printTable prints the rows as docs/reliability.md has them.

@@ -100,14 +100,8 @@ func (s *story) must(err error, doing string) {
 // until polls: nil ends it, and when patience is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("waited %s for %s: %v", patience, what, err)
-		}
+	if err := rig.Poll(s.ctx, patience, 10*time.Millisecond, what, check); err != nil {
+		s.Fatal(err)
 	}
 }
 

@@ -4,7 +4,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -69,9 +68,9 @@ const nullPlugins = `  plugins:
 `
 
 // args are the command line, with the configuration file written where it needs one.
-func (c Candidate) args(kubeconfig, dir string, port int) ([]string, error) {
+func (c Candidate) args(kubeconfig, dir, port string) ([]string, error) {
 	args := []string{
-		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		// Who may read these is the API server's to say, which has other work to do.
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
@@ -101,8 +100,8 @@ type running struct {
 }
 
 // start starts the candidate's process. It may not be ready yet.
-func (c Candidate) start(ctx context.Context, kubeconfig, dir string) (*running, error) {
-	port, err := freePort(ctx)
+func (c Candidate) start(kubeconfig, dir string) (*running, error) {
+	port, err := rig.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -114,16 +113,7 @@ func (c Candidate) start(ctx context.Context, kubeconfig, dir string) (*running,
 	if err != nil {
 		return nil, err
 	}
-	return &running{p, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, nil
+	return &running{p, "https://" + net.JoinHostPort("127.0.0.1", port)}, nil
 }
 
 func (r *running) stop() error { return r.Stop(15 * time.Second) }
-
-// freePort is a port that was free a moment ago.
-func freePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port on 127.0.0.1: %w", err)
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
-}

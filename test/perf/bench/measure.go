@@ -31,7 +31,7 @@ func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.
 	if err := w.hold(ctx); err != nil {
 		return run, err
 	}
-	r, err := c.start(ctx, w.kubeconfig, w.dir)
+	r, err := c.start(w.kubeconfig, w.dir)
 	if err != nil {
 		return run, err
 	}
