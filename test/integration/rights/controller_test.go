@@ -5,7 +5,6 @@ package rights
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,18 +84,5 @@ func TestControllerWithAllRights(t *testing.T) {
 
 // TestControllerWithoutARight takes each right away in turn, and wants its story to break.
 func TestControllerWithoutARight(t *testing.T) {
-	objects := roleObjects(t, "base/controller-rbac.yaml")
-	for _, r := range rightsIn(t, objects) {
-		n, ok := needOf(r, controllerNeeds)
-		if !ok {
-			t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
-			continue
-		}
-		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
-			t.Parallel()
-			s := build(t, objects, rig.ControllerName, &r)
-			s.startController(n.args...)
-			s.breaks(n)
-		})
-	}
+	withoutEach(t, roleObjects(t, "base/controller-rbac.yaml"), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startController(n.args...) })
 }

@@ -5,9 +5,7 @@ package rights
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -38,53 +36,33 @@ var cluster struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code, err := run(context.Background(), m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "rights:", err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(rig.Main("rights", func() (int, error) {
+		if err := flag.Set("test.parallel", together); err != nil {
+			return 1, err
+		}
+		return rig.InFolder("rights", func(dir string) (int, error) {
+			return rig.OnDevcluster(context.Background(), "rights", binFolder, dir, []string{"--bare"}, func(d *rig.Devcluster) (int, error) {
+				if err := prepare(context.Background(), d.Kubeconfig); err != nil {
+					return 1, err
+				}
+				return m.Run(), nil
+			})
+		})
+	}))
 }
 
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	if err := flag.Set("test.parallel", together); err != nil {
-		return 1, err
-	}
+func prepare(ctx context.Context, kubeconfig string) (err error) {
 	if cluster.scheduler, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
-		return 1, err
+		return err
 	}
 	if cluster.controller, err = rig.Binary("espalier-controller", binFolder); err != nil {
-		return 1, err
+		return err
 	}
-	devcluster, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		return 1, err
-	}
-	dir, err := os.MkdirTemp("", "espalier-rights-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if code == 0 && err == nil {
-			err = os.RemoveAll(dir)
-			return
-		}
-		fmt.Fprintln(os.Stderr, "rights: logs are in", dir)
-	}()
-	fmt.Fprintln(os.Stderr, "rights: starting an API server")
-	dev, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: dir, Args: []string{"--bare"}})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, dev.Stop(30*time.Second)) }()
-	if cluster.config, cluster.client, err = rig.Client(dev.Kubeconfig); err != nil {
-		return 1, err
+	if cluster.config, cluster.client, err = rig.Client(kubeconfig); err != nil {
+		return err
 	}
 	if cluster.applier, err = rig.NewApplier(cluster.config); err != nil {
-		return 1, err
+		return err
 	}
-	if err := cluster.applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+	return cluster.applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, "")
 }

@@ -144,17 +144,22 @@ func (s *stage) asked(objects []*unstructured.Unstructured, listed bool) {
 
 // TestSchedulerWithoutARight takes each right away in turn, and wants its story to break.
 func TestSchedulerWithoutARight(t *testing.T) {
-	objects := schedulerRights(t)
+	withoutEach(t, schedulerRights(t), rig.SchedulerName, schedulerNeeds, func(s *stage, n need) { s.startScheduler(n.args...) })
+}
+
+// withoutEach starts a program without each of its rights in turn, and tells the story that needs it.
+func withoutEach(t *testing.T, objects []*unstructured.Unstructured, program string, needs map[string]need, start func(*stage, need)) {
+	t.Helper()
 	for _, r := range rightsIn(t, objects) {
-		n, ok := needOf(r, schedulerNeeds)
+		n, ok := needOf(r, needs)
 		if !ok {
 			t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
 			continue
 		}
 		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
 			t.Parallel()
-			s := build(t, objects, rig.SchedulerName, &r)
-			s.startScheduler(n.args...)
+			s := build(t, objects, program, &r)
+			start(s, n)
 			s.breaks(n)
 		})
 	}

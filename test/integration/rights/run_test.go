@@ -8,10 +8,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,7 +47,10 @@ var stages atomic.Int32
 // build makes everything but the program itself.
 func build(t *testing.T, objects []*unstructured.Unstructured, old string, without *right) *stage {
 	t.Helper()
-	s := &stage{T: t, name: fmt.Sprintf("stage-%d", stages.Add(1)), proxy: startProxy(t), without: without, dir: t.TempDir(), port: freePort(t)}
+	s := &stage{T: t, name: fmt.Sprintf("stage-%d", stages.Add(1)), proxy: startProxy(t), without: without, dir: t.TempDir()}
+	var err error
+	s.port, err = rig.FreePort()
+	s.must(err)
 	ctx, core := t.Context(), cluster.client.CoreV1()
 	for _, namespace := range []string{s.name, s.name + "-b"} {
 		_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -212,26 +215,28 @@ func (s *stage) wait(what string, check func() error) error {
 // wasRefused says whether the missing right was asked for in vain.
 func (s *stage) wasRefused() bool {
 	refused := s.proxy.refusals()
-	for _, q := range refused {
-		// The right to bind a claim is asked for by the API server itself, when its status is written.
-		if q == s.without.question || strings.TrimSuffix(s.without.resource, "binding") == strings.TrimSuffix(q.resource, "status") {
-			return true
-		}
+	if s.without.verb == "" {
+		return len(refused) > 0
 	}
-	return s.without.verb == "" && len(refused) > 0
+	return slices.ContainsFunc(refused, func(q question) bool {
+		missing := s.without.question
+		switch {
+		case missing.resource == "resourceclaims/binding":
+			// The API server itself asks for it, when a claim's status is written.
+			return q.group == missing.group && q.resource == "resourceclaims/status"
+		case missing.verb == "create" && q.verb == "patch":
+			// A patch that makes its object, of which the API server asks both.
+			return q.group == missing.group && q.resource == missing.resource
+		}
+		return q == missing
+	})
 }
 
 // until is wait for what must come.
 func (s *stage) until(what string, check func() error) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("waited %s for %s: %v", patience, what, err)
-		}
+	if err := rig.Poll(s.Context(), patience, 10*time.Millisecond, what, check); err != nil {
+		s.Fatal(err)
 	}
 }
 
@@ -239,19 +244,4 @@ func (s *stage) until(what string, check func() error) {
 func fail(w http.ResponseWriter) bool {
 	http.Error(w, "in trouble", http.StatusInternalServerError)
 	return true
-}
-
-// freePort is a port that was free a moment ago: kube-scheduler's flags take no 0 for "any".
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
