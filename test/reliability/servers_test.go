@@ -7,20 +7,18 @@ import "testing"
 
 // The API server dies and comes back: some bindings were made whose answer nobody got.
 func TestAPIServerRestarts(t *testing.T) {
-	s := begin(t)
-	s.pair(world.kubeconfig, perSecond)
-	s.load()
-	s.now()
-	s.must(world.Restart("kube-apiserver", patience), "restarting the API server")
-	s.allBound("the API server restarts")
+	begin(t).survives("kube-apiserver", "the API server restarts")
 }
 
 // etcd dies and comes back: the API server is there and can store nothing.
-func TestEtcdRestarts(t *testing.T) {
-	s := begin(t)
+func TestEtcdRestarts(t *testing.T) { begin(t).survives("etcd", "etcd restarts") }
+
+// survives restarts a part of the control plane in the middle.
+func (s *story) survives(part, what string) {
+	s.Helper()
 	s.pair(world.kubeconfig, perSecond)
 	s.load()
 	s.now()
-	s.must(world.Restart("etcd", patience), "restarting etcd")
-	s.allBound("etcd restarts")
+	s.must(world.Restart(part, patience), "restarting "+part)
+	s.allBound(what)
 }
