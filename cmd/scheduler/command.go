@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/binding"
 	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
@@ -72,8 +73,9 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path.
+// adapt gives the scheduler's profiles their fast path, and has them confirm what they bind.
 func adapt(cmd *cobra.Command, sched *scheduler.Scheduler) {
+	binding.Confirm(sched.Profiles, errFormerLeader)
 	sched.NextEntity = fastpath.Yield(sched.NextEntity)
 	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
 	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {

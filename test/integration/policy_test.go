@@ -5,11 +5,13 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,13 +64,19 @@ func removePolicies(t *testing.T) {
 	// Not the test's own context: this cleans up as well.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	until(t, "the definition to be gone", func() error {
+	err = rig.Poll(ctx, patience, 50*time.Millisecond, "the definition to be gone", func() error {
 		err := client.Resource(definitions).Delete(ctx, definition, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
 			return nil
+		case err == nil:
+			return errors.New("it is being deleted")
 		}
-		return fmt.Errorf("it is there: %w", err)
+		return err
 	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // asksNothing makes one pod without a placement of its own.

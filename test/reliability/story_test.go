@@ -191,9 +191,7 @@ func (s *story) allBound(what string) (gap time.Duration) {
 	for _, complaint := range append(s.seen.Moved(), twice...) {
 		s.Error(complaint)
 	}
-	// A pod whose binding was made and not answered is decided again, and refused. While that
-	// is not known others have been decided around it, and if none follow it stays uneven.
-	if len(findings) > 2*s.answered.refused {
+	if len(findings) > 0 {
 		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
 	}
 	return gap

@@ -6,13 +6,16 @@ package rights
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // story is something that the program does, and an error is that it does not. Stories of one
@@ -50,6 +53,29 @@ func (s *stage) bound(pod *corev1.Pod) error {
 
 // places: a pod gets a node.
 func places(s *stage) error { return s.bound(s.create(s.pod("placed"))) }
+
+// confirms: a pod that was bound is known to be, although the API server has said that
+// it is in trouble.
+func confirms(s *stage) error {
+	const name = "unanswered"
+	s.proxy.before(func(w http.ResponseWriter, info *apirequest.RequestInfo) bool {
+		if info.Subresource != "binding" || info.Name != name {
+			return false
+		}
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: s.name}}
+		err := cluster.client.CoreV1().Pods(s.name).Bind(s.Context(), binding, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsConflict(err) { // it is sent more than once
+			s.Errorf("binding pod %s: %v", name, err)
+		}
+		return fail(w)
+	})
+	defer s.proxy.before(nil)
+	s.create(s.pod(name))
+	return s.wait("pod "+name+" to be known to have a node", func() error {
+		_, err := s.event(name, "Scheduled")
+		return err
+	})
+}
 
 // hears: what is watched is watched, and not listed again and again.
 func hears(q question) story {

@@ -1,0 +1,136 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+// binder is a profile whose bindings have an outcome.
+type binder struct {
+	framework.Framework
+	client kubernetes.Interface
+	status *fwk.Status
+}
+
+func (b *binder) ClientSet() kubernetes.Interface { return b.client }
+
+func (b *binder) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
+	return b.status
+}
+
+var (
+	errAway   = errors.New("connection refused")
+	errUnsent = errors.New("not sent")
+)
+
+func pod(uid types.UID, node string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: uid}, Spec: corev1.PodSpec{NodeName: node}}
+}
+
+// answer is the API server's to one question.
+type answer struct {
+	pod *corev1.Pod
+	err error
+}
+
+var (
+	away      = answer{err: errAway}
+	starting  = answer{err: apierrors.NewForbidden(corev1.Resource("pods"), "p", errAway)}
+	notFound  = answer{err: apierrors.NewNotFound(corev1.Resource("pods"), "p")}
+	elsewhere = answer{pod: pod("1", "b")}
+)
+
+func TestConfirm(t *testing.T) {
+	failed := fwk.AsStatus(errAway)
+	for _, tc := range []struct {
+		name    string
+		status  *fwk.Status
+		answers []answer // the last one again and again
+		asked   int      // -1: as often as there is time for
+		takes   time.Duration
+		bound   bool
+	}{
+		{"bound", nil, nil, 0, 0, true},
+		{"rejected", fwk.NewStatus(fwk.Unschedulable, "no"), nil, 0, 0, false},
+		{"skipped", fwk.NewStatus(fwk.Skip), nil, 0, 0, false},
+		{"not sent", fwk.AsStatus(fmt.Errorf("binding: %w", errUnsent)), []answer{{pod: pod("1", "a")}}, 0, 0, false},
+		{"bound, and not answered", failed, []answer{{pod: pod("1", "a")}}, 1, 0, true},
+		{"not bound", failed, []answer{{pod: pod("1", "")}}, 1, 0, false},
+		{"bound elsewhere", failed, []answer{elsewhere}, 1, 0, false},
+		{"gone", failed, []answer{notFound}, 1, 0, false},
+		{"another of that name", failed, []answer{{pod: pod("2", "a")}}, 1, 0, false},
+		{"bound, and known late", failed, []answer{away, starting, away, {pod: pod("1", "a")}}, 4, 1100 * time.Millisecond, true},
+		{"not bound, and known late", failed, []answer{away, {pod: pod("1", "")}}, 2, 150 * time.Millisecond, false},
+		{"never known", failed, []answer{away}, -1, patience, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				client := fake.NewClientset()
+				client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					a := tc.answers[min(asked, len(tc.answers)-1)]
+					asked++
+					return true, a.pod, a.err
+				})
+				profiles := profile.Map{"one": &binder{client: client, status: tc.status}}
+				Confirm(profiles, errUnsent)
+				begin := time.Now()
+				got := profiles["one"].RunBindPlugins(t.Context(), nil, pod("1", ""), "a")
+				took := time.Since(begin)
+				if got.IsSuccess() != tc.bound {
+					t.Errorf("the status is %v, want success to be %t", got, tc.bound)
+				}
+				if !tc.bound && got != tc.status {
+					t.Errorf("the status is %v, want it as it was: %v", got, tc.status)
+				}
+				if tc.asked >= 0 && asked != tc.asked {
+					t.Errorf("asked %d times, want %d", asked, tc.asked)
+				}
+				if took > tc.takes {
+					t.Errorf("took %s, want at most %s", took, tc.takes)
+				}
+				if tc.takes > 0 && took < tc.takes/3 {
+					t.Errorf("took %s, want about %s", took, tc.takes)
+				}
+			})
+		})
+	}
+}
+
+// A scheduler that is told to end waits for nothing.
+func TestConfirmEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errAway })
+		profiles := profile.Map{"one": &binder{client: client, status: fwk.AsStatus(errAway)}}
+		Confirm(profiles, errUnsent)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		if got := profiles["one"].RunBindPlugins(ctx, nil, pod("1", ""), "a"); got.Code() != fwk.Error {
+			t.Errorf("the status is %v, want the error", got)
+		}
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("took %s, want no longer than its context", took)
+		}
+	})
+}
