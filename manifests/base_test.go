@@ -78,7 +78,7 @@ var rights = map[string][]string{
 		"[resource.k8s.io] [deviceclasses devicetaintrules resourceclaims resourceslices] [] [list watch]",
 		"[] [pods/binding] [] [create]",
 		"[] [pods/status] [] [patch]",
-		"[] [pods] [] [delete]",
+		"[] [pods] [] [get delete]",
 		"[events.k8s.io] [events] [] [create patch]",
 		"[] [persistentvolumeclaims persistentvolumes] [] [update]",
 		"[resource.k8s.io] [resourceclaims] [] [create delete get update]",
