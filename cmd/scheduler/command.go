@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -74,13 +75,18 @@ func newCommand(version string) *cobra.Command {
 }
 
 // adapt gives the scheduler's profiles their fast path, and has them confirm what they bind.
-func adapt(cmd *cobra.Command, sched *scheduler.Scheduler) {
-	binding.Confirm(sched.Profiles, errFormerLeader)
+func adapt(cmd *cobra.Command, config *rest.Config, sched *scheduler.Scheduler) error {
+	client, err := binding.NewClient(config)
+	if err != nil {
+		return err
+	}
+	binding.Confirm(sched.Profiles, client, errFormerLeader)
 	sched.NextEntity = fastpath.Yield(sched.NextEntity)
 	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
 	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
 		cmd.PrintErrln("Warning:", reason)
 	}
+	return nil
 }
 
 // prepare finds out what would keep the scheduler from running, as long as that can

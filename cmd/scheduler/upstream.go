@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
@@ -22,10 +23,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
+// adapter is shown a scheduler before it runs, and how it reaches the API server.
+type adapter func(*cobra.Command, *rest.Config, *scheduler.Scheduler) error
+
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
 // it, but for three things: adapt is shown the scheduler before it runs, which upstream's
 // own keeps to itself, a former leader is fenced, and tokens are kept out of the log.
-func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Scheduler), around *fence, registry ...app.Option) *cobra.Command {
+func newUpstreamCommand(name string, adapt adapter, around *fence, registry ...app.Option) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
 		Use: name,
@@ -58,7 +62,7 @@ func newUpstreamCommand(name string, adapt func(*cobra.Command, *scheduler.Sched
 	return cmd
 }
 
-func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Command, *scheduler.Scheduler), around *fence, registry []app.Option) error {
+func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, around *fence, registry []app.Option) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := applyLogging(opts.Logs, gates); err != nil {
 		return err
@@ -83,7 +87,9 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt func(*cobra.Co
 	}
 	gates.(featuregate.MutableFeatureGate).AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
-	adapt(cmd, sched)
+	if err := adapt(cmd, config.KubeConfig, sched); err != nil {
+		return err
+	}
 	if err := around.guard(config); err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -27,8 +29,8 @@ import (
 )
 
 const (
-	// patience bounds how long the API server is asked. The pod counts as placed meanwhile. A
-	// leader that cannot reach the API server for so long has lost its Lease.
+	// patience bounds how long the API server is asked. The pod counts as placed meanwhile. It is
+	// longer than a leader lives that cannot reach the API server.
 	patience = 30 * time.Second
 	// answerWithin bounds one question, so that a connection that swallows it is not all there is.
 	answerWithin = 5 * time.Second
@@ -37,18 +39,30 @@ const (
 // between are the pauses between questions. Pods by the hundred may be asked about at once.
 var between = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 4 * time.Second}
 
+// NewClient returns a client to ask with. It has a limit of requests of its own, as high as that
+// of the one that binds: there, a question would stand behind all bindings that are under way,
+// which may take longer than anybody waits for an answer.
+func NewClient(config *rest.Config) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "confirm-binding"))
+	if err != nil {
+		return nil, fmt.Errorf("making the client that asks what became of bindings: %w", err)
+	}
+	return client, nil
+}
+
 // Confirm has the profiles of a scheduler that is not running yet look for the pods that they
 // failed to bind, unless the error is one that says that nothing was sent. What an extender
 // binds is not theirs.
-func Confirm(profiles profile.Map, unsent error) {
+func Confirm(profiles profile.Map, client kubernetes.Interface, unsent error) {
 	for name, f := range profiles {
-		profiles[name] = &confirming{f, unsent}
+		profiles[name] = &confirming{f, client, unsent}
 	}
 }
 
 // confirming is a profile that believes in a failed binding only when it has looked.
 type confirming struct {
 	framework.Framework
+	client kubernetes.Interface
 	unsent error
 }
 
@@ -59,7 +73,8 @@ func (p *confirming) RunBindPlugins(ctx context.Context, state fwk.CycleState, p
 	// A plugin that rejects a pod has bound nothing. An answer of "conflict" may well be about
 	// a binding of our own: a request that failed is sent again before anybody hears of it.
 	// A pod whose binding was never sent may be there by another's, who has announced it.
-	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) {
+	// And a scheduler that is told to end tries nothing again.
+	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) || ctx.Err() != nil {
 		return status
 	}
 	logger := klog.FromContext(ctx)
@@ -68,7 +83,7 @@ func (p *confirming) RunBindPlugins(ctx context.Context, state fwk.CycleState, p
 	case err != nil:
 		logger.Error(err, "It is not known whether the pod was bound; it will be tried again", "pod", klog.KObj(pod), "node", node)
 	case where == node:
-		logger.Info("The pod was bound, although the answer did not come", "pod", klog.KObj(pod), "node", node)
+		logger.Info("The pod was bound, although binding it failed", "pod", klog.KObj(pod), "node", node)
 		return nil
 	}
 	return status
@@ -84,7 +99,7 @@ func (p *confirming) find(ctx context.Context, pod *corev1.Pod) (node string, er
 		ctx, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 		// No version is named: the answer must be what etcd holds, not what a cache remembers.
-		now, err := p.ClientSet().CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		now, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return true, nil

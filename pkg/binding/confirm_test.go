@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -27,11 +26,8 @@ import (
 // binder is a profile whose bindings have an outcome.
 type binder struct {
 	framework.Framework
-	client kubernetes.Interface
 	status *fwk.Status
 }
-
-func (b *binder) ClientSet() kubernetes.Interface { return b.client }
 
 func (b *binder) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
 	return b.status
@@ -91,8 +87,8 @@ func TestConfirm(t *testing.T) {
 					asked++
 					return true, a.pod, a.err
 				})
-				profiles := profile.Map{"one": &binder{client: client, status: tc.status}}
-				Confirm(profiles, errUnsent)
+				profiles := profile.Map{"one": &binder{status: tc.status}}
+				Confirm(profiles, client, errUnsent)
 				begin := time.Now()
 				got := profiles["one"].RunBindPlugins(t.Context(), nil, pod("1", ""), "a")
 				took := time.Since(begin)
@@ -121,8 +117,8 @@ func TestConfirmEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errAway })
-		profiles := profile.Map{"one": &binder{client: client, status: fwk.AsStatus(errAway)}}
-		Confirm(profiles, errUnsent)
+		profiles := profile.Map{"one": &binder{status: fwk.AsStatus(errAway)}}
+		Confirm(profiles, client, errUnsent)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
@@ -131,6 +127,11 @@ func TestConfirmEnds(t *testing.T) {
 		}
 		if took := time.Since(begin); took > 2*time.Second {
 			t.Errorf("took %s, want no longer than its context", took)
+		}
+		client.ClearActions()
+		profiles["one"].RunBindPlugins(ctx, nil, pod("1", ""), "a")
+		if asked := client.Actions(); len(asked) > 0 {
+			t.Errorf("asked %v after its end", asked)
 		}
 	})
 }
