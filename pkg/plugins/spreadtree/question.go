@@ -9,13 +9,17 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-const (
-	// fewNodes are asked about one after the other: so many take less than to share them out.
-	fewNodes = 16
+// pace says when the filters are asked about many nodes at once.
+type pace struct {
+	// few nodes are asked about one after the other: so many take less than to share them out.
+	few int
 	// patience is after how many single questions all nodes are asked about together.
 	// A pod that needs so many is one that fits on few nodes, or on none.
-	patience = 100
-)
+	patience int
+}
+
+// usual is the pace of all but tests, whose clusters are small.
+var usual = pace{few: 16, patience: 100}
 
 // question is a cycle's questions to the filters.
 type question struct {
@@ -29,6 +33,7 @@ type question struct {
 	parallel func(n int, do func(i int)) error
 	snapshot []fwk.NodeInfo
 	of       *planted
+	pace     pace
 	// known is what the filters have said already. It outlives the cycle if lasting.
 	known   answers
 	lasting bool
@@ -62,7 +67,7 @@ func (q *question) ask(node string) bool {
 		m := &q.of.memory
 		m.passing = append(m.passing, node)
 	}
-	if q.singles > patience {
+	if q.singles > q.pace.patience {
 		q.singles = 0
 		q.ahead(q.all())
 	}
@@ -73,10 +78,17 @@ func (q *question) ask(node string) bool {
 	return q.confirm(node)
 }
 
+// all are the nodes of the tree. Those that the pod's levels leave out are not among
+// them: that they are refused is said of the levels, which are not needs, and would be
+// believed of every workload.
 func (q *question) all() []string {
-	names := make([]string, 0, len(q.snapshot))
+	names := make([]string, 0, q.of.tree.Len())
 	for _, info := range q.snapshot {
-		if node := info.Node(); node != nil {
+		node := info.Node()
+		if node == nil {
+			continue
+		}
+		if _, has := q.of.tree.Tally(node.Name); has {
 			names = append(names, node.Name)
 		}
 	}
@@ -118,7 +130,7 @@ func (q *question) ahead(nodes []string) {
 			unknown = append(unknown, node)
 		}
 	}
-	if len(unknown) < fewNodes || q.err != nil {
+	if len(unknown) < q.pace.few || q.err != nil {
 		return
 	}
 	said := make([]struct {
