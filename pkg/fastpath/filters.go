@@ -24,6 +24,10 @@ import (
 // PodTopologySpread, DomainLimits), or at objects that no node knows of
 // (NodePlugins, volumes, resource claims). Those skip the pods that are none of
 // their concern, and say so to the framework in PreFilter.
+//
+// What Preferences says depends on the cycle's levels as well, which the needs of a pod
+// do not tell. That is no harm: the nodes that it refuses are those that the levels
+// leave out, and these are not in the pod's tree, so that the filters are not asked about them.
 var nearsighted = []string{
 	names.NodeName,
 	names.NodeUnschedulable,

@@ -31,13 +31,17 @@ type library struct{ byNeeds *lru.Cache }
 
 func newLibrary() library { return library{lru.New(maxNeeds)} }
 
-// to returns the answers to pods with such needs. What is said of a pod with needs ""
-// is not kept.
-func (l library) to(needs clusterview.Needs) answers {
+// to returns the answers to pods with such needs, in a cluster of so many nodes. What is
+// said of a pod with needs "" is not kept.
+//
+// When most answers must be of nodes that are gone, all are forgotten: where nodes come
+// and go under new names, a scheduler that is never idle would keep them for ever. To
+// look for those that are gone was rejected: it would be a walk over all.
+func (l library) to(needs clusterview.Needs, nodes int) answers {
 	if needs == "" {
 		return make(answers)
 	}
-	if known, ok := l.byNeeds.Get(needs); ok {
+	if known, ok := l.byNeeds.Get(needs); ok && len(known.(answers)) <= 2*nodes {
 		return known.(answers)
 	}
 	fresh := make(answers)

@@ -73,8 +73,8 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	_, p := pl.treeLocked(pod, levels, faults, snapshot)
 	p.recall(needs)
 	q := &question{
-		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot.Nodes, of: p,
-		known: pl.forest.said.to(needs), lasting: lasting,
+		fits: fits, nominated: pl.nominated, changed: pl.forest.census.Changed, snapshot: snapshot.Nodes, of: p, pace: pl.pace,
+		known: pl.forest.said.to(needs, len(snapshot.Nodes)), lasting: lasting,
 		parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()

@@ -148,12 +148,52 @@ func TestHintKeepsNoAnswerOfAnotherTime(t *testing.T) {
 // What was said beside pods nominated for the node holds no longer than they are.
 func TestHintAsksAgainBesideNominatedPods(t *testing.T) {
 	f, pod := twoZones(t)
-	f.nominated = map[string]bool{"a1": true}
+	f.nominate(map[string]bool{"a1": true})
 	f.want(pod, true, "a2", "a1 a2")
 	f.want(pod, true, "a2", "a1 a2")
-	f.nominated, f.refused = nil, nil
+	f.nominate(nil)
+	f.refused = nil
 	f.want(pod, true, "a1", "a1")
 	f.want(pod, true, "a1", "a1")
+}
+
+// Nobody waits with a nomination until the filters have answered: one may end meanwhile, as
+// its pod is deleted, or begin. What they said holds no longer than the nomination either way.
+func TestRegression_HintWhileANominationEndsOrBegins(t *testing.T) {
+	beside := map[string]bool{"a1": true}
+	for name, tc := range map[string]struct {
+		before, meanwhile map[string]bool
+		pace              pace
+		want              string
+	}{
+		"it ends":                      {beside, nil, usual, "a2"},
+		"it begins":                    {nil, beside, usual, "a2"},
+		"it ends, all asked at once":   {beside, nil, pace{few: 1, patience: -1}, "a1"}, // asked again
+		"it begins, all asked at once": {nil, beside, pace{few: 1, patience: -1}, "a2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, pod := twoZones(t)
+			f.pl.pace = tc.pace
+			f.nominate(tc.before)
+			f.feasible()
+			node, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, true, func(node string) (bool, error) {
+				if node != "a1" {
+					return true, nil
+				}
+				before := f.pl.nominated(node)
+				f.nominate(tc.meanwhile)
+				return !before && !f.pl.nominated(node), nil
+			})
+			if f.must(err); node != tc.want {
+				t.Errorf("got %q, want %s", node, tc.want)
+			}
+			f.nominate(nil)
+			f.pl.pace, f.refused = usual, nil
+			if node, _ := f.hint(pod, true); node != "a1" {
+				t.Errorf("got %q when nobody is nominated, want a1", node)
+			}
+		})
+	}
 }
 
 // A yes that is remembered and has become a no is not proposed.
@@ -221,7 +261,16 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// nominate has pods nominated for these nodes and no others.
+func (r *rig) nominate(nodes map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nominated = nodes
+}
+
 func (h *handle) NominatedPodsForNode(node string) []fwk.PodInfo {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
 	if h.nominated[node] {
 		return []fwk.PodInfo{nil}
 	}

@@ -32,6 +32,7 @@ type SpreadTree struct {
 	batches    *debouncer
 	hints      config.NodeHint
 	gauges     gauges
+	pace       pace
 
 	// mu guards forest and keeper: a binding that fails takes its pod back from another
 	// goroutine than the one that decides. Filters and faults are asked under it, which
@@ -67,6 +68,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		handle:     handle,
 		identifier: identifier,
 		hints:      args.NodeHint,
+		pace:       usual,
 		gauges:     newGauges(handle.ProfileName()),
 		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
 	}

@@ -68,6 +68,7 @@ func drawWorld(t *rapid.T) *world {
 		a.CountRevisions, w.countAll = config.CountAll, true
 	}
 	w.rig = newRig(t.Context(), t, a)
+	w.pl.pace = pace{few: 1, patience: rapid.IntRange(0, 2).Draw(t, "patience")}
 	w.keepFaults(t)
 	for range 2 {
 		w.levels = append(w.levels, w.drawLevels())
@@ -158,8 +159,7 @@ func (w *world) seen(p *worldPod) []placement.Node {
 	return seen
 }
 
-// fits are the filters: cordon, room, what the plugin Preferences keeps out, and now
-// and then a reason of this one pod.
+// fits are the filters: cordon, room, and what the plugin Preferences keeps out.
 func (w *world) fits(p *worldPod, name string) bool {
 	n := w.nodes[name]
 	on := 0
@@ -167,9 +167,6 @@ func (w *world) fits(p *worldPod, name string) bool {
 		if q.cached && q.pod.Spec.NodeName == name {
 			on++
 		}
-	}
-	if rapid.IntRange(0, 7).Draw(w.t, "pod refused") == 0 {
-		return false
 	}
 	return !n.node.Spec.Unschedulable && on < n.room && !clusterview.LeftOut(n.node, mustLevels(w.rig, p.pod))
 }
@@ -191,25 +188,30 @@ func (w *world) schedule(*rapid.T) {
 		Label(clusterview.WorkloadLabel, p.workload).Label("pod-template-hash", p.revision).Obj()
 	seen := w.seen(p)
 	var fit []string
+	hinted := rapid.Bool().Draw(w.t, "by a hint")
 	for _, n := range seen {
-		if w.fits(p, n.Name) {
+		// Now and then there is a reason of this one pod, of which none is remembered.
+		if w.fits(p, n.Name) && (hinted || rapid.IntRange(0, 7).Draw(w.t, "pod refused") > 0) {
 			fit = append(fit, n.Name)
 		}
 	}
-	if len(fit) == 0 {
-		return
-	}
-	node := fit[0]
-	if len(fit) > 1 { // of one node, the scheduler asks for no scores
+	var node string
+	switch {
+	case hinted:
+		node = w.propose(p, seen, fit)
+	case len(fit) > 1:
 		node = w.decide(p, seen, fit)
+	case len(fit) == 1: // of one node, the scheduler asks for no scores
+		node = fit[0]
+	}
+	if node == "" {
+		return
 	}
 	p.pod = w.assume(p.pod, p.state, node)
 	w.unproven(p.pod, +1)
 	w.pods[p.pod.Name] = p
 }
 
-// decide has the plugin score the nodes that fit, and takes one with the best
-// score: those are the nodes that the oracle allows, up to names.
 // decide holds the scores of a pod against the oracle, and returns one of the best nodes.
 func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }

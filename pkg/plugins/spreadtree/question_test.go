@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -57,6 +58,26 @@ func TestHintOfARareFit(t *testing.T) {
 				t.Errorf("lasting %t, pod %d: asked about %d nodes, want %d", lasting, i, len(c.asked), want)
 			}
 		}
+	}
+}
+
+// A node that the levels of a workload leave out has not been refused to all others with
+// its needs, when all that are left are asked about together.
+func TestRegression_NodesThatALevelLeavesOutAreNotRefusedToOthers(t *testing.T) {
+	r := wide(t, 150)
+	r.join("lone")
+	propose := func(pod *corev1.Pod, fits func(string) bool) string {
+		r.feasible()
+		node, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(node string) (bool, error) { return fits(node), nil })
+		r.must(err)
+		return node
+	}
+	if got := propose(webPod("p", "spread=zone;missing=Exclude").Obj(), func(string) bool { return false }); got != "" {
+		t.Errorf("%q is proposed to a pod that fits nowhere", got)
+	}
+	api := ofWorkload("api", "q", "spread=zone").Obj()
+	if got := propose(api, func(node string) bool { return node == "lone" }); got != "lone" {
+		t.Errorf("%q is proposed to a pod of another workload, want lone, the only node that fits", got)
 	}
 }
 

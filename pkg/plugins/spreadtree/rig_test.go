@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -63,7 +64,9 @@ type rig struct {
 	pl        *SpreadTree
 	cache     cache.Cache
 	snapshot  *cache.Snapshot
-	activated []string        // names of the pods given to Activate
+	activated []string // names of the pods given to Activate
+
+	mu        sync.RWMutex    // guards nominated
 	nominated map[string]bool // nodes that pods are nominated for
 }
 
