@@ -55,7 +55,12 @@ func (p *play) run(ctx context.Context, keep bool) (err error) {
 	if keep {
 		p.say.text("\n")
 		p.say.line("the cluster stays up until Ctrl-C: export KUBECONFIG=%s", p.cluster.Kubeconfig)
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-p.scheduler.Done():
+		case <-p.cluster.Done():
+		}
+		return p.ended()
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (s *stage) ended() error {
 func (s *stage) strike() error {
 	var errs []error
 	if s.scheduler != nil {
-		errs = append(errs, s.scheduler.Stop(10*time.Second))
+		errs = append(errs, s.scheduler.StopCleanly(10*time.Second))
 	}
 	if s.cluster != nil {
 		errs = append(errs, s.cluster.Stop(30*time.Second))

@@ -23,9 +23,7 @@ const masked = "<masked>"
 // client writes out what it sends and gets. It does so with the logger of the process, not with
 // one that a request brings, so that is what is replaced.
 func applyLogging(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
-	// Whoever replaces a logger cannot flush it, so that nothing may wait to be.
-	buffered := config.Options.Text.InfoBufferSize
-	config.Options.Text.InfoBufferSize = resource.QuantityValue{}
+	asked := unbuffer(config)
 	if err := logsapi.ValidateAndApply(config, contextual{gates}); err != nil {
 		return err
 	}
@@ -36,10 +34,28 @@ func applyLogging(config *logsapi.LoggingConfiguration, gates featuregate.Featur
 	}
 	klog.SetLoggerWithOptions(maskedLogger(logger), options...)
 	klog.EnableContextualLogging(gates.Enabled(logsapi.ContextualLogging))
-	if !buffered.IsZero() {
-		klog.InfoS("Lines of the log are not buffered, whatever the flag says: what masks tokens in them cannot flush", "flag", "--log-text-info-buffer-size", "value", buffered.String())
+	for _, flag := range asked {
+		klog.InfoS("Lines of the log are not buffered, whatever the flag says: what masks tokens in them cannot flush", "flag", flag)
 	}
 	return nil
+}
+
+// unbuffer has no line wait to be flushed, which whoever replaces a logger cannot do. It
+// returns the flags, with their values, that ask for it.
+func unbuffer(config *logsapi.LoggingConfiguration) (asked []string) {
+	for _, buffer := range []struct {
+		flag string
+		size *resource.QuantityValue
+	}{
+		{"--log-text-info-buffer-size", &config.Options.Text.InfoBufferSize},
+		{"--log-json-info-buffer-size", &config.Options.JSON.InfoBufferSize},
+	} {
+		if !buffer.size.IsZero() {
+			asked = append(asked, buffer.flag+"="+buffer.size.String())
+		}
+		*buffer.size = resource.QuantityValue{}
+	}
+	return asked
 }
 
 // contextual has klog show its real logger while it is replaced. With the feature off

@@ -6,9 +6,13 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
@@ -49,16 +53,22 @@ func TestMaskedLogger(t *testing.T) {
 	}
 }
 
-// TestRegression_MaskWithoutContextualLogging writes one line with the feature off, in which
-// klog's logger and the mask handed it to each other until the stack was full.
-func TestRegression_MaskWithoutContextualLogging(t *testing.T) {
+// loggingGates are the features of logging, with one of them set.
+func loggingGates(t *testing.T, set string) featuregate.MutableFeatureGate {
+	t.Helper()
 	gates := featuregate.NewFeatureGate()
 	if err := logsapi.AddFeatureGates(gates); err != nil {
 		t.Fatal(err)
 	}
-	if err := gates.Set("ContextualLogging=false"); err != nil {
+	if err := gates.Set(set); err != nil {
 		t.Fatal(err)
 	}
+	return gates
+}
+
+// apply applies what is configured for as long as the test runs.
+func apply(t *testing.T, config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) {
+	t.Helper()
 	t.Cleanup(func() {
 		klog.ClearLogger()
 		klog.EnableContextualLogging(true)
@@ -67,9 +77,63 @@ func TestRegression_MaskWithoutContextualLogging(t *testing.T) {
 		}
 		klog.StopFlushDaemon() // which all of these start
 	})
-	if err := applyLogging(logsapi.NewLoggingConfiguration(), gates); err != nil {
+	if err := applyLogging(config, gates); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFormats wants a log in either format to be written at once, though a buffer is asked for,
+// and to be masked.
+func TestFormats(t *testing.T) {
+	for _, format := range []string{logsapi.DefaultLogFormat, logsapi.JSONLogFormat} {
+		t.Run(format, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			log, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, both := os.Stdout, os.Stderr
+			t.Cleanup(func() {
+				os.Stdout, os.Stderr = out, both
+				_ = log.Close()
+			})
+			os.Stdout, os.Stderr = log, log
+
+			config := logsapi.NewLoggingConfiguration()
+			flags := pflag.NewFlagSet("logging", pflag.ContinueOnError)
+			logsapi.AddFlags(config, flags)
+			args := []string{"--logging-format=" + format, "-v=8", "--log-" + format + "-split-stream", "--log-" + format + "-info-buffer-size=64Ki"}
+			if err := flags.Parse(args); err != nil {
+				t.Fatal(err)
+			}
+			apply(t, config, loggingGates(t, "LoggingAlphaOptions=true"))
+			klog.V(8).InfoS("Request Body", "body", `{"kind":"TokenReview","spec":{"token":"secret"}}`)
+
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+			for i, want := range []string{args[len(args)-1], masked} {
+				if len(lines) != 2 || !strings.Contains(lines[i], want) || json.Valid([]byte(lines[i])) != (format == logsapi.JSONLogFormat) {
+					t.Fatalf("want one line that says %s, and one that says %s:\n%s", args[len(args)-1], masked, text)
+				}
+			}
+			if strings.Contains(string(text), "secret") {
+				t.Errorf("it says a secret:\n%s", text)
+			}
+			if !strings.Contains(lines[1], "mask_test.go:") {
+				t.Errorf("the line is said to be from elsewhere: %s", lines[1])
+			}
+		})
+	}
+}
+
+// TestRegression_MaskWithoutContextualLogging writes one line with the feature off, in which
+// klog's logger and the mask handed it to each other until the stack was full.
+func TestRegression_MaskWithoutContextualLogging(t *testing.T) {
+	gates := loggingGates(t, "ContextualLogging=false")
+	apply(t, logsapi.NewLoggingConfiguration(), gates)
 	klog.InfoS("One line")
 	if logger := klog.FromContext(klog.NewContext(t.Context(), klog.LoggerWithName(klog.Background(), "n"))); logger != klog.Background() {
 		t.Error("loggers are contextual although the feature is off")

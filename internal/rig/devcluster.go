@@ -108,9 +108,10 @@ func (d *Devcluster) Restart(part string, patience time.Duration) error {
 	}
 }
 
-// Stop ends devcluster and waits until it is gone.
+// Stop ends devcluster and waits until it is gone. That it had ended before is an error, and so
+// is that it could not end what it had started.
 func (d *Devcluster) Stop(patience time.Duration) error {
-	err := d.Process.Stop(patience)
+	err := d.StopCleanly(patience)
 	_ = d.stdin.Close()
 	return err
 }

@@ -5,6 +5,7 @@ package rig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,6 +31,8 @@ type Process struct {
 	log  *os.File
 	done chan struct{}
 	err  error // set before done is closed
+	// told is the last signal by which we had it end, 0 for none.
+	told atomic.Int32
 }
 
 // Command is what to run.
@@ -112,7 +116,7 @@ func (p *Process) ExitCode() int {
 
 // Kill ends the process at once, as the kernel would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	_ = p.tell(syscall.SIGKILL)
 	<-p.done
 }
 
@@ -123,7 +127,17 @@ func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
 // Terminate asks the process to end, as a kubelet does, and does not wait.
-func (p *Process) Terminate() error { return p.signal(syscall.SIGTERM) }
+func (p *Process) Terminate() error { return p.tell(syscall.SIGTERM) }
+
+// tell has the process end by a signal. One that comes too late does not count: the process
+// has then ended by itself.
+func (p *Process) tell(s syscall.Signal) error {
+	err := p.signal(s)
+	if err == nil {
+		p.told.Store(int32(s))
+	}
+	return err
+}
 
 func (p *Process) signal(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil {
@@ -132,10 +146,27 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
+// Unasked is Err if the process has ended and nobody had it end, and nil otherwise: a crash
+// that nothing waits for must not pass for an end in order.
+func (p *Process) Unasked() error {
+	select {
+	case <-p.done:
+		if p.told.Load() == 0 {
+			return p.Err()
+		}
+	default:
+	}
+	return nil
+}
+
 // Stop asks the process to end, as Ctrl-C does, and waits. A process that is not
-// gone in time is killed, and that is an error: it should have listened.
+// gone in time is killed, and that is an error: it should have listened. So is one that
+// has ended unasked. How it ends is not looked at; StopCleanly does.
 func (p *Process) Stop(patience time.Duration) error {
-	_ = p.cmd.Process.Signal(syscall.SIGINT)
+	if err := p.tell(syscall.SIGINT); errors.Is(err, os.ErrProcessDone) {
+		<-p.done
+		return p.Unasked()
+	}
 	select {
 	case <-p.done:
 		return nil
@@ -143,6 +174,21 @@ func (p *Process) Stop(patience time.Duration) error {
 		p.Kill()
 		return fmt.Errorf("%s did not end within %s of an interrupt and was killed; its log is %s", p.Name, patience, p.Log)
 	}
+}
+
+// StopCleanly is Stop for a program that ends with status 0 when it is asked to, as ours
+// do: with any other, as after a panic on its way out, it is an error. One that our signal
+// itself ended has none: it was killed before, or had not come to listen yet.
+func (p *Process) StopCleanly(patience time.Duration) error {
+	if err := p.Stop(patience); err != nil {
+		return err
+	}
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	bySignal := ok && status.Signaled() && int32(status.Signal()) == p.told.Load()
+	if !bySignal && p.ExitCode() != 0 {
+		return fmt.Errorf("%s was asked to end and did not end well: %w; the end of %s:\n%s", p.Name, p.err, p.Log, p.Tail(12))
+	}
+	return nil
 }
 
 // Tail is the last lines of the log.

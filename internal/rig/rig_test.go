@@ -55,10 +55,76 @@ func TestProcessStops(t *testing.T) {
 	if err := polite.Stop(20 * time.Second); err != nil || polite.ExitCode() != 0 {
 		t.Errorf("stopping: %v, exit status %d", err, polite.ExitCode())
 	}
+	if err := polite.Unasked(); err != nil {
+		t.Errorf("a process that was stopped is said to have ended by itself: %v", err)
+	}
 	deaf := shell(t, "trap '' INT; echo ready; while :; do sleep 0.05; done")
 	untilLogged(t, deaf, "ready")
 	if err := deaf.Stop(200 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "was killed") {
 		t.Errorf("a process that does not listen is stopped with %v", err)
+	}
+}
+
+// TestRegression_CrashedIsNotStopped wants a process that ended before it was to, or ended
+// badly when it was, not to pass for one that was stopped.
+func TestRegression_CrashedIsNotStopped(t *testing.T) {
+	crashed := shell(t, "echo panic >&2; exit 2")
+	<-crashed.Done()
+	for name, stop := range map[string]func(time.Duration) error{"Stop": crashed.Stop, "StopCleanly": crashed.StopCleanly} {
+		if err := stop(20 * time.Second); err == nil || !strings.Contains(err.Error(), "child ended by itself: exit status 2") || !strings.Contains(err.Error(), "panic") {
+			t.Errorf("%s of a process that crashed before: %v", name, err)
+		}
+	}
+	if crashed.Unasked() == nil || crashed.Terminate() == nil || crashed.Unasked() == nil {
+		t.Error("a process that crashed before is not said to have ended by itself, or no longer once it was too late to ask it")
+	}
+
+	clumsy := shell(t, "trap 'echo panic >&2; exit 2' INT; echo ready; while :; do sleep 0.05; done")
+	untilLogged(t, clumsy, "ready")
+	if err := clumsy.Unasked(); err != nil {
+		t.Errorf("a process that runs: %v", err)
+	}
+	if err := clumsy.StopCleanly(20 * time.Second); err == nil || !strings.Contains(err.Error(), "child was asked to end and did not end well: exit status 2") || !strings.Contains(err.Error(), "panic") {
+		t.Errorf("stopping a process that panics on its way out: %v", err)
+	}
+
+	killed, young := shell(t, "while :; do sleep 0.05; done"), shell(t, "while :; do sleep 0.05; done")
+	killed.Kill()
+	for name, p := range map[string]*Process{"was killed": killed, "does not listen yet": young} {
+		if err := p.StopCleanly(20 * time.Second); err != nil {
+			t.Errorf("stopping what %s: %v", name, err)
+		}
+	}
+	aborted := shell(t, "trap 'kill -ABRT $$' INT; echo ready; while :; do sleep 0.05; done")
+	untilLogged(t, aborted, "ready")
+	if err := aborted.StopCleanly(20 * time.Second); err == nil || !strings.Contains(err.Error(), "signal: aborted") {
+		t.Errorf("stopping a process that another signal ends: %v", err)
+	}
+}
+
+// TestRegression_CrashedDevcluster wants stories not to pass whose devcluster ended by itself.
+func TestRegression_CrashedDevcluster(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(BinEnv, dir)
+	script := "#!/bin/sh\ntrap 'exit 3' INT\necho kubeconfig: none\nread order\nexit 2\n"
+	if err := os.WriteFile(filepath.Join(dir, "devcluster"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	for want, end := range map[string]func(*Devcluster){
+		"ended by itself: exit status 2": func(d *Devcluster) {
+			if err := d.Restart("none", 20*time.Second); err == nil {
+				t.Error("it has restarted something")
+			}
+		},
+		"did not end well: exit status 3": func(*Devcluster) {},
+	} {
+		code, err := OnDevcluster(t.Context(), "test", "", t.TempDir(), nil, func(d *Devcluster) (int, error) {
+			end(d)
+			return 0, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("stories told on it end with %d and %v, want an error that says %q", code, err, want)
+		}
 	}
 }
 

@@ -255,19 +255,15 @@ func (s *story) recordHere() {
 	s.must(err, "binding a role")
 }
 
-// ownScheduler starts a scheduler that is stopped when the story ends, unless it has
-// ended before.
+// ownScheduler starts a scheduler that is stopped when the story ends, unless the story
+// has killed it. It must not have ended by itself.
 func (s *story) ownScheduler(name string, flags ...string) *rig.Process {
 	s.Helper()
 	p, err := startScheduler(name, flags...)
 	s.must(err, "starting scheduler "+name)
 	s.Cleanup(func() {
-		select {
-		case <-p.Done():
-		default:
-			if err := p.Stop(15 * time.Second); err != nil {
-				s.Error(err)
-			}
+		if err := p.StopCleanly(15 * time.Second); err != nil {
+			s.Error(err)
 		}
 	})
 	return p

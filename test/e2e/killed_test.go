@@ -47,9 +47,7 @@ func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
 	s.nodes(4, 100, zone("zone-c"))
 	seen := s.watch()
 	profile := s.ownProfile()
-	first, err := startScheduler(s.scheduler, profile)
-	s.must(err, "starting the first scheduler")
-	s.Cleanup(first.Kill)
+	first := s.ownScheduler(s.scheduler, profile)
 	s.deploy("app", 500, "spread="+zoneLabel)
 	s.untilBound(seen, 120)
 	first.Kill()
@@ -59,13 +57,7 @@ func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
 	}
 	s.Logf("killed with %d of 500 pods bound", bound)
 
-	second, err := startScheduler(s.scheduler, profile)
-	s.must(err, "starting the second scheduler")
-	s.Cleanup(func() {
-		if err := second.Stop(15 * time.Second); err != nil {
-			s.Error(err)
-		}
-	})
+	s.ownScheduler(s.scheduler, profile)
 	o := s.settled("app", 500)
 	s.counts(o, 0, 167, 167, 166)
 	s.even(o)

@@ -77,13 +77,16 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
 		return 1, err
 	}
+	// One of them may have started where the other did not.
+	defer func() {
+		for _, p := range []*rig.Process{world.scheduler, world.controller} {
+			if p != nil {
+				err = errors.Join(err, p.StopCleanly(15*time.Second))
+			}
+		}
+	}()
 	if err := prepareScheduler(ctx); err != nil {
 		return 1, err
-	}
-	if world.scheduler != nil {
-		defer func() {
-			err = errors.Join(err, world.scheduler.Stop(15*time.Second), world.controller.Stop(15*time.Second))
-		}()
 	}
 	return rig.UntilInterrupted(ctx, m)
 }

@@ -203,7 +203,7 @@ func places(t *testing.T, name, namespace string) {
 	if _, err := cluster.client.CoordinationV1().Leases(namespace).Get(ctx, account, metav1.GetOptions{}); err != nil {
 		t.Errorf("the Lease: %v", err)
 	}
-	if err := scheduler.Stop(15 * time.Second); err != nil {
+	if err := scheduler.StopCleanly(15 * time.Second); err != nil {
 		t.Error(err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 )
 
 // start starts the scheduler with these arguments and nothing else, and ends it with the test.
+// By itself it must not end.
 func start(t *testing.T, args ...string) *rig.Process {
 	t.Helper()
 	p, err := rig.Start(rig.Command{Name: "espalier-scheduler", Path: cluster.binary, Args: args, Dir: t.TempDir()})
@@ -27,6 +28,9 @@ func start(t *testing.T, args ...string) *rig.Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if err := p.Unasked(); err != nil {
+			t.Error(err)
+		}
 		p.Kill()
 		if t.Failed() {
 			t.Logf("the end of the scheduler's log:\n%s", p.Tail(20))

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,10 +63,11 @@ func secretsOf(t *testing.T, kubeconfig string) []secret {
 }
 
 // leaks are the names of the secrets that are in a log, also those that are broken over
-// lines there, or whose line breaks are written out.
+// lines there, or whose line breaks are written out, as all are in JSON.
 func leaks(log []byte, secrets []secret) []string {
 	together := strings.NewReplacer("\n", "", "\r", "", `\n`, "", " ", "", "\t", "")
-	text := together.Replace(string(log)) + together.Replace(undumped(log))
+	unquoted := strings.NewReplacer(`\n`, "\n", `\"`, `"`, `\\`, `\`).Replace(string(log))
+	text := together.Replace(string(log)) + together.Replace(undumped(log)) + together.Replace(undumped([]byte(unquoted)))
 	var found []string
 	for _, s := range secrets {
 		if strings.Contains(text, together.Replace(s.text)) {
@@ -85,7 +87,7 @@ func undumped(log []byte) string {
 	return all.String()
 }
 
-var dumpLine = regexp.MustCompile(`(?m)^\s*[0-9a-f]{8}  [0-9a-f ]{48,49} \|(.{1,16})\|$`)
+var dumpLine = regexp.MustCompile(`(?m)(?:^\s*|")[0-9a-f]{8}  [0-9a-f ]{48,49} \|(.{1,16})\|$`)
 
 // TestLeaksAreFound makes sure that the tests below can fail.
 func TestLeaksAreFound(t *testing.T) {
@@ -95,8 +97,8 @@ func TestLeaksAreFound(t *testing.T) {
 			t.Fatalf("%s: there are %d secrets only", name, len(secrets))
 		}
 		for _, s := range secrets {
-			middle := len(s.text) / 2
-			for _, shown := range []string{s.text, s.text[:middle] + "\n" + s.text[middle:], strings.ReplaceAll(s.text, "\n", `\n`), "\n" + hex.Dump([]byte("k8s"+s.text))} {
+			middle, dump := len(s.text)/2, hex.Dump([]byte(`k8s\"`+s.text))
+			for _, shown := range []string{s.text, s.text[:middle] + "\n" + s.text[middle:], strings.ReplaceAll(s.text, "\n", `\n`), "\n" + dump, strconv.Quote(dump)} {
 				if len(leaks([]byte("I1120 curl -v "+shown+" and more"), secrets)) == 0 {
 					t.Errorf("%s is not found in a log that has it", s.name)
 				}
@@ -132,11 +134,14 @@ func silent(t *testing.T, p *rig.Process, secrets []secret, masked bool) {
 // The scheduler writes no secret into its log, as much as it may write there: neither
 // its own, nor those of whoever asks it.
 func TestSchedulerLogsNoSecret(t *testing.T) {
-	for name, kubeconfig := range map[string]string{"token": cluster.account, "certificate": cluster.admin} {
+	for name, tc := range map[string]struct{ kubeconfig, format string }{
+		"token": {cluster.account, "text"}, "certificate": {cluster.admin, "text"}, "token in JSON": {cluster.account, "json"},
+	} {
 		t.Run(name, func(t *testing.T) {
+			kubeconfig := tc.kubeconfig
 			ns, port := namespace(t), freePort(t)
 			p := start(t, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-				"--bind-address=127.0.0.1", "--secure-port="+port, "--v=10")
+				"--bind-address=127.0.0.1", "--secure-port="+port, "--v=10", "--logging-format="+tc.format)
 			pods(t, ns, rig.SchedulerName, 7)
 			settled(t, ns, rig.SchedulerName, 7)
 			token := metricsToken(t, ns)
@@ -149,7 +154,7 @@ func TestSchedulerLogsNoSecret(t *testing.T) {
 				return err
 			})
 			stop(t, p)
-			silent(t, p, secrets, name == "token")
+			silent(t, p, secrets, kubeconfig == cluster.account)
 		})
 	}
 }

@@ -4,11 +4,13 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,15 +35,18 @@ func (s *story) fetch(node string, port int32) (string, error) {
 	return strings.TrimSpace(string(body)), err
 }
 
-// reserve writes down the host ports that a node holds itself; none takes the note away.
+// reserve writes down the host ports that a node holds itself; none takes the note away, whatever
+// has become of the story's own context: all stories share the nodes.
 func (s *story) reserve(node, ports string) {
 	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	value := "null"
 	if ports != "" {
 		value = fmt.Sprintf("%q", ports)
 	}
 	patch := `{"metadata":{"annotations":{"espalier.dev/reserved-host-ports":` + value + `}}}`
-	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	s.must(err, "annotating node "+node)
 }
 

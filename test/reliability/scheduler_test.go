@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +22,8 @@ const standingBy = "Attempting to acquire leader lease"
 // anotherLeads is what one logs that finds its Lease with another: that its fence was needed.
 const anotherLeads = "Another scheduler leads"
 
-// scheduler starts a replica that is stopped when the story ends, if it has not ended
-// before, and returns when it stands by.
+// scheduler starts a replica, and returns when it stands by. When the story ends it is
+// stopped, and must not have ended before unless the story had it end.
 func (s *story) scheduler(name, kubeconfig string, perSecond int) *rig.Process {
 	s.Helper()
 	p, err := rig.StartScheduler(rig.SchedulerOptions{
@@ -35,12 +36,11 @@ func (s *story) scheduler(name, kubeconfig string, perSecond int) *rig.Process {
 	})
 	s.must(err, "starting scheduler "+name)
 	s.Cleanup(func() {
-		select {
-		case <-p.Done():
-		default:
-			if err := p.Stop(30 * time.Second); err != nil {
-				s.Error(err)
-			}
+		if slices.Contains(s.ended, p) {
+			return
+		}
+		if err := p.StopCleanly(30 * time.Second); err != nil {
+			s.Error(err)
 		}
 	})
 	s.until(name+" to stand by", func() error {
@@ -70,6 +70,7 @@ func (s *story) exits(p *rig.Process, code int) {
 	s.Helper()
 	select {
 	case <-p.Done():
+		s.ended = append(s.ended, p)
 		if got := p.ExitCode(); got != code {
 			s.Errorf("%s ended with status %d, want %d; the end of its log:\n%s", p.Name, got, code, p.Tail(8))
 		}

@@ -47,6 +47,8 @@ type story struct {
 	happened time.Time // when
 	bindings bindings  // requests to bind, answered before the story
 	answered bindings  // and in it, when allBound is through
+
+	ended []*rig.Process // replicas that were to end by themselves, and have
 }
 
 // begin begins a story.
