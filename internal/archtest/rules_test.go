@@ -54,6 +54,12 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
+		name: "rooms-for-tests", room: "...", except: []string{"pkg/placement/placementtest"},
+		deny:   []string{"pkg/placement/placementtest"},
+		why:    "what tests share asks and judges; it is no part of what it judges",
+		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
+	},
+	{
 		name: "clusterview-translates-only", room: "pkg/clusterview/...",
 		deny: []string{
 			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
