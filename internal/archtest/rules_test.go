@@ -54,8 +54,8 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
-		name: "rooms-for-tests", room: "...", except: []string{"pkg/placement/placementtest"},
-		deny:   []string{"pkg/placement/placementtest"},
+		name: "rooms-for-tests", room: "...", except: []string{"pkg/placement/placementtest", "pkg/plugintest"},
+		deny:   []string{"pkg/placement/placementtest", "pkg/plugintest"},
 		why:    "what tests share asks and judges; it is no part of what it judges",
 		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
 	},
@@ -114,6 +114,14 @@ var importRules = []importRule{
 		deny:   []string{"pkg/plugins"},
 		why:    "the list of plugins is above every plugin",
 		broken: [2]string{"pkg/plugins/preferences/x.go", "pkg/plugins"},
+	},
+	{
+		name: "plugintest-knows-no-plugin", room: "pkg/plugintest",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/fastpath/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+		},
+		why:    "it asks any plugin what the scheduler asks; what is to be answered stands in the plugin's own tests",
+		broken: [2]string{"pkg/plugintest/x.go", "pkg/plugins/preferences"},
 	},
 	{
 		name: "fastpath-is-above-plugins", room: "pkg/fastpath/...", tests: true,
@@ -198,7 +206,7 @@ var importRules = []importRule{
 		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
-		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest"},
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "pkg/plugintest"},
 		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
 		why:    "the test framework adds its flags to every binary it is linked into",
 		broken: [2]string{"cmd/demo/x.go", "testing"},
