@@ -102,6 +102,14 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/rejections/x.go", "pkg/plugins/hostports"},
 	},
 	{
+		name: "the-queue-is-answered-below-plugins", room: "pkg/queueing/...",
+		allow: []string{
+			"std", "k8s.io/api/core/v1", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework", "k8s.io/kubernetes/pkg/scheduler/util",
+		},
+		why:    "every plugin that refuses pods answers through it; it knows none of them",
+		broken: [2]string{"pkg/queueing/x.go", "pkg/plugins/hostports"},
+	},
+	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
 		deny: []string{
 			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
