@@ -54,8 +54,8 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
-		name: "rooms-for-tests", room: "...", except: []string{"pkg/placement/placementtest", "pkg/plugintest"},
-		deny:   []string{"pkg/placement/placementtest", "pkg/plugintest"},
+		name: "rooms-for-tests", room: "...", except: []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
+		deny:   []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
 		why:    "what tests share asks and judges; it is no part of what it judges",
 		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
 	},
@@ -214,7 +214,7 @@ var importRules = []importRule{
 		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
-		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "pkg/plugintest"},
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "pkg/plugintest"},
 		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
 		why:    "the test framework adds its flags to every binary it is linked into",
 		broken: [2]string{"cmd/demo/x.go", "testing"},
