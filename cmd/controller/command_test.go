@@ -4,21 +4,16 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/espalier-scheduler/espalier/internal/commandtest"
 )
 
 // run executes the command, which must end before it needs an API server.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := newCommand("v1.2.3")
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(t.Context())
-	return out.String(), err
+	return commandtest.Run(t, newCommand("v1.2.3"), args...)
 }
 
 func TestMistakesAreOneLine(t *testing.T) {
@@ -36,16 +31,9 @@ func TestMistakesAreOneLine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := run(t, tc.args...)
-			if err == nil {
-				t.Fatalf("it ended well: %s", out)
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
-			if out != "" || strings.Contains(err.Error(), "\n") {
-				t.Errorf("it is more than one line:\n%s%v", out, err)
+			commandtest.WantMistake(t, err, tc.want...)
+			if out != "" {
+				t.Errorf("it prints more than the error:\n%s", out)
 			}
 		})
 	}

@@ -4,13 +4,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/espalier-scheduler/espalier/internal/commandtest"
 )
 
 // run executes the command, and returns what it prints. It must end before it needs
@@ -18,15 +19,10 @@ import (
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := newCommand("v1.2.3")
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
 	cmd.SilenceErrors = true // as main has it
-	cmd.SetArgs(args)
 	// The flag is one for all commands of the process.
 	t.Cleanup(func() { _ = cmd.Flags().Set("version", "false") })
-	err := cmd.ExecuteContext(t.Context())
-	return out.String(), err
+	return commandtest.Run(t, cmd, args...)
 }
 
 func TestVersion(t *testing.T) {
@@ -55,16 +51,9 @@ func TestMistakesAreOneLine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := run(t, tc.args...)
-			if err == nil {
-				t.Fatalf("it ended well: %s", out)
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
-			if out != "" || strings.Contains(err.Error(), "\n") {
-				t.Errorf("it is more than one line:\n%s%v", out, err)
+			commandtest.WantMistake(t, err, tc.want...)
+			if out != "" {
+				t.Errorf("it prints more than the error:\n%s", out)
 			}
 		})
 	}

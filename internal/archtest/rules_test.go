@@ -54,6 +54,12 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
+		name: "rooms-for-tests", room: "...", except: []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
+		deny:   []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
+		why:    "what tests share asks and judges; it is no part of what it judges",
+		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
+	},
+	{
 		name: "clusterview-translates-only", room: "pkg/clusterview/...",
 		deny: []string{
 			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
@@ -96,6 +102,14 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/rejections/x.go", "pkg/plugins/hostports"},
 	},
 	{
+		name: "the-queue-is-answered-below-plugins", room: "pkg/queueing/...",
+		allow: []string{
+			"std", "k8s.io/api/core/v1", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework", "k8s.io/kubernetes/pkg/scheduler/util",
+		},
+		why:    "every plugin that refuses pods answers through it; it knows none of them",
+		broken: [2]string{"pkg/queueing/x.go", "pkg/plugins/hostports"},
+	},
+	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
 		deny: []string{
 			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
@@ -108,6 +122,14 @@ var importRules = []importRule{
 		deny:   []string{"pkg/plugins"},
 		why:    "the list of plugins is above every plugin",
 		broken: [2]string{"pkg/plugins/preferences/x.go", "pkg/plugins"},
+	},
+	{
+		name: "plugintest-knows-no-plugin", room: "pkg/plugintest",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/fastpath/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+		},
+		why:    "it asks any plugin what the scheduler asks; what is to be answered stands in the plugin's own tests",
+		broken: [2]string{"pkg/plugintest/x.go", "pkg/plugins/preferences"},
 	},
 	{
 		name: "fastpath-is-above-plugins", room: "pkg/fastpath/...", tests: true,
@@ -192,7 +214,7 @@ var importRules = []importRule{
 		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
-		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest"},
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "pkg/plugintest"},
 		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
 		why:    "the test framework adds its flags to every binary it is linked into",
 		broken: [2]string{"cmd/demo/x.go", "testing"},

@@ -11,11 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/espalier-scheduler/espalier/internal/child"
 )
 
 // Process is a child that somebody waits for from the moment it starts: Done is
@@ -68,27 +69,16 @@ func Start(c Command) (*Process, error) {
 	// A grandchild that inherited the pipe must not keep Wait from returning.
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.SysProcAttr = childAttributes()
-	started := make(chan error, 1)
-	go p.own(log, started)
-	if err := <-started; err != nil {
+	if err := child.Start(p.cmd, p.ended); err != nil {
+		_ = log.Close()
 		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
 	}
 	return p, nil
 }
 
-// own starts the process and waits for it, on one thread from first to last: the
-// kernel tells the child of our death when the thread that forked ends, and Go ends
-// idle threads at will.
-func (p *Process) own(log *os.File, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer func() { _ = log.Close() }()
-	err := p.cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	p.err = p.cmd.Wait()
+func (p *Process) ended(err error) {
+	_ = p.log.Close()
+	p.err = err
 	close(p.done)
 }
 

@@ -3,6 +3,8 @@
 
 package clusterview
 
+import corev1 "k8s.io/api/core/v1"
+
 // The labels, annotations and taints of Espalier. This file owns their spelling.
 const (
 	// Prefix begins every label and annotation key of ours.
@@ -40,3 +42,11 @@ const (
 	// the scheduler that put it there.
 	SuspectTaint = Prefix + "suspect"
 )
+
+// SameAnnotation compares two states of a pod's annotation. An empty one is not the same
+// as none: it is refused, and taking it away mends the pod.
+func SameAnnotation(before, after *corev1.Pod, key string) bool {
+	a, inA := before.Annotations[key]
+	b, inB := after.Annotations[key]
+	return inA == inB && a == b
+}

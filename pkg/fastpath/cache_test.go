@@ -15,6 +15,8 @@ import (
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestCacheHasNoUnknownMethods holds the list of what a scheduler's cache can be asked to do:
@@ -54,7 +56,7 @@ func newShelf(t *testing.T, nodes int) *shelf {
 
 // unsaid takes a snapshot, and returns the nodes in it that have changed without the
 // journal's saying so.
-func (s *shelf) unsaid(t tb) []string {
+func (s *shelf) unsaid(t placementtest.TB) []string {
 	t.Helper()
 	if err := s.UpdateSnapshot(s.logger, s.snapshot); err != nil {
 		t.Fatal(err)

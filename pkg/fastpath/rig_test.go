@@ -5,7 +5,6 @@ package fastpath
 
 import (
 	"context"
-	"flag"
 	"slices"
 	"testing"
 
@@ -25,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -32,15 +32,7 @@ import (
 // TestMain settles how hard the properties are tried, unless flags say otherwise, and
 // fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A seed is printed; a file in the source tree would be one more thing to clean.
-	settings := map[string]string{"rapid.checks": "300", "rapid.steps": "40", "rapid.nofailfile": "true"}
-	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
-	for name, value := range settings {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+	placementtest.Settle(map[string]string{"rapid.checks": "300", "rapid.steps": "40"})
 	metrics.Register()
 	goleak.VerifyTestMain(m)
 }
@@ -70,18 +62,11 @@ profiles:
   - {name: PodTopologySpread, args: {defaultingType: List}}
 `
 
-// tb is what testing.T, testing.B and rapid.T share.
-type tb interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-}
-
 // rig is two frameworks of one profile over the scheduler's real cache, snapshot and
 // nominator: one is wrapped, and one judges it by the full path. The judge has plugins
 // of its own, so that nothing it asks is remembered by what it judges.
 type rig struct {
-	tb
+	placementtest.TB
 	ctx       context.Context
 	logger    klog.Logger
 	cache     cache.Cache
@@ -91,9 +76,9 @@ type rig struct {
 	judge     framework.Framework
 }
 
-func newRig(ctx context.Context, t tb) *rig {
+func newRig(ctx context.Context, t placementtest.TB) *rig {
 	t.Helper()
-	r := &rig{tb: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
 	r.ctx = klog.NewContext(ctx, r.logger)
 	r.cache = cache.New(r.ctx, nil, false, false)
 	r.nominator = make(nominations)

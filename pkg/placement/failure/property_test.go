@@ -4,7 +4,6 @@
 package failure_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -15,19 +14,12 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain settles how hard the properties are tried, unless flags say otherwise.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A seed is printed; a file in the source tree would be one more thing to clean.
-	settings := map[string]string{"rapid.checks": "1000", "rapid.steps": "60", "rapid.nofailfile": "true"}
-	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
-	for name, value := range settings {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+	placementtest.Settle(map[string]string{"rapid.checks": "1000", "rapid.steps": "60"})
 	os.Exit(m.Run())
 }
 

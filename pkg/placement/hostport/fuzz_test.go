@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it
@@ -31,7 +32,7 @@ func FuzzParse(f *testing.F) {
 			if set != nil {
 				t.Errorf("Parse(%q) returns ports and an error", in)
 			}
-			checkMessage(t, err)
+			placementtest.CheckRefusal(t, err, maxMessage)
 			return
 		}
 		checkSet(t, set)

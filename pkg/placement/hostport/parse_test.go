@@ -12,7 +12,11 @@ import (
 	"testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// maxMessage bounds a refusal, in bytes.
+const maxMessage = 1100
 
 func TestParse(t *testing.T) {
 	loopback, loopback6 := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")
@@ -112,7 +116,7 @@ func TestParseRefuses(t *testing.T) {
 			if !errors.As(err, &syntax) || syntax.Problem == "" || syntax.Allowed == "" {
 				t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
 			}
-			checkMessage(t, err)
+			placementtest.CheckRefusal(t, err, maxMessage)
 		})
 	}
 }
@@ -159,7 +163,7 @@ func TestParseBounds(t *testing.T) {
 			t.Errorf("Parse took %.40q...", in)
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
 		}
@@ -189,24 +193,6 @@ func checkSet(t *testing.T, s hostport.Set) {
 		}
 		if i > 0 && s[i-1].Compare(r) >= 0 {
 			t.Errorf("%v is before %v", s[i-1], r)
-		}
-	}
-}
-
-// checkMessage holds every refusal to what an event can carry: one printable line
-// that quotes something, and of bounded length.
-func checkMessage(t *testing.T, err error) {
-	t.Helper()
-	s := err.Error()
-	if len(s) > 1100 {
-		t.Errorf("message of %d bytes: %.200s...", len(s), s)
-	}
-	if strings.Count(s, `"`) < 2 {
-		t.Errorf("message quotes nothing: %s", s)
-	}
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			t.Errorf("message has the unprintable %q: %s", r, s)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it
@@ -33,7 +34,7 @@ func FuzzParse(f *testing.F) {
 			if levels != nil {
 				t.Errorf("Parse(%q) returns levels and an error", in)
 			}
-			checkMessage(t, err)
+			placementtest.CheckRefusal(t, err, maxMessage)
 			return
 		}
 		if len(levels) == 0 {

@@ -12,7 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// maxMessage bounds a refusal, in bytes.
+const maxMessage = 1300
 
 func spread(label string) level.Level {
 	return level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, Missing: level.Include}
@@ -193,30 +197,9 @@ func TestParseBounds(t *testing.T) {
 			t.Errorf("Parse took %.40q...", in)
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
 		}
-	}
-}
-
-// checkMessage holds every refusal to what an event can carry: one printable line
-// that quotes something, and of bounded length.
-func checkMessage(t *testing.T, err error) {
-	t.Helper()
-	s := err.Error()
-	if len(s) > 1300 {
-		t.Errorf("message of %d bytes: %.200s...", len(s), s)
-	}
-	if strings.Count(s, `"`) < 2 {
-		t.Errorf("message quotes nothing: %s", s)
-	}
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			t.Errorf("message has the unprintable %q: %s", r, s)
-		}
-	}
-	if strings.ContainsRune(s, '\n') {
-		t.Errorf("message of several lines: %q", s)
 	}
 }

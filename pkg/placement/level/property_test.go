@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestParseProperty(t *testing.T) {
@@ -67,7 +68,7 @@ func TestParsePropertyRefuses(t *testing.T) {
 			t.Errorf("ParseProperty(%q) = %v, want an error", in, got)
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestValidate(t *testing.T) {
@@ -70,7 +71,7 @@ func TestValidate(t *testing.T) {
 	if err := level.Validate(tooMany); err == nil {
 		t.Error("one level too many is valid")
 	} else {
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 	}
 }
 

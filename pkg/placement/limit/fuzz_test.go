@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it
@@ -32,7 +33,7 @@ func FuzzParse(f *testing.F) {
 			if limits != nil {
 				t.Errorf("Parse(%q) returns limits and an error", in)
 			}
-			checkMessage(t, err)
+			placementtest.CheckRefusal(t, err, maxMessage)
 			return
 		}
 		if len(limits) == 0 {

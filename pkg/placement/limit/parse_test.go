@@ -13,7 +13,11 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// maxMessage bounds a refusal, in bytes.
+const maxMessage = 1300
 
 func of(label string, pods int64) limit.Limit {
 	return limit.Limit{Property: level.Property{Label: label}, Pods: pods}
@@ -78,7 +82,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, want an error", in, got)
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 		if err.Error() != want {
 			t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
 		}
@@ -121,7 +125,7 @@ func TestParseBounds(t *testing.T) {
 			t.Errorf("Parse took %.40q...", in)
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
 		}
@@ -156,27 +160,9 @@ func TestValidate(t *testing.T) {
 			}
 			continue
 		}
-		checkMessage(t, err)
+		placementtest.CheckRefusal(t, err, maxMessage)
 		if tc.want == "" || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
-		}
-	}
-}
-
-// checkMessage holds every refusal to what an event can carry: one printable line
-// that quotes something, and of bounded length.
-func checkMessage(t *testing.T, err error) {
-	t.Helper()
-	s := err.Error()
-	if len(s) > 1300 {
-		t.Errorf("message of %d bytes: %.200s...", len(s), s)
-	}
-	if strings.Count(s, `"`) < 2 {
-		t.Errorf("message quotes nothing: %s", s)
-	}
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			t.Errorf("message has the unprintable %q: %s", r, s)
 		}
 	}
 }

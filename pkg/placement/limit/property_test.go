@@ -4,7 +4,6 @@
 package limit_test
 
 import (
-	"flag"
 	"os"
 	"slices"
 	"strconv"
@@ -14,19 +13,12 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain settles how hard the properties are tried, unless flags say otherwise.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A seed is printed; a file in the source tree would be one more thing to clean.
-	settings := map[string]string{"rapid.checks": "5000", "rapid.nofailfile": "true"}
-	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
-	for name, value := range settings {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+	placementtest.Settle(map[string]string{"rapid.checks": "5000"})
 	os.Exit(m.Run())
 }
 

@@ -5,29 +5,27 @@ package constraints
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
+	"github.com/espalier-scheduler/espalier/pkg/queueing"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
 func (pl *Constraints) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Somebody mends or loosens the pod's annotation, which has no event of its own.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: pl.afterPodUpdate},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node arrives on which the constraints hold, or its labels change so that they do.
 		// That a node has another address has no event: see addressesChanged.
 		{Event: fwk.ClusterEvent{
 			Resource:   fwk.Node,
 			ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition,
-		}, QueueingHintFn: pl.afterNodeChange},
+		}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 
@@ -44,38 +42,22 @@ func suits(pod *corev1.Pod, node *corev1.Node) bool {
 	return err == nil && constraint.About(constraints, constraint.IP) && hold(constraints, node)
 }
 
-func (pl *Constraints) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, fmt.Errorf("plugin %s: reading a pod event: %w", Name, err)
+func (pl *Constraints) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
+	if clusterview.SameAnnotation(before, after, clusterview.ConstraintsAnnotation) {
+		return false
 	}
-	a, inA := before.Annotations[clusterview.ConstraintsAnnotation]
-	b, inB := after.Annotations[clusterview.ConstraintsAnnotation]
-	// An empty annotation is not the same as none: it is refused, and taking it away mends the pod.
-	if inA == inB && a == b {
-		return fwk.QueueSkip, nil
-	}
-	if _, err := clusterview.Constraints(after); err != nil {
-		return fwk.QueueSkip, nil //nolint:nilerr // still unreadable: trying again would only say so again
-	}
-	return fwk.Queue, nil
+	_, err := clusterview.Constraints(after)
+	return err == nil // what is still unreadable would only be refused again
 }
 
-func (pl *Constraints) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, fmt.Errorf("plugin %s: reading a node event: %w", Name, err)
-	}
+func (pl *Constraints) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {
 	constraints, err := clusterview.Constraints(pod)
 	if err != nil || !hold(constraints, after) {
-		return fwk.QueueSkip, nil //nolint:nilerr // no node makes an unreadable pod schedulable
+		return false // no node makes an unreadable pod schedulable
 	}
 	// The address may have come in an update before this one, without an event, so
 	// that the constraints held a moment ago already and the pod was never told.
-	if before != nil && hold(constraints, before) && !constraint.About(constraints, constraint.IP) {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+	return before == nil || !hold(constraints, before) || constraint.About(constraints, constraint.IP)
 }
 
 func hold(constraints []constraint.Constraint, node *corev1.Node) bool {

@@ -4,32 +4,15 @@
 package constraints_test
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// filter leads a pod through the plugin on one node.
-func filter(t *testing.T, pod *st.PodWrapper, node *corev1.Node) *fwk.Status {
-	t.Helper()
-	pl, cycle := newPlugin(t), framework.NewCycleState()
-	result, status := pl.PreFilter(t.Context(), cycle, pod.Obj(), nil)
-	if result != nil {
-		t.Errorf("PreFilter names nodes: %v", result)
-	}
-	if !status.IsSuccess() {
-		return status
-	}
-	info := framework.NewNodeInfo()
-	info.SetNode(node)
-	return pl.Filter(t.Context(), cycle.Clone(), pod.Obj(), info)
-}
 
 func TestFilter(t *testing.T) {
 	node := st.MakeNode().Name("n1").UID("4711").Label("disk", "ssd").Label(corev1.LabelHostname, "h1").Label(corev1.LabelArchStable, "amd64").Obj()
@@ -53,7 +36,7 @@ func TestFilter(t *testing.T) {
 		{"", fwk.Skip},
 	} {
 		t.Run(tc.annotation, func(t *testing.T) {
-			status := filter(t, asking(tc.annotation), node)
+			status := plugintest.Filter(t, newPlugin(t), asking(tc.annotation).Obj(), node)
 			if status.Code() != tc.want || (tc.want == fwk.UnschedulableAndUnresolvable && status.Message() != constraints.ErrReasonConstraints) {
 				t.Errorf("got %v, %q, want %v", status.Code(), status.Message(), tc.want)
 			}
@@ -65,33 +48,19 @@ func TestFilter(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	const want = `annotation espalier.dev/constraints: constraint 2 "node.ip == 10.1.2": invalid address "10.1.2": ` +
 		`use an address such as 10.1.2.3 or 2001:db8::2, or a range such as 10.1.0.0/16`
-	status := filter(t, asking("node.role == worker, node.ip == 10.1.2"), nil)
-	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() != want {
-		t.Errorf("got  %v %s\nwant %s", status.Code(), status.Message(), want)
-	}
-	if newPlugin(t).PreFilterExtensions() != nil {
-		t.Error("there are extensions, for which pods that come and go would matter")
-	}
+	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("node.role == worker, node.ip == 10.1.2").Obj(), nil), want)
+	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 
 func TestMessage(t *testing.T) {
-	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	for _, name := range []string{"n1", "n2", "n3"} {
-		diagnosis.NodeToStatus.Set(name, filter(t, asking("node.labels.disk == ssd"), st.MakeNode().Name(name).Obj()))
-	}
-	err := framework.FitError{Pod: asking("").Obj(), NumAllNodes: 3, Diagnosis: diagnosis}
+	got := plugintest.Message(t, newPlugin(t), asking("node.labels.disk == ssd").Obj(),
+		st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), st.MakeNode().Name("n3").Obj())
 	const want = "0/3 nodes are available: 3 node(s) didn't match the pod's constraints."
-	if err.Error() != want {
-		t.Errorf("got  %s\nwant %s", err.Error(), want)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// A profile that enables Filter without PreFilter is told so, and no pod is placed.
 func TestFilterWithoutPreFilter(t *testing.T) {
-	info := framework.NewNodeInfo()
-	info.SetNode(st.MakeNode().Name("n").Obj())
-	status := newPlugin(t).Filter(t.Context(), framework.NewCycleState(), asking("").Obj(), info)
-	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
-		t.Errorf("got %v", status)
-	}
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
 }

@@ -8,52 +8,28 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func newPlugin(t *testing.T) *constraints.Constraints {
 	t.Helper()
-	pl, _, _ := newCluster(t)
+	pl, _ := newCluster(t)
 	return pl
 }
 
-// handle is as much of the framework as the plugin asks for.
-type handle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-	woken   chan string // names of the pods given to Activate
-}
-
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
-	for _, p := range pods {
-		h.woken <- p.Name
-	}
-}
-
-// newCluster makes the plugin in a cluster that has the objects, with a client to change
-// it and the pods that are woken.
-func newCluster(t *testing.T, objects ...runtime.Object) (*constraints.Constraints, *fake.Clientset, <-chan string) {
+// newCluster makes the plugin in a cluster that has the objects.
+func newCluster(t *testing.T, objects ...runtime.Object) (*constraints.Constraints, *plugintest.Cluster) {
 	t.Helper()
-	client, woken := fake.NewClientset(objects...), make(chan string, 100)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	pl, err := constraints.New(t.Context(), nil, handle{factory: factory, woken: woken})
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	t.Cleanup(factory.Shutdown)
-	return pl.(*constraints.Constraints), client, woken
+	c := plugintest.NewCluster(objects...)
+	pl := plugintest.New[*constraints.Constraints](t, constraints.New, nil, c)
+	c.Start(t)
+	return pl, c
 }
 
 // asking is a pod with an annotation; "" is none.
@@ -66,14 +42,7 @@ func asking(annotation string) *st.PodWrapper {
 }
 
 func TestNew(t *testing.T) {
-	if name := newPlugin(t).Name(); name != "Constraints" {
-		t.Errorf("its name is %q", name)
-	}
-	_, err := constraints.New(t.Context(), &runtime.Unknown{}, nil)
-	const want = "args of plugin Constraints: it takes none, got *runtime.Unknown: remove its pluginConfig"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	plugintest.WantNoArguments(t, "Constraints", newPlugin(t), constraints.New)
 }
 
 func TestSignPod(t *testing.T) {

@@ -4,7 +4,6 @@
 package domainlimits_test
 
 import (
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestNew(t *testing.T) {
@@ -32,20 +32,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl, err := domainlimits.New(t.Context(), tc.args, handle{snapshot: cache.NewEmptySnapshot()})
-			if len(tc.want) == 0 {
-				if err != nil || pl.Name() != domainlimits.Name {
-					t.Errorf("got %v, %v", pl, err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatal("it was made")
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
+			plugintest.WantNew(t, domainlimits.Name, pl, err, tc.want...)
 		})
 	}
 }

@@ -9,35 +9,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// hint is what the plugin says of a pod it refused when an event comes.
-func hint(t *testing.T, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	t.Helper()
-	events, err := newRig(t.Context(), t).pl.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if framework.MatchClusterEvents(e.Event, event) {
-			return e.QueueingHintFn(klog.Background(), pod, before, after)
-		}
-	}
-	t.Fatalf("no hint is registered for %v", event)
-	return fwk.QueueSkip, nil
-}
 
 func expectHint(t *testing.T, want fwk.QueueingHint, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) {
 	t.Helper()
-	if got, err := hint(t, event, pod, before, after); err != nil || got != want {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
+	plugintest.WantHint(t, newRig(t.Context(), t).pl, pod, plugintest.Change{Event: event, Before: before, After: after}, want)
 }
 
 func TestHintAfterPodLeft(t *testing.T) {

@@ -5,7 +5,6 @@ package domainlimits_test
 
 import (
 	"context"
-	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -25,37 +24,22 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
 // TestMain settles how hard the properties are tried, unless flags say otherwise, and
 // fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A seed is printed; a file in the source tree would be one more thing to clean.
-	settings := map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true"}
-	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
-	for name, value := range settings {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+	placementtest.Settle(map[string]string{"rapid.checks": "1000"})
 	metrics.Register()
 	goleak.VerifyTestMain(m)
-}
-
-// tb is what testing.T and rapid.T share.
-type tb interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-	Errorf(string, ...any)
 }
 
 // rig is the plugin over the scheduler's real cache and snapshot, with the test in the
 // place of everything else.
 type rig struct {
-	tb
+	placementtest.TB
 	ctx      context.Context
 	logger   logr.Logger
 	pl       *domainlimits.DomainLimits
@@ -78,9 +62,9 @@ func (h handle) SnapshotSharedLister() fwk.SharedLister                 { return
 // KubeConfig is none: there is no API server to have policies.
 func (h handle) KubeConfig() *rest.Config { return nil }
 
-func newRig(ctx context.Context, t tb, defaults ...config.DomainLimit) *rig {
+func newRig(ctx context.Context, t placementtest.TB, defaults ...config.DomainLimit) *rig {
 	t.Helper()
-	r := &rig{tb: t, ctx: ctx, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r := &rig{TB: t, ctx: ctx, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
 	r.cache = cache.New(ctx, nil, false, false)
 	pl, err := domainlimits.New(ctx, &config.DomainLimitsArgs{DefaultLimits: defaults}, handle{snapshot: r.snapshot})
 	r.must(err)

@@ -5,16 +5,14 @@ package hostports
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/queueing"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
@@ -22,45 +20,31 @@ import (
 func (pl *HostPorts) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A pod that held a wanted port is gone. One that ends counts as gone, too.
-		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, QueueingHintFn: pl.afterPodDelete},
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodDelete)},
 		// A node arrives that does not hold the ports itself, or gives them up.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}, QueueingHintFn: pl.afterNodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 
-func (pl *HostPorts) afterPodDelete(_ klog.Logger, pod *corev1.Pod, oldObj, _ any) (fwk.QueueingHint, error) {
-	deleted, _, err := util.As[*corev1.Pod](oldObj, nil)
-	if err != nil {
-		return fwk.Queue, fmt.Errorf("plugin %s: reading a pod event: %w", Name, err)
-	}
+func (pl *HostPorts) afterPodDelete(pod *corev1.Pod, deleted, _ *corev1.Pod) bool {
 	if deleted.Spec.NodeName == "" && deleted.Status.NominatedNodeName == "" {
-		return fwk.QueueSkip, nil // it held no node's ports
+		return false // it held no node's ports
 	}
 	freed := fwk.HostPortInfo{}
 	hold(freed, deleted)
 	wanted := hostPorts(pod)
 	if _, hopeless := pl.reservedEverywhere(wanted); hopeless {
-		return fwk.QueueSkip, nil
+		return false
 	}
-	if slices.ContainsFunc(wanted, func(p hostport.Port) bool { return conflicts(freed, p) }) {
-		return fwk.Queue, nil
-	}
-	return fwk.QueueSkip, nil
+	return slices.ContainsFunc(wanted, func(p hostport.Port) bool { return conflicts(freed, p) })
 }
 
-func (pl *HostPorts) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Node](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, fmt.Errorf("plugin %s: reading a node event: %w", Name, err)
-	}
+func (pl *HostPorts) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {
 	wanted := hostPorts(pod)
 	if _, hopeless := pl.reservedEverywhere(wanted); hopeless || refuses(after, wanted) {
-		return fwk.QueueSkip, nil
+		return false
 	}
-	if before != nil && !refuses(before, wanted) {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+	return before == nil || refuses(before, wanted)
 }
 
 // refuses reports whether the node itself, whatever pods it has, refuses one of the ports.

@@ -16,6 +16,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // infoOf is a node with pods, each given by its ports.
@@ -64,9 +65,7 @@ func TestPreFilter(t *testing.T) {
 			}
 		})
 	}
-	if pl.PreFilterExtensions() != nil {
-		t.Error("there are extensions, though all is read from the node")
-	}
+	plugintest.WantNoExtensions(t, pl)
 }
 
 // refused is how often a reason was counted.
@@ -244,12 +243,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// A profile that enables Filter without PreFilter is told so, and no pod is placed.
 func TestFilterWithoutPreFilter(t *testing.T) {
-	status := newPlugin(t).Filter(t.Context(), framework.NewCycleState(), wanting(t, "80/tcp").Obj(), infoOf(t, keeping("n", "").Obj()))
-	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
-		t.Errorf("got %v", status)
-	}
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), wanting(t, "80/tcp").Obj())
 }
 
 // The filters of many nodes run at once.

@@ -11,35 +11,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// handle is as much of the framework as the plugin asks for.
-type handle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-}
-
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-
-func newHandle() fwk.Handle {
-	return handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
-}
 
 func newPlugin(t testing.TB, reserved ...string) *HostPorts {
 	t.Helper()
-	pl, err := New(t.Context(), &config.HostPortsArgs{Reserved: reserved}, newHandle())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pl.(*HostPorts)
+	return plugintest.New[*HostPorts](t, New, &config.HostPortsArgs{Reserved: reserved}, plugintest.NewCluster())
 }
 
 // containerPorts reads ports in the notation of hostport.
@@ -88,21 +70,8 @@ func TestNew(t *testing.T) {
 			[]string{Name, "reserved[1]", `"53"`, "no protocol", "reserved[2]", `"tpc"`, "use tcp, udp or sctp"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			pl, err := New(t.Context(), tc.args, newHandle())
-			if len(tc.want) == 0 {
-				if err != nil || pl.Name() != Name {
-					t.Errorf("got %v, %v", pl, err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatal("it was made")
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
+			pl, err := New(t.Context(), tc.args, plugintest.NewCluster())
+			plugintest.WantNew(t, Name, pl, err, tc.want...)
 		})
 	}
 }

@@ -5,16 +5,15 @@ package nodeplugins
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/espalier-scheduler/espalier/pkg/queueing"
 )
 
 // runtimeClasses is how the framework spells a resource that it has no name for.
@@ -25,21 +24,21 @@ const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
 func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A kubelet says that a driver has been installed on its node.
-		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterCSINodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "CSINode", pl.afterCSINodeChange)},
 		// A node arrives that has the handler, or the drivers; or it becomes one that pods may go to.
 		// That a node reports another handler has no event: see handlersChanged.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: pl.afterNodeChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
 		// A claim of the pod is bound, and to a volume of another driver than its class
 		// promised, or of none; or it comes only now.
-		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClaimChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "claim", pl.afterClaimChange)},
 		// A class of the pod names another provisioner. That is fixed, so it is mended by
 		// making the class anew, which reads like an update to who has missed the deletion.
 		// The deletion alone helps nobody: VolumeBinding refuses claims without their class.
-		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: pl.afterClassChange},
+		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "StorageClass", pl.afterClassChange)},
 		// A provisioner turns out to be no CSI driver.
-		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: pl.afterDriverDeletion},
+		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "CSIDriver", pl.afterDriverDeletion)},
 		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
-		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: pl.afterRuntimeClassAdd},
+		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: queueing.HintIf(Name, "RuntimeClass", pl.afterRuntimeClassAdd)},
 	}, nil
 }
 
@@ -55,85 +54,53 @@ func (pl *NodePlugins) suits(pod *corev1.Pod, node *corev1.Node) bool {
 	return err == nil && n.handler != "" && n.handledBy(node)
 }
 
-// queueIf is the hint's answer.
-func queueIf(helps bool) (fwk.QueueingHint, error) {
-	if helps {
-		return fwk.Queue, nil
-	}
-	return fwk.QueueSkip, nil
-}
-
-func unreadable(kind string, err error) (fwk.QueueingHint, error) {
-	return fwk.Queue, fmt.Errorf("plugin %s: reading a %s event: %w", Name, kind, err)
-}
-
-func (pl *NodePlugins) afterCSINodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*storagev1.CSINode](oldObj, newObj)
-	if err != nil {
-		return unreadable("CSINode", err)
-	}
+func (pl *NodePlugins) afterCSINodeChange(pod *corev1.Pod, before, after *storagev1.CSINode) bool {
 	n, err := pl.needed.of(pod)
 	if err != nil {
-		return fwk.QueueSkip, nil //nolint:nilerr // no node helps a pod without its RuntimeClass
+		return false // no node helps a pod without its RuntimeClass
 	}
-	return queueIf(len(n.drivers) > 0 && n.missingDriver(before) != "" && n.missingDriver(after) == "")
+	return len(n.drivers) > 0 && n.missingDriver(before) != "" && n.missingDriver(after) == ""
 }
 
-func (pl *NodePlugins) afterNodeChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Node](oldObj, newObj)
-	if err != nil {
-		return unreadable("node", err)
-	}
+func (pl *NodePlugins) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {
 	n, err := pl.needed.of(pod)
 	if err != nil {
-		return fwk.QueueSkip, nil //nolint:nilerr // no node helps a pod without its RuntimeClass
+		return false // no node helps a pod without its RuntimeClass
 	}
 	if before != nil {
 		// Whether the node had the handler before does not matter: it may have come in an
 		// update without an event. Drivers are none of a node's, but of its CSINode.
-		return queueIf(pl.suits(pod, after))
+		return pl.suits(pod, after)
 	}
 	// The event of the CSINode may have been a moment too early: the pod met no node yet.
 	csiNode, err := pl.csiNode(after.Name)
 	if err != nil {
-		return unreadable("node", err)
+		return true // the filter says why it cannot be read
 	}
-	return queueIf(!n.empty() && n.missingDriver(csiNode) == "" && n.handledBy(after))
+	return !n.empty() && n.missingDriver(csiNode) == "" && n.handledBy(after)
 }
 
-func (pl *NodePlugins) afterClaimChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.PersistentVolumeClaim](oldObj, newObj)
-	if err != nil {
-		return unreadable("claim", err)
-	}
+func (pl *NodePlugins) afterClaimChange(pod *corev1.Pod, before, after *corev1.PersistentVolumeClaim) bool {
 	if after.Namespace != pod.Namespace || (before != nil && before.Spec.VolumeName == after.Spec.VolumeName) {
-		return fwk.QueueSkip, nil
+		return false
 	}
 	for i := range pod.Spec.Volumes {
 		if claimName(pod, &pod.Spec.Volumes[i]) == after.Name {
-			return fwk.Queue, nil
+			return true
 		}
 	}
-	return fwk.QueueSkip, nil
+	return false
 }
 
-func (pl *NodePlugins) afterDriverDeletion(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, _, err := util.As[*storagev1.CSIDriver](oldObj, newObj)
-	if err != nil {
-		return unreadable("CSIDriver", err)
-	}
-	return queueIf(pl.anyClass(pod, func(class string) bool { return pl.needed.provisioner(class) == before.Name }))
+func (pl *NodePlugins) afterDriverDeletion(pod *corev1.Pod, before, _ *storagev1.CSIDriver) bool {
+	return pl.anyClass(pod, func(class string) bool { return pl.needed.provisioner(class) == before.Name })
 }
 
-func (pl *NodePlugins) afterClassChange(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*storagev1.StorageClass](oldObj, newObj)
-	if err != nil {
-		return unreadable("StorageClass", err)
-	}
+func (pl *NodePlugins) afterClassChange(pod *corev1.Pod, before, after *storagev1.StorageClass) bool {
 	if before != nil && before.Provisioner == after.Provisioner {
-		return fwk.QueueSkip, nil
+		return false
 	}
-	return queueIf(pl.anyClass(pod, func(class string) bool { return class == after.Name }))
+	return pl.anyClass(pod, func(class string) bool { return class == after.Name })
 }
 
 // anyClass reports whether a class of the pod's claims is meant. Claims that do not
@@ -145,10 +112,6 @@ func (pl *NodePlugins) anyClass(pod *corev1.Pod, meant func(class string) bool) 
 	})
 }
 
-func (pl *NodePlugins) afterRuntimeClassAdd(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	_, after, err := util.As[metav1.Object](oldObj, newObj)
-	if err != nil {
-		return unreadable("RuntimeClass", err)
-	}
-	return queueIf(after.GetName() == className(pod))
+func (pl *NodePlugins) afterRuntimeClassAdd(pod *corev1.Pod, _, after metav1.Object) bool {
+	return after.GetName() == className(pod)
 }

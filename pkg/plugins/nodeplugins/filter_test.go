@@ -11,52 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// filter leads a pod through the plugin on nodes, and returns what it says of each.
-func filter(t *testing.T, pl *nodeplugins.NodePlugins, p *corev1.Pod, nodes ...*corev1.Node) (*fwk.Status, []*fwk.Status) {
-	t.Helper()
-	cycle := framework.NewCycleState()
-	result, status := pl.PreFilter(t.Context(), cycle, p, nil)
-	if result != nil {
-		t.Errorf("PreFilter names nodes: %v", result)
-	}
-	if !status.IsSuccess() {
-		return status, nil
-	}
-	var each []*fwk.Status
-	for _, n := range nodes {
-		info := framework.NewNodeInfo()
-		info.SetNode(n)
-		each = append(each, pl.Filter(t.Context(), cycle.Clone(), p, info))
-	}
-	return status, each
-}
-
-// message is all that a user reads of a pod that fits no node.
-func message(t *testing.T, pl *nodeplugins.NodePlugins, p *corev1.Pod, nodes ...*corev1.Node) string {
-	t.Helper()
-	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	_, each := filter(t, pl, p, nodes...)
-	fit := 0
-	for i, status := range each {
-		switch status.Code() {
-		case fwk.Success:
-			fit++
-		case fwk.UnschedulableAndUnresolvable:
-			diagnosis.NodeToStatus.Set(nodes[i].Name, status)
-		default:
-			t.Errorf("%s: %v", nodes[i].Name, status)
-		}
-	}
-	if len(nodes) == 0 || fit > 0 {
-		return ""
-	}
-	return (&framework.FitError{Pod: p, NumAllNodes: len(nodes), Diagnosis: diagnosis}).Error()
-}
 
 // The vectors of 2.10, in its sequence. A volume's plugin is a CSI driver. A network's has
 // no meaning on Kubernetes, where all pods share one; the runtime handler stands in for
@@ -88,7 +46,7 @@ func TestVector_2_10(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl := newPlugin(t, tc.cluster...)
-			_, each := filter(t, pl, tc.pod, tc.nodes...)
+			_, each := plugintest.FilterEach(t, pl, tc.pod, tc.nodes...)
 			var fit []string
 			for i, status := range each {
 				if status.IsSuccess() {
@@ -98,13 +56,13 @@ func TestVector_2_10(t *testing.T) {
 			if got := strings.Join(fit, " "); got != tc.fit {
 				t.Errorf("fits %q, want %q", got, tc.fit)
 			}
-			if got := message(t, pl, tc.pod, tc.nodes...); got != tc.message {
+			if got := plugintest.Message(t, pl, tc.pod, tc.nodes...); got != tc.message {
 				t.Errorf("got  %s\nwant %s", got, tc.message)
 			}
 		})
 	}
 	t.Run("2.10 t0 bind mount only", func(t *testing.T) {
-		if status, _ := filter(t, newPlugin(t), pod("", bindMount)); status.Code() != fwk.Skip {
+		if status, _ := plugintest.FilterEach(t, newPlugin(t), pod("", bindMount)); status.Code() != fwk.Skip {
 			t.Errorf("got %v", status)
 		}
 	})
@@ -147,7 +105,7 @@ func TestDriversOfVolumes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			has, lacks := node("has"), node("lacks")
 			pl := newPlugin(t, append(cluster, csiNode("has", "other.example.com", tc.driver), csiNode("lacks", "other.example.com"))...)
-			status, each := filter(t, pl, pod("", tc.volume, tc.volume), has, lacks, node("without"))
+			status, each := plugintest.FilterEach(t, pl, pod("", tc.volume, tc.volume), has, lacks, node("without"))
 			if tc.driver == "" {
 				if status.Code() != fwk.Skip {
 					t.Errorf("got %v, and nothing is known to be needed", status)
@@ -175,13 +133,13 @@ func TestHandlers(t *testing.T) {
 		{"reports none", node("n"), fwk.Success},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if _, each := filter(t, pl, pod("kata"), tc.node); each[0].Code() != tc.want {
+			if _, each := plugintest.FilterEach(t, pl, pod("kata"), tc.node); each[0].Code() != tc.want {
 				t.Errorf("got %v, want %v", each[0], tc.want)
 			}
 		})
 	}
 	for _, class := range []string{"", "default"} {
-		if status, _ := filter(t, pl, pod(class)); status.Code() != fwk.Skip {
+		if status, _ := plugintest.FilterEach(t, pl, pod(class)); status.Code() != fwk.Skip {
 			t.Errorf("RuntimeClass %q: %v", class, status)
 		}
 	}
@@ -189,22 +147,11 @@ func TestHandlers(t *testing.T) {
 
 func TestMissingRuntimeClass(t *testing.T) {
 	const want = `runtimeClassName "kata": runtimeclass.node.k8s.io "kata" not found: create the RuntimeClass, or the pod anew without it`
-	status, _ := filter(t, newPlugin(t), pod("kata"))
-	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() != want {
-		t.Errorf("got  %v %s\nwant %s", status.Code(), status.Message(), want)
-	}
+	status, _ := plugintest.FilterEach(t, newPlugin(t), pod("kata"))
+	plugintest.WantRefusal(t, status, want)
 }
 
-// A profile that enables Filter without PreFilter is told so, and no pod is placed.
 func TestFilterWithoutPreFilter(t *testing.T) {
-	info := framework.NewNodeInfo()
-	info.SetNode(node("n"))
-	pl := newPlugin(t)
-	status := pl.Filter(t.Context(), framework.NewCycleState(), pod(""), info)
-	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
-		t.Errorf("got %v", status)
-	}
-	if pl.PreFilterExtensions() != nil {
-		t.Error("there are extensions, for which pods that come and go would matter")
-	}
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), pod(""))
+	plugintest.WantNoExtensions(t, newPlugin(t))
 }

@@ -9,21 +9,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestNew(t *testing.T) {
-	if name := newPlugin(t).Name(); name != "NodePlugins" {
-		t.Errorf("its name is %q", name)
-	}
-	_, err := nodeplugins.New(t.Context(), &runtime.Unknown{}, nil)
-	const want = "args of plugin NodePlugins: it takes none, got *runtime.Unknown: remove its pluginConfig"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	plugintest.WantNoArguments(t, "NodePlugins", newPlugin(t), nodeplugins.New)
 	for _, reason := range []string{nodeplugins.ErrReasonDriver, nodeplugins.ErrReasonHandler} {
 		if !strings.HasPrefix(reason, "node(s) ") {
 			t.Errorf("the reason %q does not read after a number of nodes", reason)

@@ -10,28 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// hint is what the plugin says of a pod it refused when an event comes.
-func hint(t *testing.T, pl *nodeplugins.NodePlugins, event fwk.ClusterEvent, p *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	t.Helper()
-	events, err := pl.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger, _ := ktesting.NewTestContext(t)
-	for _, e := range events {
-		if e.Event.Resource == event.Resource && e.Event.ActionType&event.ActionType != 0 {
-			return e.QueueingHintFn(logger, p, before, after)
-		}
-	}
-	t.Fatalf("no hint is registered for %v", event)
-	return fwk.QueueSkip, nil
-}
 
 const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
 
@@ -98,10 +80,8 @@ func TestHints(t *testing.T) {
 		{"another RuntimeClass comes", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("kata"), fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := hint(t, newPlugin(t, cluster...), fwk.ClusterEvent{Resource: tc.resource, ActionType: tc.action}, tc.pod, tc.before, tc.after)
-			if err != nil || got != tc.want {
-				t.Errorf("got %v, %v, want %v", got, err, tc.want)
-			}
+			event := fwk.ClusterEvent{Resource: tc.resource, ActionType: tc.action}
+			plugintest.WantHint(t, newPlugin(t, cluster...), tc.pod, plugintest.Change{Event: event, Before: tc.before, After: tc.after}, tc.want)
 		})
 	}
 }

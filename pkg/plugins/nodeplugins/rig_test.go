@@ -13,13 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // csiNodes are the CSINodes of a cluster by name.
@@ -34,31 +32,23 @@ func (c csiNodes) Get(name string) (*storagev1.CSINode, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: "storage.k8s.io", Resource: "csinodes"}, name)
 }
 
-// handle is as much of the framework as the plugin asks for.
+// handle is the cluster, and its CSINodes.
 type handle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-	csi     csiNodes
-	woken   chan string // names of the pods given to Activate
+	*plugintest.Cluster
+	csi csiNodes
 }
 
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
-	for _, p := range pods {
-		h.woken <- p.Name
-	}
-}
 func (h handle) SharedCSIManager() fwk.CSIManager { return h.csi }
 
 // newPlugin makes the plugin in a cluster that has the objects.
 func newPlugin(t *testing.T, objects ...runtime.Object) *nodeplugins.NodePlugins {
 	t.Helper()
-	pl, _, _ := newCluster(t, objects...)
+	pl, _ := newCluster(t, objects...)
 	return pl
 }
 
-// newCluster is newPlugin, with a client to change the cluster and the pods that are woken.
-func newCluster(t *testing.T, objects ...runtime.Object) (*nodeplugins.NodePlugins, *fake.Clientset, <-chan string) {
+// newCluster is newPlugin, with the cluster.
+func newCluster(t *testing.T, objects ...runtime.Object) (*nodeplugins.NodePlugins, *plugintest.Cluster) {
 	t.Helper()
 	csi := csiNodes{}
 	var others []runtime.Object
@@ -69,16 +59,10 @@ func newCluster(t *testing.T, objects ...runtime.Object) (*nodeplugins.NodePlugi
 		}
 		others = append(others, o)
 	}
-	client, woken := fake.NewClientset(others...), make(chan string, 100)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	pl, err := nodeplugins.New(t.Context(), nil, handle{factory: factory, csi: csi, woken: woken})
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	t.Cleanup(factory.Shutdown)
-	return pl.(*nodeplugins.NodePlugins), client, woken
+	c := plugintest.NewCluster(others...)
+	pl := plugintest.New[*nodeplugins.NodePlugins](t, nodeplugins.New, nil, handle{c, csi})
+	c.Start(t)
+	return pl, c
 }
 
 func csiNode(name string, drivers ...string) *storagev1.CSINode {

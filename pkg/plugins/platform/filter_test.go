@@ -9,27 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// filter leads a pod through the plugin on one node.
-func filter(t *testing.T, pod *st.PodWrapper, node *corev1.Node) *fwk.Status {
-	t.Helper()
-	pl, cycle := newPlugin(t), framework.NewCycleState()
-	result, status := pl.PreFilter(t.Context(), cycle, pod.Obj(), nil)
-	if result != nil {
-		t.Errorf("PreFilter names nodes: %v", result)
-	}
-	if !status.IsSuccess() {
-		return status
-	}
-	info := framework.NewNodeInfo()
-	info.SetNode(node)
-	return pl.Filter(t.Context(), cycle.Clone(), pod.Obj(), info)
-}
 
 // node is one of a platform; an empty part is a label that it lacks.
 func node(name, os, arch string) *corev1.Node {
@@ -62,7 +46,7 @@ func TestVector_2_7_Filter(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var fit []string
 			for _, n := range nodes {
-				switch status := filter(t, tc.pod, n); {
+				switch status := plugintest.Filter(t, newPlugin(t), tc.pod.Obj(), n); {
 				case status.IsSuccess():
 					fit = append(fit, n.Name)
 				case status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() != platform.ErrReasonPlatform:
@@ -75,7 +59,7 @@ func TestVector_2_7_Filter(t *testing.T) {
 		})
 	}
 	t.Run("2.7 no wish", func(t *testing.T) {
-		if status := filter(t, asking(""), nil); status.Code() != fwk.Skip {
+		if status := plugintest.Filter(t, newPlugin(t), asking("").Obj(), nil); status.Code() != fwk.Skip {
 			t.Errorf("got %v", status)
 		}
 	})
@@ -84,33 +68,19 @@ func TestVector_2_7_Filter(t *testing.T) {
 // The whole of what a user reads, and not only some of it.
 func TestMalformed(t *testing.T) {
 	const want = `annotation espalier.dev/platforms: platform 2 "linux/arm/v7": third part "v7": a node does not tell its variant; use OS/ARCH`
-	status := filter(t, asking("linux/amd64,linux/arm/v7"), nil)
-	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() != want {
-		t.Errorf("got  %v %s\nwant %s", status.Code(), status.Message(), want)
-	}
-	if newPlugin(t).PreFilterExtensions() != nil {
-		t.Error("there are extensions, for which pods that come and go would matter")
-	}
+	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("linux/amd64,linux/arm/v7").Obj(), nil), want)
+	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 
 func TestMessage(t *testing.T) {
-	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	for _, n := range []*corev1.Node{node("n1", "linux", "amd64"), node("n2", "windows", "amd64"), node("n3", "", "")} {
-		diagnosis.NodeToStatus.Set(n.Name, filter(t, asking("linux/arm"), n))
-	}
-	err := framework.FitError{Pod: asking("").Obj(), NumAllNodes: 3, Diagnosis: diagnosis}
+	got := plugintest.Message(t, newPlugin(t), asking("linux/arm").Obj(),
+		node("n1", "linux", "amd64"), node("n2", "windows", "amd64"), node("n3", "", ""))
 	const want = "0/3 nodes are available: 3 node(s) didn't match the pod's platform."
-	if err.Error() != want {
-		t.Errorf("got  %s\nwant %s", err.Error(), want)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// A profile that enables Filter without PreFilter is told so, and no pod is placed.
 func TestFilterWithoutPreFilter(t *testing.T) {
-	info := framework.NewNodeInfo()
-	info.SetNode(st.MakeNode().Name("n").Obj())
-	status := newPlugin(t).Filter(t.Context(), framework.NewCycleState(), asking("").Obj(), info)
-	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
-		t.Errorf("got %v", status)
-	}
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
 }

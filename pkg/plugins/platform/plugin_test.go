@@ -9,21 +9,17 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func newPlugin(t *testing.T) *platform.Platform {
 	t.Helper()
-	pl, err := platform.New(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pl.(*platform.Platform)
+	return plugintest.New[*platform.Platform](t, platform.New, nil, nil)
 }
 
 // asking is a pod with an annotation; "" is none.
@@ -42,14 +38,7 @@ func of(p *st.PodWrapper, os corev1.OSName) *st.PodWrapper {
 }
 
 func TestNew(t *testing.T) {
-	if name := newPlugin(t).Name(); name != "Platform" {
-		t.Errorf("its name is %q", name)
-	}
-	_, err := platform.New(t.Context(), &runtime.Unknown{}, nil)
-	const want = "args of plugin Platform: it takes none, got *runtime.Unknown: remove its pluginConfig"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	plugintest.WantNoArguments(t, "Platform", newPlugin(t), platform.New)
 }
 
 func TestSignPod(t *testing.T) {

@@ -7,30 +7,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// hint is what the plugin says of a pod it refused when an event comes.
-func hint(t *testing.T, event fwk.ClusterEvent, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	t.Helper()
-	events, err := newPlugin(t).EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger, _ := ktesting.NewTestContext(t)
-	for _, e := range events {
-		if e.Event.Resource == event.Resource && e.Event.ActionType&event.ActionType != 0 {
-			return e.QueueingHintFn(logger, pod, before, after)
-		}
-	}
-	t.Fatalf("no hint is registered for %v", event)
-	return fwk.QueueSkip, nil
-}
 
 func TestHintAfterPodUpdate(t *testing.T) {
 	empty := asking("").Annotation(clusterview.PlatformsAnnotation, "")
@@ -47,10 +29,7 @@ func TestHintAfterPodUpdate(t *testing.T) {
 		{"something else changed", asking("linux"), asking("linux").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := hint(t, framework.EventTargetPodUpdate, tc.before.Obj(), tc.before.Obj(), tc.after.Obj())
-			if err != nil || got != tc.want {
-				t.Errorf("got %v, %v, want %v", got, err, tc.want)
-			}
+			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
 		})
 	}
 }
@@ -75,15 +54,7 @@ func TestHintAfterNodeChange(t *testing.T) {
 		{"no node mends an annotation", "Linux", nil, arm, fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			event := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}
-			var before any
-			if tc.before != nil {
-				event.ActionType, before = fwk.UpdateNodeLabel, tc.before
-			}
-			got, err := hint(t, event, asking(tc.annotation).Obj(), before, tc.after)
-			if err != nil || got != tc.want {
-				t.Errorf("got %v, %v, want %v", got, err, tc.want)
-			}
+			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
 		})
 	}
 }

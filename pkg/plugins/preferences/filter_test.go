@@ -15,6 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestPreFilter(t *testing.T) {
@@ -74,9 +75,7 @@ func TestPreFilterRefusesWhatItCannotRead(t *testing.T) {
 			}
 		})
 	}
-	if pl.PreFilterExtensions() != nil {
-		t.Error("there are extensions, for which pods that come and go would matter")
-	}
+	plugintest.WantNoExtensions(t, pl)
 }
 
 func TestFilter(t *testing.T) {
@@ -94,14 +93,7 @@ func TestFilter(t *testing.T) {
 		{"spread=node.name;missing=Exclude", st.MakeNode().Name("n"), fwk.Success},
 	} {
 		t.Run(tc.annotation, func(t *testing.T) {
-			pod := asking(tc.annotation).Obj()
-			state := framework.NewCycleState()
-			if _, status := pl.PreFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
-				t.Fatal(status)
-			}
-			info := framework.NewNodeInfo()
-			info.SetNode(tc.node.Obj())
-			status := pl.Filter(t.Context(), state, pod, info)
+			status := plugintest.Filter(t, pl, asking(tc.annotation).Obj(), tc.node.Obj())
 			if status.Code() != tc.want {
 				t.Fatalf("got %v, want %v", status, tc.want)
 			}
@@ -115,12 +107,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A profile that enables Filter without PreFilter is told so, and no pod is placed.
 func TestFilterWithoutPreFilter(t *testing.T) {
-	info := framework.NewNodeInfo()
-	info.SetNode(st.MakeNode().Name("n").Obj())
-	status := newPlugin(t).Filter(t.Context(), framework.NewCycleState(), asking("").Obj(), info)
-	if status.Code() != fwk.Error || !strings.Contains(status.Message(), "PreFilter") || strings.Contains(status.Message(), "%!") {
-		t.Errorf("got %v", status)
-	}
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
 }

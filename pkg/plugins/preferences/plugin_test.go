@@ -5,45 +5,23 @@ package preferences_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-// handle is as much of the framework as the plugin asks for.
-type handle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-}
-
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-
-// KubeConfig is none: there are no policies but those that a test gives the plugin.
-func (h handle) KubeConfig() *rest.Config { return nil }
-
-func newHandle() fwk.Handle {
-	return handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
-}
 
 func newPlugin(t *testing.T, defaults ...config.Level) *preferences.Preferences {
 	t.Helper()
-	pl, err := preferences.New(t.Context(), &config.PreferencesArgs{DefaultLevels: defaults}, newHandle())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pl.(*preferences.Preferences)
+	return plugintest.New[*preferences.Preferences](t, preferences.New, &config.PreferencesArgs{DefaultLevels: defaults}, plugintest.NewCluster())
 }
 
 // byZone are default levels that no pod of these tests asks for itself.
@@ -75,21 +53,8 @@ func TestNew(t *testing.T) {
 			[]string{preferences.Name, "defaultLevels[0].strategy", `"Sprd"`, "defaultLevels[0].property", `"node.id"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			pl, err := preferences.New(t.Context(), tc.args, newHandle())
-			if len(tc.want) == 0 {
-				if err != nil || pl.Name() != preferences.Name {
-					t.Errorf("got %v, %v", pl, err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatal("it was made")
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
+			pl, err := preferences.New(t.Context(), tc.args, plugintest.NewCluster())
+			plugintest.WantNew(t, preferences.Name, pl, err, tc.want...)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
@@ -79,7 +80,7 @@ func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
 	if _, status := pl.SignPod(t.Context(), pod); !status.IsSuccess() {
 		t.Errorf("SignPod says %v", status)
 	}
-	if got, err := hint(t, pl, framework.EventTargetPodUpdate, pod, bad, pod); err != nil || got != fwk.Queue {
+	if got, err := plugintest.Hint(t, pl, pod, plugintest.PodUpdate(bad, pod)); err != nil || got != fwk.Queue {
 		t.Errorf("its annotation is taken away: %v, %v", got, err)
 	}
 	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), bad, nil); status.Code() != fwk.UnschedulableAndUnresolvable {
@@ -102,18 +103,18 @@ func TestSignPodUnderAPolicy(t *testing.T) {
 func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
 	pl := under(t, placementv1alpha1.Level{Property: "node.id"})
 	selected, free := asking("").Obj(), asking("").Label("app", "db").Obj()
-	if got, err := hint(t, pl, framework.EventTargetPodUpdate, free, selected, free); err != nil || got != fwk.Queue {
+	if got, err := plugintest.Hint(t, pl, free, plugintest.PodUpdate(selected, free)); err != nil || got != fwk.Queue {
 		t.Errorf("it leaves a policy that cannot be read: %v, %v", got, err)
 	}
-	if got, err := hint(t, pl, framework.EventTargetPodUpdate, selected, free, selected); err != nil || got != fwk.QueueSkip {
+	if got, err := plugintest.Hint(t, pl, selected, plugintest.PodUpdate(free, selected)); err != nil || got != fwk.QueueSkip {
 		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
 	}
 	pl = under(t, placementv1alpha1.Level{Property: "rack", Missing: "Exclude"})
-	node := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}
-	if got, err := hint(t, pl, node, selected, nil, st.MakeNode().Name("n").Label("rack", "1").Obj()); err != nil || got != fwk.Queue {
+	comes := func(n *st.NodeWrapper) plugintest.Change { return plugintest.NodeChange(fwk.Add, nil, n.Obj()) }
+	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n").Label("rack", "1"))); err != nil || got != fwk.Queue {
 		t.Errorf("a node with the policy's property comes: %v, %v", got, err)
 	}
-	if got, err := hint(t, pl, node, selected, nil, st.MakeNode().Name("n").Obj()); err != nil || got != fwk.QueueSkip {
+	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n"))); err != nil || got != fwk.QueueSkip {
 		t.Errorf("a node without it comes: %v, %v", got, err)
 	}
 }

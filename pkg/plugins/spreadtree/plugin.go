@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 	"k8s.io/utils/clock"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/queueing"
 )
 
 // Name is the plugin's name in a profile.
@@ -102,19 +102,12 @@ func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFra
 func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A pod that is given another workload waits with that one's batch.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel}, QueueingHintFn: pl.afterPodUpdate},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
 	}, nil
 }
 
-func (pl *SpreadTree) afterPodUpdate(_ klog.Logger, _ *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Pod](oldObj, newObj)
-	if err != nil {
-		return fwk.Queue, fmt.Errorf("plugin %s: reading a pod event: %w", Name, err)
-	}
-	if pl.identifier.Identify(before) == pl.identifier.Identify(after) {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
+func (pl *SpreadTree) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
+	return pl.identifier.Identify(before) != pl.identifier.Identify(after)
 }
 
 // treeLocked returns the batch of a pod, and its tree as the cluster is now.

@@ -4,7 +4,6 @@
 package spreadtree
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // factoryHandle is what New asks for.
@@ -38,20 +38,7 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl, err := New(t.Context(), tc.args, factoryHandle{})
-			if len(tc.want) == 0 {
-				if err != nil || pl.Name() != Name {
-					t.Errorf("got %v, %v", pl, err)
-				}
-				return
-			}
-			if err == nil {
-				t.Fatal("it was made")
-			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
+			plugintest.WantNew(t, Name, pl, err, tc.want...)
 		})
 	}
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func mustLevels(t tb, pod *corev1.Pod) []level.Level {
+func mustLevels(t placementtest.TB, pod *corev1.Pod) []level.Level {
 	t.Helper()
 	ls, err := clusterview.Levels(pod, nil, nil)
 	if err != nil {

@@ -5,7 +5,6 @@ package spreadtree
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,37 +27,22 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // TestMain settles how hard the properties are tried, unless flags say otherwise, and
 // fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// A seed is printed; a file in the source tree would be one more thing to clean.
-	settings := map[string]string{"rapid.checks": "2000", "rapid.steps": "40", "rapid.nofailfile": "true"}
-	flag.Visit(func(f *flag.Flag) { delete(settings, f.Name) })
-	for name, value := range settings {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
+	placementtest.Settle(map[string]string{"rapid.checks": "2000", "rapid.steps": "40"})
 	metrics.Register()
 	goleak.VerifyTestMain(m)
-}
-
-// tb is what testing.T and rapid.T share.
-type tb interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-	Errorf(string, ...any)
 }
 
 // rig is the plugin over the scheduler's real cache and snapshot, with the test in
 // the place of the filters and of the API server.
 type rig struct {
-	tb
+	placementtest.TB
 	ctx       context.Context
 	logger    klog.Logger
 	pl        *SpreadTree
@@ -95,9 +79,9 @@ func args() *config.SpreadTreeArgs {
 	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}
 }
 
-func newRig(ctx context.Context, t tb, args *config.SpreadTreeArgs) *rig {
+func newRig(ctx context.Context, t placementtest.TB, args *config.SpreadTreeArgs) *rig {
 	t.Helper()
-	r := &rig{tb: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
 	r.ctx = klog.NewContext(ctx, r.logger)
 	r.cache = cache.New(r.ctx, nil, false, false)
 	pl, err := New(r.ctx, args, &handle{rig: r, factory: factory})

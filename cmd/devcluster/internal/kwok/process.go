@@ -9,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/espalier-scheduler/espalier/internal/child"
 )
 
 // ErrNoBinary says that there is no kwok program to run.
@@ -98,28 +99,16 @@ func Start(o Options) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
 	p := &Process{cmd: cmd, done: make(chan struct{})}
-	started := make(chan error, 1)
-	go p.own(log, started)
-	if err := <-started; err != nil {
+	err = child.Start(cmd, func(err error) {
+		_ = log.Close()
+		p.err = err
+		close(p.done)
+	})
+	if err != nil {
+		_ = log.Close()
 		return nil, fmt.Errorf("starting %s: %w", o.Binary, err)
 	}
 	return p, nil
-}
-
-// own starts the child and waits for it, on one thread from first to last: the
-// kernel sends the parent-death signal when the thread that forked ends, and Go
-// ends idle threads at will.
-func (p *Process) own(log *os.File, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer func() { _ = log.Close() }()
-	err := p.cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	p.err = p.cmd.Wait()
-	close(p.done)
 }
 
 // Done is closed when kwok has ended, for whatever reason.

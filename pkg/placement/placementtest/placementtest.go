@@ -1,0 +1,60 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package placementtest is what tests of the pure core share, and tests of what
+// stands on it: how hard properties are tried, and what every refusal must be like.
+package placementtest
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+)
+
+// TB is what testing.T, testing.B and rapid.T share.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// Settle settles how hard properties are tried, by flags of rapid, unless the command
+// line says otherwise. It is for TestMain, and before any test.
+func Settle(settings map[string]string) {
+	flag.Parse()
+	given := make(map[string]bool)
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	set := func(name, value string) {
+		if given[name] {
+			return
+		}
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	// A seed is printed; a file in the source tree would be one more thing to clean.
+	set("rapid.nofailfile", "true")
+	for name, value := range settings {
+		set(name, value)
+	}
+}
+
+// CheckRefusal holds a refusal to what an event can carry: one printable line that
+// quotes something, of at most so many bytes.
+func CheckRefusal(t TB, err error, most int) {
+	t.Helper()
+	s := err.Error()
+	if len(s) > most {
+		t.Errorf("message of %d bytes: %.200s...", len(s), s)
+	}
+	if strings.Count(s, `"`) < 2 {
+		t.Errorf("message quotes nothing: %s", s)
+	}
+	// The end of a line is not printable either.
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			t.Errorf("message has the unprintable %q: %s", r, s)
+		}
+	}
+}
