@@ -22,6 +22,10 @@ func TestUpgradeAsDocumented(t *testing.T) {
 	here := strings.NewReplacer(
 		"placement.espalier.dev_placementpolicies.yaml", chart+"/crds/placement.espalier.dev_placementpolicies.yaml",
 		"espalier-VERSION.tgz", chart, "kube-system", namespace)
+	_, _, err := tool(t, "", "helm", "upgrade", "espalier", chart, "--namespace", namespace, "--reuse-values")
+	if want := "missing properties 'serviceMonitor', 'prometheusRule'"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("with the values of before alone: want an error with %q, got %v", want, err)
+	}
 	commands := upgradeCommands(t)
 	for _, command := range commands {
 		words := strings.Fields(here.Replace(command))
@@ -84,6 +88,9 @@ func olderChart(t *testing.T) string {
 			t.Fatal("the chart has no value serviceMonitor")
 		}
 		return text
+	})
+	change(t, older+"/values.schema.json", func(text string) string {
+		return strings.Replace(text, "\"networkPolicy\",\n    \"serviceMonitor\",\n    \"prometheusRule\"\n", "\"networkPolicy\"\n", 1)
 	})
 	change(t, older+"/crds/placement.espalier.dev_placementpolicies.yaml", func(text string) string {
 		return strings.ReplaceAll(text, "maxItems: 16", "maxItems: 15")
