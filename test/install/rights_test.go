@@ -44,6 +44,8 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",
 		"chart as my-espalier-controller": "accepted/my-espalier-controller-scheduler",
 		"chart as espalier-policies":      "accepted/espalier-policies-scheduler",
+		"chart as 2024":                   "123/2024-espalier-scheduler",
+		"chart as batch.v1":               "accepted/batch-v1-espalier-scheduler",
 		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
 	}
 	for name, objects := range ways(t) {

@@ -203,6 +203,12 @@ func TestSchemaRefuses(t *testing.T) {
 		`scheduler.podDisruptionBudget.maxUnavailable=""`:     "/scheduler/podDisruptionBudget/maxUnavailable",
 		`scheduler.podDisruptionBudget.maxUnavailable="101%"`: "/scheduler/podDisruptionBudget/maxUnavailable",
 		`scheduler.podDisruptionBudget.maxUnavailable=-1`:     "/scheduler/podDisruptionBudget/maxUnavailable",
+		`scheduler.priorityClassName="High"`:                  "/scheduler/priorityClassName",
+		`controller.schedulerNames=["a,b"]`:                   "/controller/schedulerNames/0",
+		`scheduler.topologySpread=[{"topologyKey":"zone","maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{}}]`: "/scheduler/topologySpread/0",
+		// The name of a Service has no dot.
+		`fullnameOverride="batch.v1"`: "/fullnameOverride",
+		`nameOverride="batch.v1"`:     "/nameOverride",
 		// Helm takes a value that is null away before it validates, and what it is without is not safe:
 		// all ports are open, nothing is confined, Kubernetes' own limits hold.
 		`networkPolicy.apiServerPorts=null`:                 "missing property 'apiServerPorts'",
@@ -238,6 +244,7 @@ func TestTemplatesRefuse(t *testing.T) {
 		`scheduler.profiles=null`:                                         "scheduler.profiles is empty",
 		`scheduler.configuration={"parallelism":8}`:                       "scheduler.configuration has no profiles",
 		`scheduler.configuration={"profiles":[]}`:                         "scheduler.configuration has no profiles",
+		`scheduler.profiles=[{},{"schedulerName":"espalier-scheduler"}]`:  "two profiles are named espalier-scheduler",
 		`scheduler.configuration={"profiles":[{"schedulerName":"a"},{}]}`: "scheduler.configuration.profiles[1] has no schedulerName",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
@@ -251,7 +258,7 @@ func TestTemplatesRefuse(t *testing.T) {
 // by the name that the scheduler gives it.
 func TestTheNameThatKubernetesGives(t *testing.T) {
 	text := template(t, "espalier", "espalier-system", "--set-json", `scheduler.configuration={"profiles":[{}]}`)
-	for _, want := range []string{"--scheduler-names=default-scheduler\n", "schedulerName: default-scheduler\n"} {
+	for _, want := range []string{"\"--scheduler-names=default-scheduler\"\n", "schedulerName: default-scheduler\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
