@@ -13,12 +13,14 @@ import (
 )
 
 // TestUpgradeAsDocumented installs a chart that is older in what upgrades stumble over, a value
-// that it does not know yet and a kind that allows less, and upgrades it by the very commands
-// of docs/versions.md. What the operator has set is kept, and there is a way back.
+// that it does not know yet and a kind that allows less, with images that were named as README.md tells
+// to, and upgrades it by the very commands of docs/versions.md. What the operator has set is kept, but for
+// the images, which are the new chart's; and there is a way back.
 func TestUpgradeAsDocumented(t *testing.T) {
 	const namespace = "upgrade"
 	before := everything(t)
-	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace", "--set", "scheduler.replicas=3")
+	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace",
+		"--set", "scheduler.replicas=3,imageRegistry=registry.example.com/espalier,scheduler.image.tag=v0,controller.image.tag=v0")
 	here := strings.NewReplacer(
 		"placement.espalier.dev_placementpolicies.yaml", chart+"/crds/placement.espalier.dev_placementpolicies.yaml",
 		"espalier-VERSION.tgz", chart, "kube-system", namespace)
@@ -37,6 +39,8 @@ func TestUpgradeAsDocumented(t *testing.T) {
 		if err != nil || *deployment.Spec.Replicas != 3 {
 			t.Errorf("after %q there are %d schedulers, want the 3 of before: %v", command, *deployment.Spec.Replicas, err)
 		}
+		runs := must(t, "", "kubectl", "get", "deployments", "--namespace", namespace, "--output", `jsonpath={range .items[*]}---{"\n"}{@}{"\n"}{end}`)
+		images(t, runs, "registry.example.com/espalier/", "latest")
 		if kind := must(t, "", "kubectl", "get", "--filename", chart+"/crds", "--output", "yaml"); !strings.Contains(kind, "maxItems: 16") {
 			t.Errorf("after %q the kind is the older one", command)
 		}
