@@ -55,6 +55,18 @@ func TestLabelsOfTheChartStay(t *testing.T) {
 	}
 }
 
+// TestEveryWayLabelsItsPods wants the pods of every way to be known by the label by which
+// manifests/admission/scheduler-name.yaml leaves them to the scheduler that places them.
+func TestEveryWayLabelsItsPods(t *testing.T) {
+	for name, objects := range ways(t) {
+		for _, o := range objects {
+			if _, pods := labelsOf(t, o); o.GetKind() == "Deployment" && !slices.Contains([]string{"espalier-scheduler", "espalier-controller"}, pods["app.kubernetes.io/name"]) {
+				t.Errorf("%s: the pods of %s have the labels %v", name, id(o), pods)
+			}
+		}
+	}
+}
+
 // TestStringsStayStrings gives every value that is a string one that YAML would read as something else, and one
 // of several lines, of which the second would be a field: they are refused, or are strings in what is rendered.
 func TestStringsStayStrings(t *testing.T) {
