@@ -20,6 +20,7 @@ e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the st
 
 .PHONY: e2e-reliability
 e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, minutes; RUN=Paused
+	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
 
 .PHONY: fuzz
