@@ -7,6 +7,7 @@
 # kind with all policies. Values that were given before are kept, but for those of the images.
 #
 # usage: hack/deploy.sh up|down [flags of helm upgrade, for example --set scheduler.replicas=3]
+# UNDEPLOY_TIMEOUT says how long down waits for the processes to end: 3m unless given.
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -15,6 +16,25 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 need_tool helm
 need_tool kubectl
 release=espalier namespace=kube-system
+of_release="app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"
+
+# made RESOURCE: names what the processes make themselves, so that helm does not know it, as NAMESPACE NAME. Which that
+# is says the right to it by its name, in the release's roles, and nothing else.
+made() {
+  "$tools/kubectl" get roles --all-namespaces --selector "$of_release" --output "jsonpath=\
+{range .items[?(@.metadata.annotations.meta\.helm\.sh/release-namespace=='$namespace')]}\
+{.metadata.namespace} {.rules[?(@.resources[0]=='$1')].resourceNames[*]}{'\n'}{end}" |
+    awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | LC_ALL=C sort
+}
+
+# remove RESOURCE: removes what is named on stdin, as made names it.
+remove() {
+  while read -r where name; do
+    [[ -n $name ]] || continue
+    "$tools/kubectl" delete "$1" --ignore-not-found --namespace "$where" "$name"
+  done
+}
+
 action=${1:-}
 shift || true
 case $action in
@@ -23,30 +43,36 @@ up)
   tag=${version//+/_}
   # Helm installs kinds once and never again; those of this tree may be newer.
   "$tools/kubectl" apply --server-side --force-conflicts -f manifests/charts/espalier/crds
+  before=$(made configmaps)
   # What an operator has set stays, the registry among it unless one is named. A digest of before
   # would win over this tree's tag.
   "$tools/helm" upgrade --install "$release" manifests/charts/espalier --namespace "$namespace" --skip-crds \
     --reset-then-reuse-values ${REGISTRY+--set imageRegistry="$REGISTRY"} \
     --set scheduler.image.tag="$tag",scheduler.image.digest= --set controller.image.tag="$tag",controller.image.digest= "$@"
+  # The records of profiles that are gone: later nobody knows of them. Nobody writes them anew, as the right has gone as well.
+  after=$(made configmaps)
+  LC_ALL=C comm -23 <(echo "$before") <(echo "$after") | remove configmap
   ;;
 down)
-  of_release="app.kubernetes.io/instance=$release,app.kubernetes.io/part-of=espalier"
   # The processes first, and until they are gone: they would make their Leases anew. Helm's
   # own --wait takes a Deployment that waits for its pods for one that cannot be deleted.
-  "$tools/kubectl" delete deployment --namespace "$namespace" --cascade=foreground --wait \
-    --selector "$of_release"
-  # Each profile has written down what it knows of failing nodes. Where, is in the rights to do so,
-  # which helm removes: so these go before it, lest one that is interrupted leaves them for good.
-  "$tools/kubectl" get roles --all-namespaces --selector "$of_release" --output "jsonpath=\
-{range .items[?(@.metadata.annotations.meta\.helm\.sh/release-namespace=='$namespace')]}\
-{.metadata.namespace} {.rules[?(@.resources[0]=='configmaps')].resourceNames[*]}{'\n'}{end}" |
-    while read -r where records; do
-      # shellcheck disable=SC2086 # they are several
-      [[ -z $records ]] || "$tools/kubectl" delete configmap --ignore-not-found --namespace "$where" $records
-    done
+  timeout=${UNDEPLOY_TIMEOUT:-3m}
+  if ! "$tools/kubectl" delete deployment --namespace "$namespace" --cascade=foreground --wait --timeout "$timeout" \
+    --selector "$of_release"; then
+    {
+      echo "hack/deploy.sh: the Deployments of release $release in $namespace are not gone after $timeout, and nothing else is removed."
+      echo "A pod on a node that is lost holds them: see kubectl get pods --namespace $namespace --selector app.kubernetes.io/instance=$release,"
+      echo "bring the node back or delete it, and run this again; UNDEPLOY_TIMEOUT=10m waits longer."
+    } >&2
+    exit 1
+  fi
+  # Helm removes the rights, which say what there is: so this goes before it, lest one that is interrupted leaves
+  # it for good. The default scheduler's Lease, which ours may have stood by for, stays.
+  made configmaps | remove configmap
+  made leases | awk '$2 != "kube-scheduler"' | remove lease
   "$tools/helm" uninstall "$release" --namespace "$namespace" --ignore-not-found
   "$tools/kubectl" delete --ignore-not-found --wait -f manifests/charts/espalier/crds
-  # The processes made these themselves as well, so helm does not know them.
+  # Where helm alone has removed the release before.
   "$tools/kubectl" delete lease --ignore-not-found --namespace "$namespace" "$release-scheduler" "$release-controller"
   "$tools/kubectl" delete configmap --ignore-not-found --namespace "$namespace" "$release-scheduler-failures"
   ;;

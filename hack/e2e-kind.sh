@@ -24,6 +24,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cluster=${CLUSTER:-espalier-e2e}
 logs=$root/_output/e2e-kind
 story_label=e2e.espalier.dev/story
+[[ -z ${RUN:-} ]] || hack/stories.sh "$RUN" ./test/kubelet ./test/e2e
 for tool in kind helm kubectl image; do
   need_tool "$tool"
 done

@@ -20,7 +20,8 @@ for arch in ${ARCHITECTURES:-amd64 arm64}; do
     binary=$out/linux-$arch/espalier-$name
     GOOS=linux GOARCH=$arch hack/go-build.sh "$binary" "./cmd/$name"
     "$tools/sbom" --binary "$binary" --version "$version" --output "$out/espalier-$name-linux-$arch.cdx.json"
-    GOARCH=$arch IMAGES=$out hack/image.sh "$binary"
+    # Named as the chart and the manifests beside them ask, wherever whoever makes the release pushes images to.
+    REGISTRY='' GOARCH=$arch IMAGES=$out hack/image.sh "$binary"
     mv "$binary" "$out/espalier-$name-linux-$arch"
   done
   rmdir "$out/linux-$arch"

@@ -18,7 +18,7 @@ overlays=manifests/overlays
 rm -rf "$chart/crds" "$chart/files"
 mkdir -p "$chart/crds" "$chart/files"
 cp manifests/crds/*_*.yaml "$chart/crds/"
-for file in scheduler-config serviceaccount rbac controller-rbac; do
+for file in scheduler-config serviceaccount rbac controller-rbac policies-rbac; do
   cp "manifests/base/$file.yaml" "$chart/files/"
 done
 cp manifests/monitoring/alerts.yaml "$chart/files/"

@@ -67,8 +67,8 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	}
 }
 
-// rights are all that the scheduler has. Which story breaks without each is told in
-// test/integration/rights.
+// rights are all that the scheduler has, and at the end people. Which story of the scheduler breaks without
+// each is told in test/integration/rights.
 var rights = map[string][]string{
 	"espalier-scheduler": {
 		"[] [namespaces nodes persistentvolumeclaims persistentvolumes pods replicationcontrollers services] [] [list watch]",
@@ -94,6 +94,9 @@ var rights = map[string][]string{
 	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [list watch]"},
 	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [list watch]"},
 	"espalier-scheduler-events":          {"[] [events] [] [list watch]"},
+
+	"espalier-policies-edit": {"[placement.espalier.dev] [placementpolicies] [] [get list watch create update patch delete deletecollection]"},
+	"espalier-policies-view": {"[placement.espalier.dev] [placementpolicies] [] [get list watch]"},
 }
 
 func checkRights(t *testing.T, role string, rules []rbacv1.PolicyRule) {
@@ -148,6 +151,32 @@ func TestRights(t *testing.T) {
 	}
 	if len(bound) != len(want) {
 		t.Errorf("bound are %v, want %v", bound, want)
+	}
+}
+
+// TestRightsOfPeople wants those who may write workloads to write policies, those who may read them to
+// read policies, and nobody to write a status, which is the controller's.
+func TestRightsOfPeople(t *testing.T) {
+	want := map[string][]string{"espalier-policies-edit": {"admin", "edit"}, "espalier-policies-view": {"view"}}
+	for _, obj := range objects(t, "base/policies-rbac.yaml") {
+		role, ok := obj.(*rbacv1.ClusterRole)
+		if !ok {
+			t.Fatalf("it holds a %T", obj)
+		}
+		checkRights(t, role.Name, role.Rules)
+		var gathered []string
+		for _, name := range []string{"admin", "edit", "view"} {
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+name] == "true" {
+				gathered = append(gathered, name)
+			}
+		}
+		if !slices.Equal(gathered, want[role.Name]) {
+			t.Errorf("%s goes to %q, want %q", role.Name, gathered, want[role.Name])
+		}
+		delete(want, role.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%v are not there", want)
 	}
 }
 

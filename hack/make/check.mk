@@ -20,6 +20,7 @@ e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the st
 
 .PHONY: e2e-reliability
 e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, minutes; RUN=Paused
+	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
 
 .PHONY: fuzz
@@ -28,7 +29,7 @@ fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 
 SCALE ?= default
 .PHONY: perf
-perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, about an hour; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
+perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, about 40 minutes; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
 	@hack/go-build.sh _output/perf/perf ./test/perf
 	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
 

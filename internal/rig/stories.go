@@ -6,6 +6,7 @@ package rig
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -23,6 +24,13 @@ func Main(name string, tell func() (code int, err error)) int {
 		return 1
 	}
 	return code
+}
+
+// Listing says that the process is only asked which stories it has (go test -list), for which nothing need be there.
+// The flags must have been parsed.
+func Listing() bool {
+	list := flag.Lookup("test.list")
+	return list != nil && list.Value.String() != ""
 }
 
 // InFolder gives stories a folder for logs and kubeconfigs. It is kept if one of them fails.

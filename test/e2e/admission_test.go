@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -50,8 +51,14 @@ func (s *story) admit(file string) {
 
 // try creates a pod in a dry run, and returns it as it would be.
 func (s *story) try(placement, scheduler string) (*corev1.Pod, error) {
+	return s.tryLabelled(placement, scheduler, nil)
+}
+
+// tryLabelled is try with more labels.
+func (s *story) tryLabelled(placement, scheduler string, labels map[string]string) (*corev1.Pod, error) {
 	template := s.template("tried", placement)
 	template.Name, template.Spec.SchedulerName = "tried", scheduler
+	maps.Copy(template.Labels, labels)
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	return s.client.CoreV1().Pods(s.ns).Create(s.ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
@@ -97,6 +104,14 @@ func TestSchedulerNameByNamespace(t *testing.T) {
 		}
 		return err
 	})
+	// Espalier's own pods are for the scheduler that runs already: for itself it could never start.
+	for _, name := range []string{rig.SchedulerName, rig.ControllerName} {
+		own, err := s.tryLabelled("", "", map[string]string{"app.kubernetes.io/name": name})
+		s.must(err, "creating a pod as of "+name)
+		if own.Spec.SchedulerName != corev1.DefaultSchedulerName {
+			s.Errorf("a pod of %s itself is for %s, want %s", name, own.Spec.SchedulerName, corev1.DefaultSchedulerName)
+		}
+	}
 	pod, err := s.try("", "another")
 	if err != nil || pod.Spec.SchedulerName != "another" {
 		s.Errorf("a pod with a scheduler of its own: %v, %v", pod.Spec.SchedulerName, err)

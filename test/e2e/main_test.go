@@ -52,6 +52,9 @@ var world struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if rig.Listing() {
+		os.Exit(m.Run())
+	}
 	if !given("test.parallel") {
 		_ = flag.Set("test.parallel", parallelStories)
 	}

@@ -24,12 +24,16 @@ func ways(t *testing.T) map[string][]object {
 	const namespace = "accepted"
 	makeNamespace(t, namespace)
 	makeNamespace(t, "leases")
+	makeNamespace(t, "123")
 	all := map[string][]object{
 		"manifests/base": decode(t, must(t, "", "kubectl", "kustomize", manifests+"/base")),
 		"chart":          decode(t, template(t, "espalier", namespace)),
 		// Names that hold those of the parts, which are to be replaced in what the release is given.
 		"chart as my-espalier-controller": decode(t, template(t, "my-espalier-controller", namespace)),
 		"chart as espalier-policies":      decode(t, template(t, "trellis", namespace, "--set", "fullnameOverride=espalier-policies")),
+		// Names that YAML takes for numbers, and one that no Service may have.
+		"chart as 2024":     decode(t, template(t, "2024", "123")),
+		"chart as batch.v1": decode(t, template(t, "batch.v1", namespace, "--set", "serviceMonitor.enabled=true")),
 	}
 	for _, file := range cases(t) {
 		all["chart with "+filepath.Base(file)] = decode(t, template(t, "espalier", namespace, "--values", file))
@@ -48,7 +52,7 @@ func ways(t *testing.T) map[string][]object {
 // Security Standards would not allow there.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	must(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+name+`, labels: {pod-security.kubernetes.io/warn: restricted}}}`,
+	must(t, `{apiVersion: v1, kind: Namespace, metadata: {name: "`+name+`", labels: {pod-security.kubernetes.io/warn: restricted}}}`,
 		"kubectl", "apply", "--server-side", "-f", "-")
 }
 
@@ -130,6 +134,7 @@ func TestSchedulerAccepts(t *testing.T) {
 		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
 		"chart as my-espalier-controller": "my-espalier-controller-scheduler", "chart as espalier-policies": "espalier-policies-scheduler",
 		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
+		"chart as 2024": "2024-espalier-scheduler", "chart as batch.v1": "batch-v1-espalier-scheduler",
 	}
 	for name, objects := range ways(t) {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -35,13 +37,20 @@ const patience = 60 * time.Second
 // deploy runs what make deploy and make undeploy run.
 func deploy(t *testing.T, action string, flags ...string) {
 	t.Helper()
+	if out, err := tryDeploy(t, action, flags...); err != nil {
+		t.Fatalf("hack/deploy.sh %s: %v\n%s", action, err, out)
+	}
+}
+
+// tryDeploy is deploy for what may fail. It returns what is said.
+func tryDeploy(t *testing.T, action string, flags ...string) (string, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../hack/deploy.sh", append([]string{action}, flags...)...)
 	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("hack/deploy.sh %s: %v\n%s", action, err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // everything names all objects of the cluster, but for those that come and go by themselves, as Events
@@ -95,7 +104,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 	before := everything(t)
 	deploy(t, "up")
 	// Again, as an upgrade: the same command must do.
-	deploy(t, "up", "--set", "scheduler.replicas=3", "--set-json",
+	deploy(t, "up", "--set", "scheduler.replicas=3,scheduler.leaderElection.resourceName=its-own,scheduler.leaderElection.resourceNamespace=default", "--set-json",
 		`scheduler.profiles=[{}, {"schedulerName": "other"}, {"schedulerName": "third", "pluginArgs": {"FaultyNode": {"record": {"namespace": "default"}}}}]`)
 	// And once more: what an operator has set stays, but no digest that would win over this tree's tag.
 	keepsValues(t)
@@ -109,10 +118,51 @@ func TestDeployAndUndeploy(t *testing.T) {
 		}
 	}
 	places(t, "espalier", metav1.NamespaceSystem)
+	// Profiles go, and their records with them; who stays keeps its own.
+	deploy(t, "up", "--set-json", `scheduler.profiles=[{}]`)
+	there = difference(before, everything(t))
+	records := slices.DeleteFunc(there, func(name string) bool {
+		return !strings.HasPrefix(name, "configmaps.") || !strings.HasSuffix(name, "-failures")
+	})
+	if want := []string{"configmaps. kube-system/espalier-scheduler-failures"}; !slices.Equal(records, want) {
+		t.Errorf("without two of its profiles the records are %q, want %q", records, want)
+	}
 	deploy(t, "down")
 	leavesNothing(t, before)
 	// There is nothing to remove, and that is no failure.
 	deploy(t, "down")
+}
+
+// TestUndeployThatCannotEnd has a Deployment that does not go, as where a node that is lost holds its pods:
+// that is said in time, and nothing else is removed before. Nor is, ever, the Lease of the default scheduler.
+func TestUndeployThatCannotEnd(t *testing.T) {
+	leases := cluster.client.CoordinationV1().Leases(metav1.NamespaceSystem)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "kube-scheduler"}}
+	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := everything(t)
+	deploy(t, "up", "--set", "scheduler.leaderElection.resourceName=kube-scheduler,scheduler.leaderElection.resourceNamespace=kube-system")
+	installed := difference(before, everything(t))
+	held := []string{"patch", "deployment", "espalier-scheduler", "--namespace", "kube-system", "--type", "merge", "--patch"}
+	must(t, "", "kubectl", append(held, `{"metadata":{"finalizers":["example.com/held"]}}`)...)
+	t.Setenv("UNDEPLOY_TIMEOUT", "3s")
+	said, err := tryDeploy(t, "down")
+	if want := "are not gone after 3s"; err == nil || !strings.Contains(said, want) {
+		t.Errorf("removing a Deployment that does not go: want an error with %q, got %v:\n%s", want, err, said)
+	}
+	now := everything(t)
+	for _, name := range installed {
+		if !now[name] && !strings.HasPrefix(name, "pods.") && !strings.HasPrefix(name, "replicasets.") && !strings.HasPrefix(name, "deployments.") {
+			t.Errorf("%s was removed before the Deployments were gone", name)
+		}
+	}
+	must(t, "", "kubectl", append(held, `{"metadata":{"finalizers":null}}`)...)
+	deploy(t, "down")
+	leavesNothing(t, before)
+	if err := leases.Delete(t.Context(), lease.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("the Lease of the default scheduler, which is another's: %v", err)
+	}
 }
 
 // keepsValues deploys with values of its own, and then without: they are still there.
@@ -200,8 +250,13 @@ func places(t *testing.T, name, namespace string) {
 	for _, profile := range read(t, cm.Data["scheduler-config.yaml"]).Profiles {
 		placesOne(t, scheduler, profile)
 	}
-	if _, err := cluster.client.CoordinationV1().Leases(namespace).Get(ctx, account, metav1.GetOptions{}); err != nil {
+	elected := read(t, cm.Data["scheduler-config.yaml"]).LeaderElection
+	lease, err := cluster.client.CoordinationV1().Leases(elected.ResourceNamespace).Get(ctx, elected.ResourceName, metav1.GetOptions{})
+	if err != nil {
 		t.Errorf("the Lease: %v", err)
+	} else if host, err := os.Hostname(); err != nil || !strings.HasPrefix(ptr.Deref(lease.Spec.HolderIdentity, ""), host+"_") {
+		// In a pod that is its name, by which docs/operations.md finds the one that places pods.
+		t.Errorf("the Lease is held by %q, want a name that begins with %s_: %v", ptr.Deref(lease.Spec.HolderIdentity, ""), host, err)
 	}
 	if err := scheduler.StopCleanly(15 * time.Second); err != nil {
 		t.Error(err)

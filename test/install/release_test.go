@@ -70,13 +70,13 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// release runs what make release-artifacts runs.
+// release runs what make release-artifacts runs, in the shell of somebody who has pushed images before.
 func release(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../hack/release.sh")
-	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools, "ARCHITECTURES="+runtime.GOARCH, "VERSION="+released, "REGISTRY=")
+	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools, "ARCHITECTURES="+runtime.GOARCH, "VERSION="+released, "REGISTRY=registry.example.com/espalier")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("hack/release.sh: %v\n%s", err, out)
 	}

@@ -5,6 +5,7 @@ package install
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,8 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",
 		"chart as my-espalier-controller": "accepted/my-espalier-controller-scheduler",
 		"chart as espalier-policies":      "accepted/espalier-policies-scheduler",
+		"chart as 2024":                   "123/2024-espalier-scheduler",
+		"chart as batch.v1":               "accepted/batch-v1-espalier-scheduler",
 		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
 	}
 	for name, objects := range ways(t) {
@@ -74,6 +77,24 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPeopleMayWritePolicies wants every way to give people their rights to policies, by the built-in roles: also
+// that which has no controller, because the controller of another release may be there.
+func TestPeopleMayWritePolicies(t *testing.T) {
+	for name, objects := range ways(t) {
+		given := map[string]int{}
+		for _, o := range objects {
+			for _, role := range []string{"admin", "edit", "view"} {
+				if o.GetKind() == "ClusterRole" && o.GetLabels()["rbac.authorization.k8s.io/aggregate-to-"+role] == "true" {
+					given[role]++
+				}
+			}
+		}
+		if want := map[string]int{"admin": 1, "edit": 1, "view": 1}; !maps.Equal(given, want) {
+			t.Errorf("%s: the roles that gather rights to policies are %v, want %v", name, given, want)
+		}
 	}
 }
 

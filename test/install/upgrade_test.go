@@ -13,15 +13,21 @@ import (
 )
 
 // TestUpgradeAsDocumented installs a chart that is older in what upgrades stumble over, a value
-// that it does not know yet and a kind that allows less, and upgrades it by the very commands
-// of docs/versions.md. What the operator has set is kept, and there is a way back.
+// that it does not know yet and a kind that allows less, with images that were named as README.md tells
+// to, and upgrades it by the very commands of docs/versions.md. What the operator has set is kept, but for
+// the images, which are the new chart's; and there is a way back.
 func TestUpgradeAsDocumented(t *testing.T) {
 	const namespace = "upgrade"
 	before := everything(t)
-	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace", "--set", "scheduler.replicas=3")
+	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace",
+		"--set", "scheduler.replicas=3,imageRegistry=registry.example.com/espalier,scheduler.image.tag=v0,controller.image.tag=v0")
 	here := strings.NewReplacer(
 		"placement.espalier.dev_placementpolicies.yaml", chart+"/crds/placement.espalier.dev_placementpolicies.yaml",
 		"espalier-VERSION.tgz", chart, "kube-system", namespace)
+	_, _, err := tool(t, "", "helm", "upgrade", "espalier", chart, "--namespace", namespace, "--reuse-values")
+	if want := "missing properties 'serviceMonitor', 'prometheusRule'"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("with the values of before alone: want an error with %q, got %v", want, err)
+	}
 	commands := upgradeCommands(t)
 	for _, command := range commands {
 		words := strings.Fields(here.Replace(command))
@@ -33,6 +39,8 @@ func TestUpgradeAsDocumented(t *testing.T) {
 		if err != nil || *deployment.Spec.Replicas != 3 {
 			t.Errorf("after %q there are %d schedulers, want the 3 of before: %v", command, *deployment.Spec.Replicas, err)
 		}
+		runs := must(t, "", "kubectl", "get", "deployments", "--namespace", namespace, "--output", `jsonpath={range .items[*]}---{"\n"}{@}{"\n"}{end}`)
+		images(t, runs, "registry.example.com/espalier/", "latest")
 		if kind := must(t, "", "kubectl", "get", "--filename", chart+"/crds", "--output", "yaml"); !strings.Contains(kind, "maxItems: 16") {
 			t.Errorf("after %q the kind is the older one", command)
 		}
@@ -84,6 +92,9 @@ func olderChart(t *testing.T) string {
 			t.Fatal("the chart has no value serviceMonitor")
 		}
 		return text
+	})
+	change(t, older+"/values.schema.json", func(text string) string {
+		return strings.Replace(text, "\"networkPolicy\",\n    \"serviceMonitor\",\n    \"prometheusRule\"\n", "\"networkPolicy\"\n", 1)
 	})
 	change(t, older+"/crds/placement.espalier.dev_placementpolicies.yaml", func(text string) string {
 		return strings.ReplaceAll(text, "maxItems: 16", "maxItems: 15")

@@ -19,6 +19,7 @@ type schema struct {
 	Description          string             `json:"description"`
 	Properties           map[string]*schema `json:"properties"`
 	AdditionalProperties any                `json:"additionalProperties"`
+	Required             []string           `json:"required"`
 	Items                *schema            `json:"items"`
 }
 
@@ -28,6 +29,7 @@ func (s *schema) walk(t *testing.T, path string, defaults any, f func(path, desc
 	if s.AdditionalProperties != false {
 		t.Errorf("the schema lets anything into %q", path)
 	}
+	s.requires(t, path)
 	have, _ := defaults.(map[string]any)
 	have = maps.Clone(have)
 	for _, key := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -52,6 +54,24 @@ func (s *schema) walk(t *testing.T, path string, defaults any, f func(path, desc
 	}
 	for key := range have {
 		t.Errorf("values.yaml has %s.%s, which the schema has not", path, key)
+	}
+}
+
+// requires wants an object to require all that it may have. Each has a default, so only one that is null
+// can be missing, which helm has taken away, default and all.
+func (s *schema) requires(t *testing.T, path string) {
+	t.Helper()
+	want := slices.Sorted(maps.Keys(s.Properties))
+	switch path {
+	case "": // global is helm's own
+		want = slices.DeleteFunc(want, func(key string) bool { return key == "global" })
+	case "scheduler": // the templates have better words
+		want = slices.DeleteFunc(want, func(key string) bool { return key == "profiles" })
+	case "scheduler.profiles[]": // each is made from the shipped one
+		want = nil
+	}
+	if got := slices.Sorted(slices.Values(s.Required)); !slices.Equal(got, want) {
+		t.Errorf("the schema requires %q in %q, want %q", got, path, want)
 	}
 }
 
@@ -179,11 +199,41 @@ func TestSchemaRefuses(t *testing.T) {
 		// A rule without ports is one for all of them.
 		`networkPolicy.apiServerPorts=[]`: "/networkPolicy/apiServerPorts",
 		`leaderElection.enabled=false`:    "additional properties 'leaderElection' not allowed",
+		// An empty one allows no replica to go, and every drain waits for ever.
+		`scheduler.podDisruptionBudget.maxUnavailable=""`:     "/scheduler/podDisruptionBudget/maxUnavailable",
+		`scheduler.podDisruptionBudget.maxUnavailable="101%"`: "/scheduler/podDisruptionBudget/maxUnavailable",
+		`scheduler.podDisruptionBudget.maxUnavailable=-1`:     "/scheduler/podDisruptionBudget/maxUnavailable",
+		`scheduler.priorityClassName="High"`:                  "/scheduler/priorityClassName",
+		`controller.schedulerNames=["a,b"]`:                   "/controller/schedulerNames/0",
+		`scheduler.topologySpread=[{"topologyKey":"zone","maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{}}]`: "/scheduler/topologySpread/0",
+		// The name of a Service has no dot.
+		`fullnameOverride="batch.v1"`: "/fullnameOverride",
+		`nameOverride="batch.v1"`:     "/nameOverride",
+		// Helm takes a value that is null away before it validates, and what it is without is not safe:
+		// all ports are open, nothing is confined, Kubernetes' own limits hold.
+		`networkPolicy.apiServerPorts=null`:                 "missing property 'apiServerPorts'",
+		`scheduler.podSecurityContext=null`:                 "missing property 'podSecurityContext'",
+		`controller.securityContext=null`:                   "missing property 'securityContext'",
+		`scheduler.client.qps=null`:                         "missing property 'qps'",
+		`scheduler.client=null`:                             "missing property 'client'",
+		`scheduler.podDisruptionBudget.maxUnavailable=null`: "missing property 'maxUnavailable'",
+		`scheduler.port=null`:                               "missing property 'port'",
+		`scheduler.configuration=null`:                      "missing property 'configuration'",
+		`controller.schedulerNames=null`:                    "missing property 'schedulerNames'",
+		`networkPolicy=null`:                                "missing property 'networkPolicy'",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want an error with %q, got %v", set, want, err)
 		}
+	}
+}
+
+// TestNullInsideTakesAway wants a part of a default to go as helm's users know it, where that is safe.
+func TestNullInsideTakesAway(t *testing.T) {
+	whole, without := template(t, "espalier", "kube-system"), template(t, "espalier", "kube-system", "--set-json", `scheduler.resources.requests=null`)
+	if strings.Count(whole, " requests:\n") != strings.Count(without, " requests:\n")+1 {
+		t.Errorf("requests that are null are not gone:\n%s", without)
 	}
 }
 
@@ -194,6 +244,7 @@ func TestTemplatesRefuse(t *testing.T) {
 		`scheduler.profiles=null`:                                         "scheduler.profiles is empty",
 		`scheduler.configuration={"parallelism":8}`:                       "scheduler.configuration has no profiles",
 		`scheduler.configuration={"profiles":[]}`:                         "scheduler.configuration has no profiles",
+		`scheduler.profiles=[{},{"schedulerName":"espalier-scheduler"}]`:  "two profiles are named espalier-scheduler",
 		`scheduler.configuration={"profiles":[{"schedulerName":"a"},{}]}`: "scheduler.configuration.profiles[1] has no schedulerName",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
@@ -207,7 +258,7 @@ func TestTemplatesRefuse(t *testing.T) {
 // by the name that the scheduler gives it.
 func TestTheNameThatKubernetesGives(t *testing.T) {
 	text := template(t, "espalier", "espalier-system", "--set-json", `scheduler.configuration={"profiles":[{}]}`)
-	for _, want := range []string{"--scheduler-names=default-scheduler\n", "schedulerName: default-scheduler\n"} {
+	for _, want := range []string{"\"--scheduler-names=default-scheduler\"\n", "schedulerName: default-scheduler\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}

@@ -45,6 +45,9 @@ var world struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if rig.Listing() {
+		os.Exit(m.Run())
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := rig.Main("reliability", func() (int, error) {
 		return rig.InFolder("reliability", func(dir string) (int, error) {

@@ -5,34 +5,39 @@ SPDX-License-Identifier: Apache-2.0
 Every name begins with that of the release, so that two releases never share an object.
 */}}
 
-{{/* Room is left for the longest suffix. */}}
+{{/* Room is left for the longest suffix. A release may have a dot in its name, a Service may not. */}}
 {{- define "espalier.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- .Release.Name | replace "." "-" | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | replace "." "-" | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
 {{/* What a Deployment selects by. Takes (list . COMPONENT). */}}
 {{- define "espalier.selector" -}}
 app.kubernetes.io/name: espalier-{{ index . 1 }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- end -}}
 
-{{/* Takes (list . COMPONENT). */}}
+{{/* What a Deployment selects by, and more labels that are given. Takes (list . COMPONENT LABELS). */}}
+{{- define "espalier.podLabels" -}}
+{{- merge (include "espalier.selector" . | fromYaml) (index . 2) | toYaml -}}
+{{- end -}}
+
+{{/* No label is there twice: ours stay. Takes (list . COMPONENT), and more labels if there are. */}}
 {{- define "espalier.labels" -}}
 {{- $top := index . 0 -}}
-{{- with $top.Values.commonLabels }}{{ toYaml . }}
-{{ end -}}
-{{ include "espalier.selector" . }}
-app.kubernetes.io/version: {{ $top.Chart.AppVersion | replace "+" "_" | quote }}
-app.kubernetes.io/part-of: espalier
-app.kubernetes.io/managed-by: {{ $top.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- $labels := include "espalier.selector" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/version" ($top.Chart.AppVersion | replace "+" "_") -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "espalier" -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" $top.Release.Service -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
+{{- if gt (len .) 2 -}}{{- $labels = merge $labels (index . 2) -}}{{- end -}}
+{{- merge $labels $top.Values.commonLabels | toYaml -}}
 {{- end -}}
 
 {{/* Takes (list . IMAGE). A digest wins over a tag: it cannot move. A tag has no plus, which a version may have. */}}
@@ -125,7 +130,12 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- $_ := set $profile "schedulerName" "default-scheduler" -}}
 {{- end -}}
 {{- end -}}
+{{- $named := list -}}
 {{- range $config.profiles -}}
+{{- if has .schedulerName $named -}}
+{{- fail (printf "two profiles are named %s, which the scheduler refuses: give each a schedulerName of its own" .schedulerName) -}}
+{{- end -}}
+{{- $named = append $named .schedulerName -}}
 {{- if include "espalier.watchesNodes" . -}}
 {{- $faultyNode := dict -}}
 {{- range .pluginConfig -}}{{- if eq .name "FaultyNode" -}}{{- $faultyNode = . -}}{{- end -}}{{- end -}}

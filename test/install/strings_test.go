@@ -1,0 +1,130 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// labelsOf are the labels of an object, and those of the pods that it makes.
+func labelsOf(t *testing.T, o object) (own, pods map[string]string) {
+	t.Helper()
+	pods, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+	if err != nil {
+		t.Errorf("%s: %v", id(o), err)
+	}
+	return o.GetLabels(), pods
+}
+
+// TestLabelsOfTheChartStay gives labels and annotations that the chart has itself: each is there once, as
+// the chart has it, because Deployments, make undeploy and new configurations go by them.
+func TestLabelsOfTheChartStay(t *testing.T) {
+	args := []string{
+		"--set", "prometheusRule.enabled=true,serviceMonitor.enabled=true",
+		"--set-json", `scheduler.podAnnotations={"checksum/config":"mine","about":"it"}`,
+	}
+	for _, value := range []string{"commonLabels", "scheduler.podLabels", "controller.podLabels", "prometheusRule.labels", "serviceMonitor.labels"} {
+		args = append(args, "--set-json", value+`={"app.kubernetes.io/name":"mine","app.kubernetes.io/instance":"mine","app.kubernetes.io/part-of":"mine","mine":"yes"}`)
+	}
+	for _, o := range decode(t, template(t, "espalier", "kube-system", args...)) {
+		own, pods := labelsOf(t, o)
+		if o.GetKind() == "CustomResourceDefinition" {
+			continue // helm's own folder for these has no templates
+		}
+		if own["app.kubernetes.io/part-of"] != "espalier" || own["app.kubernetes.io/instance"] != "espalier" || own["mine"] != "yes" {
+			t.Errorf("%s has the labels %v", id(o), own)
+		}
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		if pods["app.kubernetes.io/name"] != o.GetName() || pods["app.kubernetes.io/instance"] != "espalier" || pods["mine"] != "yes" {
+			t.Errorf("the pods of %s have the labels %v", id(o), pods)
+		}
+		annotations, _, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "annotations")
+		if o.GetName() == "espalier-scheduler" && (len(annotations["checksum/config"]) != 64 || annotations["about"] != "it") {
+			t.Errorf("the pods of %s have the annotations %v", id(o), annotations)
+		}
+	}
+}
+
+// TestEveryWayLabelsItsPods wants the pods of every way to be known by the label by which
+// manifests/admission/scheduler-name.yaml leaves them to the scheduler that places them.
+func TestEveryWayLabelsItsPods(t *testing.T) {
+	for name, objects := range ways(t) {
+		for _, o := range objects {
+			if _, pods := labelsOf(t, o); o.GetKind() == "Deployment" && !slices.Contains([]string{"espalier-scheduler", "espalier-controller"}, pods["app.kubernetes.io/name"]) {
+				t.Errorf("%s: the pods of %s have the labels %v", name, id(o), pods)
+			}
+		}
+	}
+}
+
+// TestStringsStayStrings gives every value that is a string one that YAML would read as something else, and one
+// of several lines, of which the second would be a field: they are refused, or are strings in what is rendered.
+func TestStringsStayStrings(t *testing.T) {
+	descriptions, defaults := described(t)
+	const fields = `"1\ninjected: true\n        injected: true"`
+	for _, path := range slices.Sorted(maps.Keys(descriptions)) {
+		for _, given := range []string{`"007"`, `"on"`, fields} {
+			set := path + "=" + given
+			switch value := defaults[path].(type) {
+			case string:
+			case []any:
+				if len(value) > 0 {
+					continue
+				}
+				set = path + "=[" + given + "]"
+			default:
+				continue
+			}
+			set = strings.Replace(set, "[].", "[0].", 1)
+			rendered, _, err := tool(t, "", "helm", "template", "espalier", chart, "--namespace", "kube-system", "--include-crds",
+				"--set", "prometheusRule.enabled=true,serviceMonitor.enabled=true", "--set-json", set)
+			if err != nil {
+				if at := strings.NewReplacer(".", "/", "[0]", "/0").Replace(strings.SplitN(set, "=", 2)[0]); !strings.Contains(err.Error(), "/"+at) {
+					t.Errorf("%s is refused, but not by the schema: %v", set, err)
+				}
+				continue
+			}
+			for _, o := range decode(t, rendered) {
+				whole(t, set, o)
+			}
+		}
+	}
+}
+
+// whole wants an object to be valid as far as a string may spoil it: names, labels, annotations and
+// arguments are strings, and no field is named injected.
+func whole(t *testing.T, set string, o object) {
+	t.Helper()
+	labelsOf(t, o)
+	if o.GetName() == "" {
+		t.Errorf("%s: a %s has no name", set, o.GetKind())
+	}
+	if content, err := json.Marshal(o.Object); err != nil || strings.Contains(string(content), `"injected":`) {
+		t.Errorf("%s: a part of the string is a field of %s: %v", set, id(o), err)
+	}
+	spec, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+	if class, there := spec["priorityClassName"]; there {
+		if _, isString := class.(string); !isString {
+			t.Errorf("%s: the priorityClassName of %s is %v", set, id(o), class)
+		}
+	}
+	containers, _ := spec["containers"].([]any)
+	for _, c := range containers {
+		command, _ := c.(map[string]any)["command"].([]any)
+		for _, argument := range command {
+			if _, isString := argument.(string); !isString {
+				t.Errorf("%s: %s is started with %s", set, id(o), fmt.Sprint(argument))
+			}
+		}
+	}
+}
