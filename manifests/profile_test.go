@@ -5,7 +5,9 @@ package manifests_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +136,41 @@ func TestShippedProfileEnables(t *testing.T) {
 				t.Errorf("%s is enabled at %s", tc.plugin, point)
 			}
 		}
+	}
+}
+
+// TestOperationsTellsTheOrderOfTheFilters holds the sentence of docs/operations.md to the profile: a
+// node that is mended may be refused again, by what comes after.
+func TestOperationsTellsTheOrderOfTheFilters(t *testing.T) {
+	words := map[string]string{
+		names.NodeName: "is the node ready", names.NodeUnschedulable: "is the node ready", names.TaintToleration: "is the node ready",
+		names.NodeResourcesFit: "has it room",
+		nodeplugins.Name:       "what is installed on it",
+		names.NodeAffinity:     "is it one that the pod allows", constraints.Name: "is it one that the pod allows",
+		preferences.Name:         "has it the properties of levels with `missing=Exclude`",
+		platform.Name:            "its platform",
+		hostports.Name:           "its host ports",
+		domainlimits.Name:        "the limits of its domains",
+		names.VolumeRestrictions: "volumes", names.NodeVolumeLimits: "volumes", names.VolumeBinding: "volumes", names.VolumeZone: "volumes",
+		names.PodTopologySpread:    "`DoNotSchedule` constraints",
+		names.InterPodAffinity:     "affinity of pods",
+		names.DynamicResources:     "devices",
+		names.NodeDeclaredFeatures: "features that the pod requires",
+	}
+	var order []string
+	for _, p := range enabled(t).Filter.Enabled {
+		if words[p.Name] == "" {
+			t.Errorf("%s filters: give it words here and in docs/operations.md", p.Name)
+		}
+		order = append(order, words[p.Name])
+	}
+	want := "The order of the filters is: " + strings.Join(slices.Compact(order), "; ") + "."
+	page, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("docs/operations.md does not say\n%s", want)
 	}
 }
 

@@ -83,8 +83,9 @@ type Cache struct {
 	taints     taints
 	pardons    pardons
 
-	// active says that this scheduler places pods: it writes and speaks.
-	active atomic.Bool
+	// active says that this scheduler places pods: it writes and speaks. inherited says that
+	// it has taken over the taints of the one before it; until then it leaves all alone.
+	active, inherited atomic.Bool
 	// unreadable and unwritable say that it was said of the record that it is.
 	unreadable, unwritable atomic.Bool
 	// ready is closed when all that there was at the start has been read, or cannot be.

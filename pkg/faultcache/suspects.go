@@ -38,6 +38,7 @@ type suspect struct {
 // lookAtSuspects finds what is to be said of suspects. The caller holds the lock.
 func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news) {
 	standing, evident := make(map[string]bool), c.evident()
+	heir := c.isHeir()
 	lasted := 0
 	for _, s := range c.ledger.Suspects(c.options.Suspects) {
 		standing[s.Node] = true
@@ -47,6 +48,9 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 			c.suspects[s.Node] = known
 		}
 		known.gone = time.Time{}
+		if heir && !known.said && c.isTainted(s.Node) {
+			known.since, known.said, known.tainting = now.Add(-lasting), true, true
+		}
 		if at := known.since.Add(lasting); at.After(now) {
 			soon(at)
 			continue
@@ -76,6 +80,29 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 		delete(c.suspects, node)
 	}
 	return all
+}
+
+// isHeir reports, once, that we place pods and know all that the scheduler before us knew, as far
+// as that can be read. A node that is suspect then and has our taint has been told of, and
+// there was enough against it, by witnesses who may be gone: its taint must not be taken away
+// for want of what the other has seen. The caller holds the lock.
+func (c *Cache) isHeir() bool {
+	if c.inherited.Load() || !c.active.Load() || c.configMap != nil && !c.recordRead && !c.unreadable.Load() {
+		return false
+	}
+	select {
+	case <-c.ready:
+		c.inherited.Store(true)
+		return true
+	default:
+		return false
+	}
+}
+
+// isTainted reports whether a node has our taint, if nodes are tainted at all.
+func (c *Cache) isTainted(name string) bool {
+	node, err := c.nodes.Get(name)
+	return err == nil && c.options.Taint.Effect != "" && c.ours(node) != nil
 }
 
 func (c *Cache) tellOfNode(name, kind, reason, note string) []news {

@@ -86,3 +86,83 @@ func TestSoManyAtOnce(t *testing.T) {
 		t.Errorf("when the first is over, taints are %q, want %q", got, want)
 	}
 }
+
+// A scheduler that takes over leaves a taint where it is as long as the node is suspect by the
+// record, though it has not seen who spoke against the node, and says nothing twice.
+func TestRegression_TakeoverOfTaints(t *testing.T) {
+	const none, tainted = "theirs=:NoSchedule ", "theirs=:NoSchedule,espalier.dev/suspect=espalier:"
+	for name, tc := range map[string]struct {
+		written bool
+		effect  corev1.TaintEffect
+		stoodBy time.Duration
+		want    string
+		patches int
+	}{
+		"started":             {true, corev1.TaintEffectNoSchedule, 0, tainted + "NoSchedule ", 0},
+		"stood by":            {true, corev1.TaintEffectNoSchedule, time.Minute, tainted + "NoSchedule ", 0},
+		"with another effect": {true, corev1.TaintEffectPreferNoSchedule, 0, tainted + "PreferNoSchedule ", 1},
+		"not suspect":         {false, corev1.TaintEffectNoSchedule, 0, none, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := suspecting(t, Taint{Effect: corev1.TaintEffectNoSchedule, MaxPerHour: 9, MaxNodes: 9})
+			r.reject("web", "n1", 5)
+			r.reject("other/db", "n1", 5)
+			r.pass(3 * time.Second)
+			if tc.written {
+				r.write()
+			}
+			o := r.options
+			o.Taint.Effect = tc.effect
+			next := r.renew(o)
+			next.clone()
+			if tc.stoodBy > 0 {
+				next.readRecord(t.Context())
+				next.pass(tc.stoodBy)
+			}
+			next.client.ClearActions()
+			next.activate()
+			next.pass(3 * time.Second)
+			patches := 0
+			for _, a := range next.client.Actions() {
+				if a.Matches("patch", "nodes") {
+					patches++
+				}
+			}
+			if got := next.taintsOf(); got != tc.want || patches != tc.patches {
+				t.Errorf("taints are %q after %d changes, want %q after %d", got, patches, tc.want, tc.patches)
+			}
+			next.said()
+			next.pass(6 * time.Minute)
+			next.clone()
+			next.pass(sweeping)
+			if got := next.taintsOf(); got != none {
+				t.Errorf("when it is over, taints are %q", got)
+			}
+		})
+	}
+}
+
+// Before it is known what the scheduler before it knew, a scheduler takes no taint away.
+func TestTaintsBeforeTheBeginning(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectNoSchedule, MaxPerHour: 9, MaxNodes: 9})
+	r.reject("web", "n1", 5)
+	r.reject("other/db", "n1", 5)
+	r.pass(3 * time.Second)
+	r.write()
+	next := r.renew(r.options)
+	next.begun = false
+	next.clone()
+	next.Activate(t.Context()) // it is not ready
+	next.pass(time.Minute)
+	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:NoSchedule "
+	if got := next.taintsOf(); got != tainted {
+		t.Errorf("taints are %q, want %q", got, tainted)
+	}
+	next.tellAll()
+	next.write()
+	close(next.Cache.ready)
+	next.pass(time.Minute)
+	if got := next.taintsOf(); got != tainted {
+		t.Errorf("when it has begun, taints are %q, want %q", got, tainted)
+	}
+}

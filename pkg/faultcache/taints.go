@@ -58,7 +58,7 @@ func (c *Cache) wantTaints(suspects map[string]bool) {
 
 // seeToTaints taints the suspects, and takes our taint from all other nodes.
 func (c *Cache) seeToTaints(ctx context.Context, now time.Time, suspects map[string]bool) {
-	if c.options.Taint.Effect == "" || c.Client == nil || !c.active.Load() {
+	if c.options.Taint.Effect == "" || c.Client == nil || !c.inherited.Load() {
 		return
 	}
 	if maps.Equal(c.taints.of, suspects) && now.Before(c.taints.next) {
@@ -76,6 +76,10 @@ func (c *Cache) seeToTaints(ctx context.Context, now time.Time, suspects map[str
 		switch ours := c.ours(node); {
 		case ours != nil && !suspects[node.Name]:
 			c.setTaint(ctx, node, nil)
+		case ours != nil && ours.Effect != c.options.Taint.Effect: // of a scheduler with other arguments
+			taint := *ours
+			taint.Effect = c.options.Taint.Effect
+			c.setTaint(ctx, node, &taint)
 		case ours == nil && suspects[node.Name] && room > 0:
 			// It may have been, though the answer is lost: then the informer will say so.
 			room--

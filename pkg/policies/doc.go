@@ -5,7 +5,7 @@
 // all profiles of a process: For returns the one that they share.
 //
 // It promises that no pod is placed as if there were no policy while it is not
-// known whether there is one. What it knows is one of three things:
+// known whether there is one; but for pods of a DaemonSet, which no policy places. What it knows is one of three things:
 //
 //	unread ──► known: the policies, or that their kind is not installed
 //	   │          ▲

@@ -25,7 +25,7 @@ const patience = 5 * time.Second
 
 // errUnread is why a pod is refused before anything is known of the policies that
 // there are.
-var errUnread = errors.New("PlacementPolicies have not been read yet")
+var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see the scheduler's right to list and watch placementpolicies")
 
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
@@ -110,6 +110,16 @@ func (p *Policies) Governing(pod *corev1.Pod) (*clusterview.Policy, error) {
 	return clusterview.Governing(p.byNamespace[pod.Namespace], pod), nil
 }
 
+// Placing returns the policy that a pod is placed by, nil for none. It is the one that
+// governs it, but for pods whose controller chooses their nodes: no policy has a say in that,
+// and what is not known of policies must not keep from a node what the node needs to be ready.
+func (p *Policies) Placing(pod *corev1.Pod) (*clusterview.Policy, error) {
+	if clusterview.Daemon(pod) {
+		return nil, nil //nolint:nilnil // no policy is an answer
+	}
+	return p.Governing(pod)
+}
+
 // Wait returns when there is an answer, known or unreadable, or after a short time
 // without one.
 func (p *Policies) Wait(ctx context.Context) {
@@ -127,11 +137,13 @@ func (p *Policies) Wait(ctx context.Context) {
 	}
 }
 
-// Await is Governing for a scheduling cycle: in the first moments of a scheduler it
-// waits for an answer, for a short time.
+// Await is Placing for a scheduling cycle: in the first moments of a scheduler it
+// waits for an answer, for a short time, if the pod needs one.
 func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Policy, error) {
-	p.Wait(ctx)
-	return p.Governing(pod)
+	if !clusterview.Daemon(pod) {
+		p.Wait(ctx)
+	}
+	return p.Placing(pod)
 }
 
 // put adds a policy to those of its namespace, or replaces it.

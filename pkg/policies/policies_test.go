@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/waiting"
 )
 
@@ -279,6 +280,41 @@ func TestKnownHoldsThroughAnOutage(t *testing.T) {
 	r.wakes("web")
 	r.unreadable(errors.New("outage"))
 	r.governs("a", web)
+}
+
+// The pods of a DaemonSet are placed by no policy: while policies cannot be read a new
+// node would otherwise wait for its network for ever. They do not even wait for an answer.
+func TestRegression_DaemonSetsWithoutPolicies(t *testing.T) {
+	p := newPolicies(nil) // nobody will ever read any
+	daemon := pod("ns", "p", "web")
+	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "cni", Controller: new(true)}}
+	asked := time.Now()
+	if got, err := p.Await(t.Context(), daemon); got != nil || err != nil || time.Since(asked) >= patience {
+		t.Errorf("got %v, %v after %v", got, err, time.Since(asked))
+	}
+	if got, err := p.Placing(daemon); got != nil || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := p.Placing(pod("ns", "p", "web")); !errors.Is(err, errUnread) {
+		t.Errorf("a pod of anything else: %v", err)
+	}
+	known := Fixed(clusterview.ReadPolicy(policy("one", "web", 1)), clusterview.ReadPolicy(policy("two", "web", 1)))
+	before := conflicts(t)
+	got, err := known.Await(t.Context(), daemon)
+	if known.NoteRivals(got, daemon); got != nil || err != nil || conflicts(t) != before {
+		t.Errorf("it is placed by %v, %v, and %v conflicts were counted", got, err, conflicts(t)-before)
+	}
+}
+
+// What a pod is told names what mends it.
+func TestRefusalsNameTheMend(t *testing.T) {
+	p := newPolicies(nil)
+	for range 2 {
+		if _, err := p.Governing(pod("ns", "p", "web")); err == nil || !strings.Contains(err.Error(), "right to list and watch placementpolicies") {
+			t.Errorf("got %v", err)
+		}
+		p.unreadable(errors.New("no right"))
+	}
 }
 
 func TestAwait(t *testing.T) {

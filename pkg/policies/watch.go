@@ -191,7 +191,7 @@ func (p *Policies) unread() {
 func (p *Policies) unreadable(err error) {
 	p.mu.Lock()
 	if p.err != nil {
-		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w", err)
+		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers, and the scheduler's right to list and watch placementpolicies", err)
 	}
 	p.mu.Unlock()
 	p.answer.Do(func() { close(p.answered) })

@@ -31,7 +31,7 @@ type DomainLimit struct {
 	// Required.
 	Property string `json:"property"`
 
-	// maxPods is the most pods in one domain, 1 to 1000000.
+	// maxPods is the most pods in one domain, 1 to 1000000. In a PlacementPolicy it is called max.
 	// Required.
 	MaxPods int64 `json:"maxPods"`
 }

@@ -149,7 +149,8 @@ type DomainLimit struct {
 	// property is the node property.
 	Property Property `json:"property"`
 
-	// max is how many of the pods there may be on all nodes of one value.
+	// max is how many of the pods there may be on all nodes of one value. In the profile, among the
+	// arguments of the plugin DomainLimits, it is called maxPods.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Max int64 `json:"max"`

@@ -81,7 +81,7 @@ func (pl *DomainLimits) Name() string { return Name }
 // limits returns the limits of a pod as far as policies are known now. To those of a
 // DaemonSet's pod only its own word belongs: its node was chosen by its controller.
 func (pl *DomainLimits) limits(pod *corev1.Pod) ([]limit.Limit, error) {
-	policy, err := pl.policies.Governing(pod)
+	policy, err := pl.policies.Placing(pod)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,6 @@
 //
 // It answers SwarmKit's plugin filter. The in-tree NodeVolumeLimits counts volumes of
 // drivers that are there, and refuses nodes without one only for drivers whose
-// CSIDriver asks for it (preventPodSchedulingIfMissing); it comes first and then its
-// word is the one that is read. Of runtime handlers no plugin in-tree knows anything.
+// CSIDriver asks for it (preventPodSchedulingIfMissing); in the shipped profile this filter
+// comes first, so that its word is the one that is read. Of runtime handlers no plugin in-tree knows anything.
 package nodeplugins

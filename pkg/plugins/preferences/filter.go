@@ -24,7 +24,7 @@ var (
 
 // PreFilter resolves the pod's levels and leaves them for the cycle. A pod whose
 // levels cannot be read is refused on all nodes, and preemption cannot help it. So is
-// one of which it is not known whether a policy governs it.
+// one of which it is not known whether a policy places it.
 func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	policy, err := pl.policies.Await(ctx, pod)
 	if err != nil {

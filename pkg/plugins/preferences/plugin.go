@@ -75,16 +75,15 @@ func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFr
 
 // levels resolves the pod's levels by what is known of policies at this moment.
 func (pl *Preferences) levels(pod *corev1.Pod) ([]level.Level, error) {
-	policy, err := pl.policies.Governing(pod)
+	policy, err := pl.policies.Placing(pod)
 	if err != nil {
 		return nil, err
 	}
 	return pl.under(policy, pod)
 }
 
-// under resolves the pod's levels under the policy that governs it. To those of a
-// DaemonSet's pod only its own word belongs: its node was chosen by its controller,
-// and somebody else's policy that cannot be read must not keep it from there.
+// under resolves the pod's levels under the policy that it is placed by. To those of a
+// DaemonSet's pod only its own word belongs: its node was chosen by its controller.
 func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) ([]level.Level, error) {
 	if clusterview.Daemon(pod) {
 		return clusterview.Levels(pod, nil, nil)

@@ -126,12 +126,27 @@ func TestFilterRefuses(t *testing.T) {
 			pod("p").Label("db", ""),
 			"0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules." + noVictims(1),
 		},
+		{
+			"NodeDeclaredFeatures", nodes("n", 3), restartingAll(pod("p")),
+			fmt.Sprintf(never, "node(s) didn't match Pod's required features"),
+		},
 	} {
 		tc.run(t)
 	}
 }
 
 func web(p *st.PodWrapper) *st.PodWrapper { return p.Label(clusterview.WorkloadLabel, "web") }
+
+// restartingAll asks for a feature of the kubelet that no node says it has.
+func restartingAll(p *st.PodWrapper) *st.PodWrapper {
+	p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+	return p
+}
+
+func inClass(p *st.PodWrapper, name string) *st.PodWrapper {
+	p.Spec.RuntimeClassName = &name
+	return p
+}
 
 func withInlineVolume(p *st.PodWrapper) *st.PodWrapper {
 	return p.Volume(corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.example.com"}}})
@@ -146,6 +161,14 @@ func TestPreFilterRefuses(t *testing.T) {
 				`level 2 "sprad=rack": unknown strategy "sprad": use spread=PROPERTY or pack=PROPERTY.` + notHelpful(3),
 		},
 		{
+			"Preferences, more constraints than levels", nodes("n", 3), softly(pod("p"), 17),
+			`0/3 nodes are available: topologySpreadConstraints: 17 levels in "spread=key-0,spread=key-1,spread=key-2,spread=key-3,spread=key-4,spread=key-5,spread=key-6,spread=ke…": use at most 16.` + notHelpful(3),
+		},
+		{
+			"NodePlugins", nodes("n", 3), inClass(pod("p"), "gvisor"),
+			`0/3 nodes are available: runtimeClassName "gvisor": runtimeclass.node.k8s.io "gvisor" not found: create the RuntimeClass, or the pod anew without it.` + notHelpful(3),
+		},
+		{
 			"NodeAffinity, names that contradict each other", nodes("n", 3), pinnedTo(pod("p"), "n-0", "n-1"),
 			"0/3 nodes are available: pod affinity terms conflict." + notHelpful(3),
 		},
@@ -156,6 +179,14 @@ func TestPreFilterRefuses(t *testing.T) {
 	} {
 		tc.run(t)
 	}
+}
+
+// softly gives a pod so many ScheduleAnyway constraints.
+func softly(p *st.PodWrapper, constraints int) *st.PodWrapper {
+	for i := range constraints {
+		p.SpreadConstraint(1, fmt.Sprint("key-", i), corev1.ScheduleAnyway, &metav1.LabelSelector{}, nil, nil, nil, nil)
+	}
+	return p
 }
 
 // pinnedTo gives a pod an affinity for a node by name; with several, none fits.

@@ -7,9 +7,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,7 +29,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
-// inTree are the reasons of the in-tree filters, as far as they are exported.
+// inTree are the reasons of the in-tree filters.
 var inTree = []string{
 	nodeunschedulable.ErrReasonUnschedulable,
 	nodeaffinity.ErrReasonPod,
@@ -39,12 +42,20 @@ var inTree = []string{
 	podtopologyspread.ErrReasonConstraintsNotMatch, podtopologyspread.ErrReasonNodeLabelNotMatch,
 	interpodaffinity.ErrReasonAffinityRulesNotMatch, interpodaffinity.ErrReasonAntiAffinityRulesNotMatch,
 	interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch,
+	// Not exported: of NodeDeclaredFeatures and DynamicResources.
+	"node(s) didn't match Pod's required features",
+	"cannot allocate all claims", "resourceclaim not available on the node",
+	"device class NAME does not exist", "resource claim NAME is in the process of being allocated",
 }
+
+// fault begins what pods are not told, but those who call or run a plugin; and what is only a
+// part of what a pod is told, after that which names the whole.
+var fault = regexp.MustCompile(`^(plugin|args of plugin|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |missing: |property: |constraint over )`)
 
 // keys are the constants that our reasons are composed with.
 var keys = map[string]string{"ReservedHostPortsAnnotation": clusterview.ReservedHostPortsAnnotation}
 
-// row is the first cell of a row, a reason; PORT and RESOURCE stand for any.
+// row is the first cell of a row, a reason; PORT, RESOURCE and NAME stand for any.
 var row = regexp.MustCompile("(?m)^\\| `([^`]*?)(?:PORT|RESOURCE)?` \\|")
 
 // Every reason that a filter of the shipped profile gives is explained, and nothing
@@ -78,9 +89,18 @@ func TestOperationsExplainsEveryReason(t *testing.T) {
 			t.Errorf("docs/operations.md has no row for %q", reason)
 		}
 	}
-	seen := messages(t)
+	seen, whole := messages(t), ofPods(t)
+	explains := func(reason, message string) bool {
+		return strings.HasPrefix(message, strings.ReplaceAll(reason, "PORT", "NAME"))
+	}
+	for _, message := range whole {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(rows)), func(reason string) bool { return explains(reason, message) }) {
+			t.Errorf("docs/operations.md has no row for %q", message)
+		}
+	}
 	for reason := range rows {
-		if !given[reason] && !strings.Contains(seen, reason) {
+		isOfPods := slices.ContainsFunc(whole, func(message string) bool { return explains(reason, message) })
+		if !given[reason] && !isOfPods && !strings.Contains(seen, reason) {
 			t.Errorf("docs/operations.md explains %q, which no filter is known to say", reason)
 		}
 	}
@@ -90,7 +110,22 @@ func TestOperationsExplainsEveryReason(t *testing.T) {
 // is completed with a port, it is the part before.
 func ours(t *testing.T) (reasons []string) {
 	t.Helper()
-	files, err := filepath.Glob("../../../pkg/plugins/*/*.go")
+	inspect(t, "../../../pkg/plugins/*/*.go", func(n ast.Node) {
+		spec, ok := n.(*ast.ValueSpec)
+		if ok && strings.HasPrefix(spec.Names[0].Name, "ErrReason") {
+			reasons = append(reasons, text(t, spec.Values[0]))
+		}
+	})
+	if len(reasons) < 9 {
+		t.Fatalf("found the reasons %q: there are more", reasons)
+	}
+	return reasons
+}
+
+// inspect looks at all that is in source files, but tests.
+func inspect(t *testing.T, pattern string, look func(ast.Node)) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,17 +138,40 @@ func ours(t *testing.T) (reasons []string) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if ok && strings.HasPrefix(spec.Names[0].Name, "ErrReason") {
-				reasons = append(reasons, text(t, spec.Values[0]))
-			}
+			look(n)
 			return true
 		})
 	}
-	if len(reasons) < 9 {
-		t.Fatalf("found the reasons %q: there are more", reasons)
+}
+
+// ofPods is what pods are told as a whole by ours: the messages and errors of our plugins, and of
+// the packages that read for them what pods ask for. NAME stands for what they quote.
+func ofPods(t *testing.T) (messages []string) {
+	t.Helper()
+	names := strings.NewReplacer("annotation %s", "annotation espalier.dev/NAME", "%q", `"NAME"`, "%s", "NAME", "%w", "NAME")
+	for _, folder := range []string{"plugins/*", "clusterview", "policies"} {
+		inspect(t, "../../../pkg/"+folder+"/*.go", func(n ast.Node) {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return
+			}
+			function, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Errorf", "Sprintf"}, function.Sel.Name) && types.ExprString(function) != "errors.New" {
+				return
+			}
+			literal, ok := call.Args[0].(*ast.BasicLit)
+			if !ok {
+				return
+			}
+			if message := text(t, literal); !fault.MatchString(message) {
+				messages = append(messages, names.Replace(message))
+			}
+		})
 	}
-	return reasons
+	if len(messages) < 10 {
+		t.Fatalf("found the messages %q: there are more", messages)
+	}
+	return messages
 }
 
 // text evaluates a string constant of literals and keys of ours.

@@ -97,10 +97,26 @@ func TestVolumeFilterRefuses(t *testing.T) {
 // Devices are claimed like volumes; there are none of this class.
 func TestDynamicResourcesRefuses(t *testing.T) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}
-	wanted := st.MakeResourceClaim().Namespace(namespace).Name("one").Request("gpu").Obj()
-	refusalCase{
-		"no device", join(nodes("n", 2), []runtime.Object{class, wanted}),
-		pod("p").PodResourceClaims(corev1.PodResourceClaim{Name: "one", ResourceClaimName: &wanted.Name}),
-		"0/2 nodes are available: 2 cannot allocate all claims." + notHelpful(2),
-	}.run(t)
+	wanted := func() *resourceapi.ResourceClaim {
+		return st.MakeResourceClaim().Namespace(namespace).Name("one").Request("gpu").Obj()
+	}
+	elsewhere := wanted()
+	elsewhere.Status = resourceapi.ResourceClaimStatus{
+		Allocation:  &resourceapi.AllocationResult{NodeSelector: st.MakeNodeSelector().In(corev1.LabelHostname, []string{"elsewhere"}, st.NodeSelectorTypeMatchExpressions).Obj()},
+		ReservedFor: []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}},
+	}
+	for _, tc := range []struct {
+		name    string
+		objects []runtime.Object
+		want    string
+	}{
+		{"no device", []runtime.Object{class, wanted()}, "2 cannot allocate all claims"},
+		{"no class", []runtime.Object{wanted()}, "request req-1: device class gpu does not exist"},
+		{"the devices are elsewhere", []runtime.Object{class, elsewhere}, "2 resourceclaim not available on the node"},
+	} {
+		refusalCase{
+			tc.name, join(nodes("n", 2), tc.objects), pod("p").PodResourceClaims(corev1.PodResourceClaim{Name: "one", ResourceClaimName: new("one")}),
+			"0/2 nodes are available: " + tc.want + "." + notHelpful(2),
+		}.run(t)
+	}
 }

@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugins_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+)
+
+// forbidding is as much of the framework as plugins ask for that read policies, before an
+// API server that lets nobody read anything.
+type forbidding struct {
+	fwk.Handle
+	factory informers.SharedInformerFactory
+	server  *httptest.Server
+}
+
+func (h forbidding) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h forbidding) KubeConfig() *rest.Config                               { return &rest.Config{Host: h.server.URL} }
+
+// Without the right to read policies pods stay Pending, and not those of a DaemonSet, which no
+// policy places: in the place of the default scheduler a new node would get no network.
+func TestRegression_DaemonSetsWithoutTheRightToReadPolicies(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no right", http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	handle := forbidding{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), server: server}
+	levels, err := preferences.New(ctx, &config.PreferencesArgs{}, handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits, err := domainlimits.New(ctx, &config.DomainLimitsArgs{}, handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := st.MakePod().Namespace("ns").Name("web").UID("web").Obj()
+	daemon := st.MakePod().Namespace("ns").Name("cni").UID("cni").OwnerReference("cni", schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}).Obj()
+	for _, plugin := range []fwk.Plugin{levels, limits} {
+		t.Run(plugin.Name(), func(t *testing.T) {
+			filter, signer := plugin.(fwk.PreFilterPlugin), plugin.(fwk.SignPlugin)
+			_, status := filter.PreFilter(ctx, framework.NewCycleState(), web, nil)
+			if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "right to list and watch placementpolicies") {
+				t.Errorf("of any other pod PreFilter says %v", status)
+			}
+			if _, status := filter.PreFilter(ctx, framework.NewCycleState(), daemon, nil); !status.IsSkip() {
+				t.Errorf("PreFilter says %v", status)
+			}
+			if _, status := signer.SignPod(ctx, daemon); !status.IsSuccess() {
+				t.Errorf("SignPod says %v", status)
+			}
+		})
+	}
+}
