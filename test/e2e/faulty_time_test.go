@@ -166,9 +166,9 @@ func (s *story) forgetFailed() {
 func TestLeaderChangesUnderLoad(t *testing.T) {
 	s := begin(t)
 	flag := s.ownFaults(map[string]any{})
-	first := s.ownScheduler("first-"+s.name, flag, "--leader-elect=true")
+	first := s.slowScheduler("first-"+s.name, flag, "--leader-elect=true")
 	holder := s.leader("")
-	s.ownScheduler("second-"+s.name, flag, "--leader-elect=true")
+	second := s.slowScheduler("second-"+s.name, flag, "--leader-elect=true")
 	_, bad := s.bad("rejected", 10, 60)
 	lost, seen := s.losses(), s.watch()
 	s.deploy("app", 300, "")
@@ -192,7 +192,8 @@ func TestLeaderChangesUnderLoad(t *testing.T) {
 		s.Errorf("%d pods run on %s", n, bad)
 	}
 	s.marked(lost, bad, "Deployment", "app", 300)
-	s.onceEach()
+	s.bindsNoneTwice(second, &o.Pods[0])
+	s.onceEach(300)
 }
 
 // ended waits until all pods on a node have, and have been counted: the watch that counts
