@@ -99,7 +99,26 @@ keep_logs() {
   for component in scheduler controller; do
     "$tools/kubectl" logs --namespace kube-system --selector "app.kubernetes.io/name=espalier-$component" \
       --prefix --tail=-1 --ignore-errors >"$logs/$component.log" 2>&1 || true
+    # A container that was restarted has another one, in which is why. Most were not.
+    "$tools/kubectl" logs --namespace kube-system --selector "app.kubernetes.io/name=espalier-$component" \
+      --prefix --tail=-1 --ignore-errors --previous >"$logs/$component.previous.log" 2>&1 || true
   done
+}
+
+# nothing_crashed: fails if a container of Espalier has ended. A scheduler or a controller that has lost
+# its Lease, as on a machine that is busy, ends with status 1 and is started again, and nothing else may.
+nothing_crashed() {
+  local ended='.lastState.terminated.exitCode' ends='.state.terminated.exitCode' crashed
+  "$tools/kubectl" get pods --namespace kube-system --selector 'app.kubernetes.io/name in (espalier-scheduler, espalier-controller)' \
+    -o jsonpath="{range .items[*]}{.metadata.name}{range .status.containerStatuses[*]}|{.restartCount}|{$ended}|{$ends}{end}{\"\n\"}{end}" >"$work/containers"
+  crashed=$(awk -F'|' '
+    ($2 > 0 && $3 != 1) || ($4 != "" && $4 != 1) { print $1 ": status " ($4 != "" ? $4 : $3) ", " $2 " restarts" }
+    END { if (NR == 0) print "there are no pods of Espalier" }
+  ' "$work/containers")
+  if [[ -n $crashed ]]; then
+    printf 'hack/e2e-kind.sh: these did not run to the end, or ended with another status than 1:\n%s\n' "$crashed" >&2
+    return 1
+  fi
 }
 
 rm -rf "$logs"
@@ -142,6 +161,7 @@ bin/kwok --kubeconfig "$KUBECONFIG" --config "$work/stages.yaml" --manage-all-no
 kwok=$!
 go test ./test/e2e -v -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed -nodes=kwok || status=1
 keep_logs
+nothing_crashed || status=1
 ((status == 0)) || exit 1
 [[ -z ${KEEP:-} ]] || exit 0
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -327,4 +328,37 @@ func TestAwait(t *testing.T) {
 	if got, err := Fixed().Await(t.Context(), pod("ns", "p", "web")); got != nil || err != nil {
 		t.Errorf("without policies: %v, %v", got, err)
 	}
+}
+
+// absent is an API server that never has the kind, and tells when it is asked for it.
+type absent struct {
+	*apiServer
+	asked chan time.Time
+}
+
+func (a *absent) installed(context.Context) (bool, error) {
+	a.asked <- time.Now()
+	return false, nil
+}
+
+// The README says how often.
+func TestAsksForTheKindEveryFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		server, ended := &absent{asked: make(chan time.Time)}, make(chan struct{})
+		go func() {
+			defer close(ended)
+			Fixed().watch(ctx, server)
+		}()
+		last := <-server.asked
+		for range 3 {
+			at := <-server.asked
+			if pause := at.Sub(last); pause != 5*time.Second {
+				t.Errorf("it asks again after %s", pause)
+			}
+			last = at
+		}
+		cancel()
+		<-ended
+	})
 }

@@ -4,20 +4,26 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
-// runsFor tells how long a Job's pod runs, to devcluster and to KWOK's own general
-// stages, which have it run no longer than their jitter. Pods that end while others are
-// still to come do not count any more, and then nobody could say what is even.
-var runsFor = []string{"devcluster.espalier.dev/run-for", "pod-complete.stage.kwok.x-k8s.io/delay", "pod-complete.stage.kwok.x-k8s.io/jitter-delay"}
+// runFor are annotations that tell how long a Job's pod runs, to devcluster and to KWOK's own
+// general stages, which have it run no longer than their jitter.
+func runFor(how string) map[string]string {
+	return map[string]string{
+		"devcluster.espalier.dev/run-for": how, "pod-complete.stage.kwok.x-k8s.io/delay": how, "pod-complete.stage.kwok.x-k8s.io/jitter-delay": how,
+	}
+}
 
 func TestJob(t *testing.T) {
 	s := begin(t, byZone)
@@ -25,9 +31,9 @@ func TestJob(t *testing.T) {
 	s.nodes(2, 20, zone("zone-b"))
 	s.nodes(1, 20, zone("zone-c"))
 	template := s.template("app", "spread="+zoneLabel)
-	for _, annotation := range runsFor {
-		template.Annotations[annotation] = "20s"
-	}
+	// Pods that end while others are still to come do not count any more, and then nobody could
+	// say what is even: until they are told to, none of them ends.
+	maps.Copy(template.Annotations, runFor("24h"))
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "job"},
@@ -37,6 +43,12 @@ func TestJob(t *testing.T) {
 	o := s.settled("app", 13)
 	s.counts(o, 0, 5, 4, 4)
 	s.even(o)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": runFor("1s")}})
+	s.must(err, "writing down that pods are to end")
+	for _, p := range o.Pods {
+		_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		s.must(err, "telling pod "+p.Name+" to end")
+	}
 	s.until("the Job to complete", func() error {
 		job, err := s.client.BatchV1().Jobs(s.ns).Get(s.ctx, "job", metav1.GetOptions{})
 		if err != nil {

@@ -87,12 +87,19 @@ func (s *story) heal(nodes ...string) {
 
 // losses remembers every pod of a namespace that was ever Failed, also when it is gone.
 type losses struct {
+	// threshold and window are the scheduler's: how many within how long make a node faulty.
+	threshold int
+	window    time.Duration
+
 	mu   sync.Mutex      // guards pods
 	pods map[string]loss // by UID
 }
 
-// loss is a pod that was lost: of which app, on which node.
-type loss struct{ app, node string }
+// loss is a pod that was lost: of which app, on which node, and when that was first seen.
+type loss struct {
+	app, node string
+	seen      time.Time
+}
 
 func (l *losses) saw(obj any) {
 	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -104,7 +111,9 @@ func (l *losses) saw(obj any) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pods[string(pod.UID)] = loss{pod.Labels["app"], pod.Spec.NodeName}
+	if _, ok := l.pods[string(pod.UID)]; !ok {
+		l.pods[string(pod.UID)] = loss{pod.Labels["app"], pod.Spec.NodeName, time.Now()}
+	}
 }
 
 // count is how many were lost that pass the check.
@@ -125,7 +134,7 @@ func (l *losses) total() int { return l.count(func(loss) bool { return true }) }
 // losses starts to remember, until the story ends.
 func (s *story) losses() *losses {
 	s.Helper()
-	l := &losses{pods: map[string]loss{}}
+	l := &losses{threshold: 5, window: 5 * time.Minute, pods: map[string]loss{}}
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.ns))
 	informer := factory.Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -183,20 +192,23 @@ func (s *story) tells(reason, kind, name string) {
 
 // marked waits until people are told that a node is faulty for an app of n pods. A pod
 // that is made anew before the end of the last one on the node has been noticed goes
-// elsewhere, and with it the fifth failure may not come by itself: it is asked for.
+// elsewhere, and with it the last failure that it takes may not come by itself, or not before
+// the first has left the window: it is asked for.
 func (s *story) marked(l *losses, node, kind, app string, n int) {
 	s.Helper()
 	s.until(fmt.Sprintf("%s to be faulty for %s", node, app), func() error {
 		if s.told(nodeFaulty, "Node", node) > 0 && s.told(nodeFaulty, kind, app) > 0 {
 			return nil
 		}
-		failed := l.count(func(lost loss) bool { return lost == loss{app, node} })
-		if failed < 5 {
+		failed := l.count(func(lost loss) bool {
+			return lost.app == app && lost.node == node && time.Since(lost.seen) < l.window
+		})
+		if failed < l.threshold {
 			pods := s.settled(app, n).Pods
 			s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, pods[0].Name, metav1.DeleteOptions{}), "deleting pod "+pods[0].Name)
 			s.settled(app, n)
 		}
-		return fmt.Errorf("nobody is told, after %d failures", failed)
+		return fmt.Errorf("nobody is told, after %d failures within %s", failed, l.window)
 	})
 }
 

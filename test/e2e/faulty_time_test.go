@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,9 +25,12 @@ import (
 // when that has proven itself the node is like any other.
 func TestNodeIsRepaired(t *testing.T) {
 	s := begin(t)
-	s.ownScheduler("repaired-"+s.name, s.ownFaults(map[string]any{"window": "15s", "provenAfter": "1s"}))
+	// As few failures and as long a window as it takes for them to come together on a busy machine.
+	const threshold, window = 3, 15 * time.Second
+	s.ownScheduler("repaired-"+s.name, s.ownFaults(map[string]any{"threshold": threshold, "window": window.String(), "provenAfter": "1s"}))
 	good, bad := s.bad("rejected", 4, 40)
 	lost := s.losses()
+	lost.threshold, lost.window = threshold, window
 	s.deploy("app", 24, "")
 	s.eachHas(s.settled("app", 24), 8, good...)
 	s.marked(lost, bad, "Deployment", "app", 24)
@@ -166,9 +170,9 @@ func (s *story) forgetFailed() {
 func TestLeaderChangesUnderLoad(t *testing.T) {
 	s := begin(t)
 	flag := s.ownFaults(map[string]any{})
-	first := s.ownScheduler("first-"+s.name, flag, "--leader-elect=true")
+	first := s.slowScheduler("first-"+s.name, flag, "--leader-elect=true")
 	holder := s.leader("")
-	s.ownScheduler("second-"+s.name, flag, "--leader-elect=true")
+	second := s.slowScheduler("second-"+s.name, flag, "--leader-elect=true")
 	_, bad := s.bad("rejected", 10, 60)
 	lost, seen := s.losses(), s.watch()
 	s.deploy("app", 300, "")
@@ -192,7 +196,8 @@ func TestLeaderChangesUnderLoad(t *testing.T) {
 		s.Errorf("%d pods run on %s", n, bad)
 	}
 	s.marked(lost, bad, "Deployment", "app", 300)
-	s.onceEach()
+	s.bindsNoneTwice(second, &o.Pods[0])
+	s.onceEach(300)
 }
 
 // ended waits until all pods on a node have, and have been counted: the watch that counts

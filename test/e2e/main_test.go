@@ -94,10 +94,18 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	return rig.UntilInterrupted(ctx, m)
 }
 
-// prepareScheduler applies the rights of the manifests and, where the cluster
-// does not run the scheduler itself, starts it with them.
+// prepareScheduler starts the scheduler with the rights of the manifests, unless the cluster
+// runs it already. Then it has been installed with all that it needs, which is what the stories
+// are about: to apply the manifests would put their rights in the place of those.
 func prepareScheduler(ctx context.Context) error {
 	world.schedulerKubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
+	switch *schedulerFlag {
+	case "deployed":
+		return rig.WriteSchedulerKubeconfig(ctx, world.config, world.client, world.schedulerKubeconfig)
+	case "process":
+	default:
+		return fmt.Errorf("-scheduler=%s: it is process or deployed", *schedulerFlag)
+	}
 	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.schedulerKubeconfig)
 	if err != nil {
 		return err
@@ -105,18 +113,11 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
 		return err
 	}
-	switch *schedulerFlag {
-	case "deployed":
-		return nil
-	case "process":
-		if world.controller, err = startController(ctx); err != nil {
-			return err
-		}
-		world.scheduler, err = startScheduler(rig.SchedulerName)
+	if world.controller, err = startController(ctx); err != nil {
 		return err
-	default:
-		return fmt.Errorf("-scheduler=%s: it is process or deployed", *schedulerFlag)
 	}
+	world.scheduler, err = startScheduler(rig.SchedulerName)
+	return err
 }
 
 // startScheduler starts one more scheduler process, its log named after it.

@@ -36,8 +36,11 @@ func TestUpgradeAsDocumented(t *testing.T) {
 			continue
 		}
 		deployment, err := cluster.client.AppsV1().Deployments(namespace).Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
-		if err != nil || *deployment.Spec.Replicas != 3 {
-			t.Errorf("after %q there are %d schedulers, want the 3 of before: %v", command, *deployment.Spec.Replicas, err)
+		if err != nil {
+			t.Fatalf("after %q: %v", command, err)
+		}
+		if n := *deployment.Spec.Replicas; n != 3 {
+			t.Errorf("after %q there are %d schedulers, want the 3 of before", command, n)
 		}
 		runs := must(t, "", "kubectl", "get", "deployments", "--namespace", namespace, "--output", `jsonpath={range .items[*]}---{"\n"}{@}{"\n"}{end}`)
 		images(t, runs, "registry.example.com/espalier/", "latest")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -26,13 +28,30 @@ var quickElection = []string{"--leader-elect-lease-duration=10s", "--leader-elec
 // With the rights of the manifests it takes the Lease of its own name and no
 // other, and of two only the holder schedules, until it dies.
 func TestTakesItsOwnLease(t *testing.T) {
-	args := append([]string{"--kubeconfig=" + cluster.account, "--secure-port=0"}, quickElection...)
+	// An earlier run may have left it with a holder that is gone.
+	err := cluster.client.CoordinationV1().Leases("kube-system").Delete(t.Context(), "espalier-scheduler", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	args := append([]string{"--kubeconfig=" + cluster.account, "--secure-port=0", "-v=2"}, quickElection...)
 	first := start(t, args...)
 	holder := leaseHolder(t, "")
 	second := start(t, args...)
+	until(t, "the second to know the cluster and ask for the Lease", func() error {
+		if !strings.Contains(logOf(t, second), "Attempting to acquire leader lease") {
+			return errors.New("it does not")
+		}
+		return nil
+	})
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 3)
 	settled(t, ns, rig.SchedulerName, 3)
+	until(t, "somebody to say that it has bound three pods", func() error {
+		if n := bindings(t, first) + bindings(t, second); n < 3 {
+			return fmt.Errorf("it was said of %d", n)
+		}
+		return nil
+	})
 	if got := leaseHolder(t, ""); got != holder {
 		t.Errorf("the Lease went from %q to %q, though its holder lives", holder, got)
 	}
@@ -45,6 +64,9 @@ func TestTakesItsOwnLease(t *testing.T) {
 			t.Error("it took kube-scheduler's Lease")
 		}
 	}
+	if n := bindings(t, second); n != 0 {
+		t.Errorf("the one without the Lease has bound %d of 3 pods", n)
+	}
 	first.Kill()
 	leaseHolder(t, holder)
 	pods(t, ns, rig.SchedulerName, 3)
@@ -54,6 +76,21 @@ func TestTakesItsOwnLease(t *testing.T) {
 		t.Error(second.Err())
 	default:
 	}
+}
+
+// bindings is how many pods a scheduler has bound, by its log at -v=2.
+func bindings(t *testing.T, scheduler *rig.Process) int {
+	t.Helper()
+	return strings.Count(logOf(t, scheduler), "Successfully bound pod")
+}
+
+func logOf(t *testing.T, p *rig.Process) string {
+	t.Helper()
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // leaseHolder waits until the Lease has a holder other than the given one.

@@ -35,6 +35,10 @@ func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error
 		return report, err
 	}
 	logs := filepath.Join(o.out, "perf", "logs")
+	// Logs are appended to, and those of an earlier measurement would pass for this one's.
+	if err := os.RemoveAll(logs); err != nil {
+		return report, fmt.Errorf("emptying the folder for logs: %w", err)
+	}
 	for i, workload := range workloads {
 		say("%s (%d of %d): %s; %d nodes, %d pods", workload.Name, i+1, len(workloads), workload.About, workload.Nodes, workload.Pods())
 		dir := filepath.Join(logs, workload.Name)

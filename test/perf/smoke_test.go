@@ -25,6 +25,13 @@ func TestSmoke(t *testing.T) {
 	out := t.TempDir()
 	var printed bytes.Buffer
 	o := options{scale: "tiny", rounds: 1, only: []string{"Spread4", "Churn"}, bin: bin, tools: "../../_output/perf", out: out}
+	earlier := filepath.Join(out, "perf", "logs", "Spread4", "ours.log")
+	if err := os.MkdirAll(filepath.Dir(earlier), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(earlier, []byte("of an earlier measurement\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := run(t.Context(), o, &printed); err != nil {
 		t.Fatalf("%v\n%s", err, printed.String())
 	}
@@ -48,6 +55,9 @@ func TestSmoke(t *testing.T) {
 		if run.Scheduler == judge.Ours && run.Workload == "Spread4" && run.MisplacedPods() > 0 {
 			t.Errorf("ours has misplaced %v", run.Misplaced)
 		}
+	}
+	if content, err := os.ReadFile(earlier); err == nil && bytes.Contains(content, []byte("earlier")) {
+		t.Errorf("what an earlier measurement logged is still there: %.100s", content)
 	}
 	table, err := os.ReadFile(filepath.Join(out, "perf.md"))
 	if err != nil || !strings.Contains(string(table), "| Spread4 |") {

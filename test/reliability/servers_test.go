@@ -21,6 +21,8 @@ func (s *story) survives(part, what string) {
 	s.now()
 	s.must(world.Restart(part, patience), "restarting "+part)
 	s.allBound(what)
+	// Were no binding under way, nothing would have been told.
+	s.says(leader, "Plugin Failed")
 	// On a busy machine the part may have been away for longer than a leader may try to renew
 	// its Lease. It ends then, and for no other reason.
 	select {

@@ -188,15 +188,25 @@ func (s *story) allBound(what string) (gap time.Duration) {
 	if s.answered.accepted < replicas/2 || s.answered.accepted > replicas {
 		s.Errorf("by its metrics the API server accepted %d bindings of %d pods, want one of each at most, and of half of them at least", s.answered.accepted, replicas)
 	}
-	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns)
+	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns, replicas, patience)
 	s.must(err, "counting announcements")
-	for _, complaint := range append(s.seen.Moved(), twice...) {
-		s.Error(complaint)
+	for _, pod := range twice {
+		s.Error(pod)
 	}
 	if len(findings) > 0 {
 		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
 	}
 	return gap
+}
+
+// noneRefused fails the story if a binding was refused, when allBound is through: whoever asked for
+// it did not know where the pod was, or had no business to bind any more. It is for stories in
+// which the API server stays: where it goes away, a request that failed is sent again at once.
+func (s *story) noneRefused() {
+	s.Helper()
+	if s.answered.refused != 0 {
+		s.Errorf("the API server refused %d bindings of pods that had nodes", s.answered.refused)
+	}
 }
 
 // holder waits until the Lease has a holder other than the given one.

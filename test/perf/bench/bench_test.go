@@ -107,6 +107,32 @@ func TestMisplacedByGroup(t *testing.T) {
 	}
 }
 
+// Of pods that are not there none is misplaced.
+func TestAllPodsAreJudged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		workload load.Workload
+		missing  int
+		fails    bool
+	}{
+		"all":                     {load.Workload{Groups: 2, PerGroup: 3}, 0, false},
+		"one less":                {load.Workload{Groups: 2, PerGroup: 3}, 1, true},
+		"none":                    {load.Workload{Groups: 2, PerGroup: 3}, 6, true},
+		"those that fit":          {load.Workload{Groups: 2, PerGroup: 3, Misfits: true}, 3, false},
+		"fewer than those":        {load.Workload{Groups: 2, PerGroup: 3, Misfits: true}, 4, true},
+		"what is left of a churn": {load.Workload{Groups: 2, PerGroup: 3, Churn: true}, 4, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := make([]corev1.Pod, tc.workload.Pods())
+			for i := range pods[tc.missing:] {
+				pods[i].Spec.NodeName = "node"
+			}
+			if err := complete(tc.workload, pods); (err != nil) != tc.fails {
+				t.Errorf("the error is %v, want one: %t", err, tc.fails)
+			}
+		})
+	}
+}
+
 func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 	for _, name := range judge.Schedulers {
 		c := Candidate{Name: name}

@@ -22,7 +22,25 @@ func (w *World) misplaced(ctx context.Context) ([]judge.Misplaced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counting pods in %s: %w", namespace, err)
 	}
+	if err := complete(w.workload, pods.Items); err != nil {
+		return nil, err
+	}
 	return misplaced(w.workload, w.nodes, pods.Items)
+}
+
+// complete is an error if not all pods that fit somewhere are among these, on nodes: of those
+// that are not there none is misplaced. Churn deletes some.
+func complete(workload load.Workload, pods []corev1.Pod) error {
+	bound := 0
+	for i := range pods {
+		if pods[i].Spec.NodeName != "" {
+			bound++
+		}
+	}
+	if want := workload.Fitting(); bound != want && !workload.Churn {
+		return fmt.Errorf("counting misplaced pods: %d pods in %s have nodes, and %d were bound", bound, namespace, want)
+	}
+	return nil
 }
 
 func misplaced(workload load.Workload, nodes []*corev1.Node, pods []corev1.Pod) ([]judge.Misplaced, error) {

@@ -22,8 +22,8 @@ type Run struct {
 	Scheduler string `json:"scheduler"`
 	// Round counts from 1. In each round every scheduler runs the workload once.
 	Round int `json:"round"`
-	// Pods is how many were bound, in Seconds from the creation of the first to the
-	// binding of the last.
+	// Pods is how many were bound, in Seconds from the first binding to the last. Where they come
+	// while others are bound, Seconds run from the creation of the first.
 	Pods    int     `json:"pods"`
 	Seconds float64 `json:"seconds"`
 	// Algorithm is what the scheduler's own histogram says of these pods.
