@@ -5,7 +5,9 @@
 # Decides the same batches by SwarmKit's scheduler and by the spread tree, in one
 # run, and prints the medians and how many times ours goes into SwarmKit's.
 #
-# usage: [SCALE=small] [COUNT=3] [BENCHTIME=300ms] hack/bench.sh
+# With CHECK=1 it fails if a promise of docs/performance.md is missed.
+#
+# usage: [SCALE=small] [COUNT=3] [BENCHTIME=300ms] [CHECK=1] hack/bench.sh
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -24,8 +26,39 @@ for ((round = 1; round <= ${COUNT:-3}; round++)); do
 done
 
 "$tools/benchstat" -col /by -row .fullname -filter '.unit:ns/placement' "$raw"
+csv=$root/_output/bench.csv
+"$tools/benchstat" -col /by -row .fullname -format csv "$raw" 2>/dev/null | grep -E '^(Decide|One)/' >"$csv"
 echo
 echo "ns/placement, medians, and how many times ours goes into SwarmKit's:"
-"$tools/benchstat" -col /by -row .fullname -format csv "$raw" 2>/dev/null | awk -F, '
-  $2 ~ /^[0-9]/ && $1 != "geomean" { printf "%-46s %14.0f %14.0f %10.1f\n", $1, $2 * 1e9, $4 * 1e9, $2 / $4 }
-'
+awk -F, '{ printf "%-46s %14.0f %14.0f %10.1f\n", $1, $2 * 1e9, $4 * 1e9, $2 / $4 }' "$csv"
+echo
+echo "promises:"
+awk -F, -v check="${CHECK:-}" '
+  function judge(what, measured, sign, bound) {
+    kept = sign == ">=" ? measured >= bound : measured <= bound
+    printf "%-64s %8.1f %s %2d %s\n", what, measured, sign, bound, kept ? "kept" : "MISSED"
+    if (!kept) missed = 1
+    judged++
+  }
+  { sub(/-[0-9]+$/, "", $1); swarmkit[$1] = $2; ours[$1] = $4 }
+  END {
+    for (l = 0; l <= 2; l += 2) {
+      for (n = 1000; n <= 10000; n *= 10) {
+        row = "Decide/nodes=" n "/tasks=" n "/levels=" l
+        if (row in ours) judge(row ": SwarmKit to ours", swarmkit[row] / ours[row], ">=", 2)
+      }
+      row = "One/nodes=10000/levels=" l
+      if (row in ours) judge(row ": SwarmKit to ours", swarmkit[row] / ours[row], ">=", 50)
+    }
+    for (l = 0; l <= 4; l += 2) {
+      small = "Decide/nodes=1000/tasks=1000/levels=" l
+      large = "Decide/nodes=100000/tasks=100000/levels=" l
+      if (large in ours) judge(large ": ours to 1,000 of each", ours[large] / ours[small], "<=", 3)
+      small = "One/nodes=1000/levels=" l
+      large = "One/nodes=100000/levels=" l
+      if (large in ours) judge(large ": ours to 1,000 nodes", ours[large] / ours[small], "<=", 3)
+    }
+    if (!judged) { print "nothing was measured that is promised"; exit 1 }
+    exit check != "" && missed
+  }
+' "$csv"

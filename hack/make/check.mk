@@ -34,8 +34,8 @@ perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the sto
 	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
 
 .PHONY: bench
-bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds
-	@hack/bench.sh
+bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds; CHECK=1 fails if a promise is missed
+	@CHECK='$(CHECK)' hack/bench.sh
 
 .PHONY: verify
 verify: tools ## run every hack/verify-*.sh and see that they leave the tree as it was
