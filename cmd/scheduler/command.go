@@ -74,14 +74,14 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path, and has them confirm what they bind.
+// adapt gives the scheduler's profiles their fast path, and has them confirm what they bind and keep pace with it.
 func adapt(cmd *cobra.Command, config *rest.Config, sched *scheduler.Scheduler) error {
 	client, err := binding.NewClient(config)
 	if err != nil {
 		return err
 	}
 	binding.Confirm(sched.Profiles, client, errFormerLeader)
-	sched.NextEntity = fastpath.Yield(sched.NextEntity)
+	sched.NextEntity = binding.Pace(sched.Profiles, fastpath.Yield(sched.NextEntity))
 	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
 	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
 		cmd.PrintErrln("Warning:", reason)

@@ -1,7 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binding finds out what became of a binding whose answer did not come.
+// Package binding finds out what became of a binding whose answer did not come, and keeps
+// decisions in step with bindings.
 //
 // When the API server or etcd goes away in the middle, a binding may have been made that
 // fails as the scheduler sees it. Upstream forgets the pod, so that the room it takes counts

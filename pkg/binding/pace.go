@@ -1,0 +1,92 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binding
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+const (
+	// most is how many bindings are under way when the next pod is made to wait. An API server
+	// takes up to 200 changes at a time from all who ask, unless it is told otherwise.
+	most = 128
+	// atMost is how long. Bindings that hang, as behind somebody's webhook, must not keep
+	// pods waiting that have nothing to do with them.
+	atMost = 100 * time.Millisecond
+)
+
+// Next is how a scheduler comes by its next pod.
+type Next func(klog.Logger) (framework.QueuedEntityInfo, error)
+
+// Pace has a scheduler that is not running yet wait with the next pod while many bindings are
+// under way, for a moment at most, and returns how it is to come by pods.
+//
+// A pod is decided many times faster than it is bound, and nothing keeps the two in step. Of
+// a batch of thousands nearly all were under way at once, each with a stack and a request, which
+// were looked through whenever memory was collected and made nothing faster. And what
+// is decided later is decided with more known. With this, 2,500 pods on 5,000 nodes took 0.6 to
+// 0.7 s of processor time for 1,000 where they had taken 0.8 to 1.0, and 200 MiB where they had
+// taken 320 and more (`make perf ONLY=Spread4`).
+func Pace(profiles profile.Map, next Next) Next {
+	w := &underWay{ended: make(chan struct{}, 1)}
+	for name, f := range profiles {
+		profiles[name] = &paced{f, w}
+	}
+	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+		w.hold()
+		return next(logger)
+	}
+}
+
+// underWay counts bindings.
+type underWay struct {
+	bindings atomic.Int64
+	// ended has one token if a binding has ended since somebody last looked.
+	ended chan struct{}
+}
+
+func (w *underWay) end() {
+	w.bindings.Add(-1)
+	select {
+	case w.ended <- struct{}{}:
+	default: // there is one, and who takes it looks after this
+	}
+}
+
+// hold waits until few enough are under way.
+func (w *underWay) hold() {
+	if w.bindings.Load() < most {
+		return
+	}
+	enough := time.NewTimer(atMost)
+	defer enough.Stop()
+	for w.bindings.Load() >= most {
+		select {
+		case <-w.ended:
+		case <-enough.C:
+			return
+		}
+	}
+}
+
+// paced is a profile whose bindings are counted.
+type paced struct {
+	framework.Framework
+	underWay *underWay
+}
+
+// RunBindPlugins binds a pod.
+func (p *paced) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	p.underWay.bindings.Add(1)
+	defer p.underWay.end()
+	return p.Framework.RunBindPlugins(ctx, state, pod, node)
+}
