@@ -33,9 +33,9 @@ type Next func(klog.Logger) (framework.QueuedEntityInfo, error)
 // A pod is decided many times faster than it is bound, and nothing keeps the two in step. Of
 // a batch of thousands nearly all were under way at once, each with a stack and a request, which
 // were looked through whenever memory was collected and made nothing faster. And what
-// is decided later is decided with more known. With this, 2,500 pods on 5,000 nodes took 0.6 to
-// 0.7 s of processor time for 1,000 where they had taken 0.8 to 1.0, and 200 MiB where they had
-// taken 320 and more (`make perf ONLY=Spread4`).
+// is decided later is decided with more known. With this, 2,500 pods on 5,000 nodes took 0.5 to
+// 0.6 s of processor time for 1,000 where they had taken 0.7 to 0.9, and 200 MiB where they had
+// taken 320 and more (`make perf ONLY=Spread2`, three rounds).
 func Pace(profiles profile.Map, next Next) Next {
 	w := &underWay{ended: make(chan struct{}, 1)}
 	for name, f := range profiles {
