@@ -76,8 +76,9 @@ func (t *tracked) UpdateSnapshot(logger klog.Logger, snapshot *internalcache.Sna
 	} else {
 		t.journal.add(t.noted.Delete("").UnsortedList())
 	}
-	clear(t.noted)
-	t.tooMany = false
+	// Not cleared: a map that has held all nodes is gone through as if it still did, before
+	// every pod from here on.
+	t.noted, t.tooMany = sets.New[string](), false
 	return err
 }
 
