@@ -119,6 +119,9 @@ func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 // it is the node's name, as kubelets have it unless they are told otherwise.
 func (c *Census) HostsAreNodes() bool { return c.aliases == 0 }
 
+// Len is the number of nodes.
+func (c *Census) Len() int { return len(c.nodes) }
+
 // Has reports whether the census knows a node.
 func (c *Census) Has(name string) bool {
 	_, ok := c.nodes[name]

@@ -9,7 +9,7 @@ import (
 )
 
 // Clone returns a tree that is the same, with what the filters have said, and is
-// independent. It takes a quarter of the time in which the nodes could be told to a new one
+// independent. It takes a third of the time in which the nodes could be told to a new one
 // (BenchmarkPlant).
 func (t *Tree) Clone() *Tree {
 	c := &Tree{levels: t.levels, rule: t.rule, nodes: make(map[string]*node, len(t.nodes)), unsettled: t.unsettled}

@@ -29,6 +29,8 @@ type subject struct {
 
 func grow(t *rapid.T, c *cluster) *subject {
 	s := &subject{cluster: c, t: t, tree: tree.New(c.levels), answers: make(map[string]bool)}
+	// Room for too few, for all, or for more.
+	s.tree.Grow(rapid.IntRange(0, len(c.nodes)+1).Draw(t, "room"))
 	s.tree.SetRule(c.rule)
 	for _, n := range c.nodes {
 		s.tree.Set(n)

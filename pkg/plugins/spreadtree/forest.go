@@ -165,7 +165,9 @@ func (f *forest) plant(b batch, faults clusterview.Faults) *planted {
 func (f *forest) seedling(b batch, faults clusterview.Faults) *planted {
 	shared, ok := f.trees.Get(batchKey{levels: b.key().levels})
 	if !ok {
-		return &planted{tree: tree.New(b.levels)}
+		p := &planted{tree: tree.New(b.levels)}
+		p.tree.Grow(f.census.Len())
+		return p
 	}
 	p := &planted{tree: shared.tree.Clone(), version: shared.version, memory: shared.memory, offshoot: true}
 	p.memory.passing = slices.Clone(shared.memory.passing)
