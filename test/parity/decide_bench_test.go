@@ -162,6 +162,7 @@ func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*tree.Tree, placem
 		b.Fatal(err)
 	}
 	t := tree.New(levels)
+	t.Grow(len(nodes))
 	for _, n := range nodes {
 		t.Set(n)
 	}
