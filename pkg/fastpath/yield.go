@@ -13,8 +13,8 @@ import (
 // Yield lets others run before a scheduler takes up its next pod: those that bind the
 // pods before it, above all.
 //
-// A decision that takes some ten microseconds is made thousands of times faster than a
-// binding, and nothing keeps them in step. With thousands of bindings begun and few of
+// A decision that takes some tens of microseconds is made a hundred times faster than a
+// binding, and nothing kept them in step. With thousands of bindings begun and few of
 // them ended, the scheduler lost its processor in the middle of its decisions, to wait
 // for hundreds of others, and what they all held was memory that had to be looked
 // through again and again. With this, the mean time of a decision on two cores and 5,000
