@@ -8,9 +8,8 @@
 //	PreFilter ──► hint                                                  ├─► Reserve ──► bind
 //	              └─ the best node of the tree, then the next … fits ───┘
 //
-// The framework asks every profile for a hint after PreFilter, and takes the node it is
-// given if that passes the filters; the full path is for all else. They are asked about every
-// node that is proposed, in its own cycle, before it is. So a
+// The framework asks every profile for a hint after PreFilter, runs the filters on the
+// node it is given, and takes it if they pass; the full path is for all else. So a
 // hint can be wrong in one way only: it can name a node that fits and is not among
 // the best. What would make it so has no hint:
 //

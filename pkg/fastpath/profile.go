@@ -109,26 +109,6 @@ func (p *hinted) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, 
 	return result, status, plugins
 }
 
-// passedKey names the node that was proposed in this cycle.
-const passedKey fwk.StateKey = "Espalier/Passed"
-
-// passed is a node on which the pod's filters have been asked, and passed.
-type passed string
-
-// Clone returns the name, which nobody can alter.
-func (p passed) Clone() fwk.StateData { return p }
-
-// RunFilterPluginsWithNominatedPods asks the filters about a node. The one that was proposed
-// has passed them a moment ago, in the same cycle: to ask again, as the framework does, took a
-// tenth of a decision. It is believed once, since nothing else asks before something is changed.
-func (p *hinted) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if proposed, err := state.Read(passedKey); err == nil && proposed == passed(node.Node().Name) {
-		state.Delete(passedKey)
-		return nil
-	}
-	return p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
-}
-
 // GetNodeHint returns the node that the Hinter proposes, on which the filters have
 // been asked in this cycle, or "" for the full path.
 func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
@@ -138,7 +118,6 @@ func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk
 	if node == "" {
 		return p.Framework.GetNodeHint(ctx, pod, signature, state, cycle)
 	}
-	state.Write(passedKey, passed(node))
 	schedulermetrics.GetNodeHintDuration.WithLabelValues("hint", p.ProfileName()).Observe(schedulermetrics.SinceInSeconds(start))
 	klog.FromContext(ctx).V(5).Info("Proposed a node", "pod", klog.KObj(pod), "node", node)
 	return node
@@ -154,7 +133,7 @@ func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.
 		if err != nil {
 			return false, fmt.Errorf("asking the filters about node %q: %w", name, err)
 		}
-		status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+		status := p.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
 		if !status.IsSuccess() && !status.IsRejected() {
 			return false, status.AsError()
 		}

@@ -119,16 +119,13 @@ type stage struct {
 	filter *fwk.Status
 	stored []string // hints and nodes
 	asked  int
-	// filtered are the nodes that the filters are asked about.
-	filtered []string
 }
 
 func (s *stage) ProfileName() string { return "espalier-scheduler" }
 func (s *stage) RunPreFilterPlugins(context.Context, fwk.CycleState, *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	return s.result, nil, nil
 }
-func (s *stage) RunFilterPluginsWithNominatedPods(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s.filtered = append(s.filtered, node.Node().Name)
+func (s *stage) RunFilterPluginsWithNominatedPods(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
 	return s.filter
 }
 func (s *stage) GetNodeHint(context.Context, *corev1.Pod, fwk.PodSignature, fwk.CycleState, int64) string {
@@ -174,40 +171,6 @@ func TestFullPathOf(t *testing.T) {
 				t.Errorf("got %q, and it is no %s", node, tc.outcome)
 			}
 		})
-	}
-}
-
-// The framework filters the node that it is given. It has passed already, in this cycle, for
-// this pod, and nothing else has.
-func TestProposedNodeIsFilteredOnce(t *testing.T) {
-	r, p, s := staged(t)
-	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
-	a, err := r.snapshot.NodeInfos().Get("a")
-	r.must(err)
-	b := framework.NewNodeInfo()
-	b.SetNode(st.MakeNode().Name("b").Obj())
-	propose := func() *framework.CycleState {
-		state := framework.NewCycleState()
-		p.RunPreFilterPlugins(r.ctx, state, pod)
-		if node := p.GetNodeHint(r.ctx, pod, nil, state, 1); node != "a" {
-			t.Fatalf("%q is proposed", node)
-		}
-		return state
-	}
-	refused := fwk.NewStatus(fwk.Unschedulable)
-	state := propose()
-	s.filter, s.filtered = refused, nil
-	if status := p.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, b); status != refused {
-		t.Errorf("of a node that was not proposed the filters say %v", status)
-	}
-	if status := p.RunFilterPluginsWithNominatedPods(r.ctx, framework.NewCycleState(), pod, a); status != refused {
-		t.Errorf("in a cycle in which nothing was proposed they say %v", status)
-	}
-	if status := p.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, a); !status.IsSuccess() || len(s.filtered) != 2 {
-		t.Errorf("of the node that was proposed they say %v, and are asked about %q", status, s.filtered)
-	}
-	if status := p.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, a); status != refused {
-		t.Errorf("when asked for the second time they say %v", status)
 	}
 }
 
