@@ -20,7 +20,8 @@ const (
 	// takes up to 200 changes at a time from all who ask, unless it is told otherwise.
 	most = 128
 	// atMost is how long. Bindings that hang, as behind somebody's webhook, must not keep
-	// pods waiting that have nothing to do with them.
+	// pods waiting that have nothing to do with them: what has not ended by then is not
+	// waited for again.
 	atMost = 100 * time.Millisecond
 )
 
@@ -50,29 +51,46 @@ func Pace(profiles profile.Map, next Next) Next {
 // underWay counts bindings.
 type underWay struct {
 	bindings atomic.Int64
+	over     atomic.Int64 // those that have ended
 	// ended has one token if a binding has ended since somebody last looked.
 	ended chan struct{}
+
+	// hanging are the bindings that were waited for in vain. Which they are is not known,
+	// so they are taken to hang until as many have ended: past is what over is then.
+	hanging, past int64
 }
 
 func (w *underWay) end() {
 	w.bindings.Add(-1)
+	w.over.Add(1)
 	select {
 	case w.ended <- struct{}{}:
 	default: // there is one, and who takes it looks after this
 	}
 }
 
-// hold waits until few enough are under way.
+// tooMany reports whether the next pod has to wait.
+func (w *underWay) tooMany() bool {
+	if w.over.Load() >= w.past {
+		w.hanging = 0
+	}
+	return w.bindings.Load() >= most+w.hanging
+}
+
+// hold waits until few enough are under way. It is for one caller, who asks for one pod
+// after another.
 func (w *underWay) hold() {
-	if w.bindings.Load() < most {
+	if !w.tooMany() {
 		return
 	}
 	enough := time.NewTimer(atMost)
 	defer enough.Stop()
-	for w.bindings.Load() >= most {
+	for w.tooMany() {
 		select {
 		case <-w.ended:
 		case <-enough.C:
+			w.hanging = w.bindings.Load()
+			w.past = w.over.Load() + w.hanging
 			return
 		}
 	}

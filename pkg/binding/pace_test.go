@@ -27,23 +27,45 @@ func (h *hanging) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, s
 	return nil
 }
 
-// paceWith is a paced scheduler of two profiles, with so many bindings under way.
-func paceWith(t *testing.T, bindings int) (next func() time.Duration, release chan struct{}) {
-	t.Helper()
-	release = make(chan struct{})
+// road is a paced scheduler of two profiles.
+type road struct {
+	*testing.T
+	profiles profile.Map
+	paced    Next
+	release  chan struct{}
+}
+
+func newRoad(t *testing.T) *road {
+	release := make(chan struct{})
 	profiles := profile.Map{"one": &hanging{release: release}, "two": &hanging{release: release}}
 	paced := Pace(profiles, func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, nil }) //nolint:nilnil // it is not looked at
+	return &road{t, profiles, paced, release}
+}
+
+// bind begins with so many bindings.
+func (r *road) bind(bindings int) {
 	for i := range bindings {
-		go profiles[[]string{"one", "two"}[i%2]].RunBindPlugins(t.Context(), nil, nil, "")
+		go r.profiles[[]string{"one", "two"}[i%2]].RunBindPlugins(r.Context(), nil, nil, "")
 	}
 	synctest.Wait()
-	return func() time.Duration {
-		begin := time.Now()
-		if _, err := paced(klog.Background()); err != nil {
-			t.Error(err)
-		}
-		return time.Since(begin)
-	}, release
+}
+
+// end ends so many, a millisecond apart.
+func (r *road) end(bindings int) {
+	for range bindings {
+		time.Sleep(time.Millisecond)
+		r.release <- struct{}{}
+	}
+	synctest.Wait()
+}
+
+// next is how long the next pod has to wait.
+func (r *road) next() time.Duration {
+	begin := time.Now()
+	if _, err := r.paced(klog.Background()); err != nil {
+		r.Error(err)
+	}
+	return time.Since(begin)
 }
 
 func TestPace(t *testing.T) {
@@ -62,18 +84,46 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				next, release := paceWith(t, tc.bindings)
-				defer close(release)
-				go func() {
-					for range tc.end {
-						time.Sleep(time.Millisecond)
-						release <- struct{}{}
-					}
-				}()
-				if took := next(); took != tc.want {
+				r := newRoad(t)
+				defer close(r.release)
+				r.bind(tc.bindings)
+				go r.end(tc.end)
+				if took := r.next(); took != tc.want {
 					t.Errorf("the next pod came after %s, want %s", took, tc.want)
 				}
 			})
 		})
 	}
+}
+
+// What hangs is waited for once, and others have the road to themselves; until as many have
+// ended, which may be those that hung.
+func TestPaceBesideBindingsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoad(t)
+		defer close(r.release)
+		want := func(want time.Duration, when string) {
+			t.Helper()
+			if took := r.next(); took != want {
+				t.Errorf("%s: the next pod came after %s, want %s", when, took, want)
+			}
+		}
+		r.bind(most)
+		want(atMost, "all hang")
+		for range most - 1 {
+			r.bind(1)
+			want(0, "another")
+			r.end(1)
+		}
+		r.bind(most - 1)
+		want(0, "one less than as many again")
+		r.bind(1)
+		want(atMost, "as many again, which hang")
+		r.end(most)
+		r.bind(most)
+		r.end(1)
+		want(0, "not as many have ended since")
+		r.end(most - 1)
+		want(atMost, "as many have ended, and what is under way is too many once more")
+	})
 }
