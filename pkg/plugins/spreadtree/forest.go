@@ -166,7 +166,9 @@ func (f *forest) seedling(b batch, faults clusterview.Faults) *planted {
 	shared, ok := f.trees.Get(batchKey{levels: b.key().levels})
 	if !ok {
 		p := &planted{tree: tree.New(b.levels)}
-		p.tree.Grow(f.census.Len())
+		if !clusterview.AnyExcludes(b.levels) { // else it may be of few nodes, and is counted as that
+			p.tree.Grow(f.census.Len())
+		}
 		return p
 	}
 	p := &planted{tree: shared.tree.Clone(), version: shared.version, memory: shared.memory, offshoot: true}
