@@ -46,7 +46,8 @@ func Levels(pod *corev1.Pod, policy *Policy, defaults []level.Level) ([]level.Le
 // selectorOf reads a selector. One that is nil selects nothing, an empty one everything.
 //
 // Most name labels alone. The API server has looked at those, and to do so again was an eighth
-// of all PreFilter, for every pod and each of its levels.
+// of all PreFilter, for every pod and each of its levels. (It lets an invalid value stand that was
+// there before it looked. No label can have that value, so that the constraint is about other pods.)
 func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 	if s != nil && len(s.MatchExpressions) == 0 {
 		return labels.ValidatedSetSelector(s.MatchLabels), nil
