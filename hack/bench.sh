@@ -12,6 +12,14 @@
 set -euo pipefail
 # shellcheck source=hack/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+case ${SCALE:-} in
+'' | default | small) ;;
+*) echo "hack/bench.sh: SCALE=$SCALE: leave it out for all, or say small" >&2; exit 2 ;;
+esac
+if ! [[ ${COUNT:-3} =~ ^[1-9][0-9]*$ ]]; then
+  echo "hack/bench.sh: COUNT=$COUNT: it is how many rounds to make, one at least" >&2
+  exit 2
+fi
 need_tool benchstat
 export SCALE=${SCALE:-}
 raw=$root/_output/bench.txt
