@@ -58,7 +58,7 @@ func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error
 		row.About, row.Nodes = workload.About, workload.Nodes
 		report.Rows = append(report.Rows, row)
 	}
-	report.Verdicts = judge.Judge(report.Rows)
+	report.Verdicts = judge.Judge(report.Nodes, report.Rows)
 	return report, nil
 }
 

@@ -25,6 +25,7 @@ const (
 	namespace      = "bench"
 	crowdNamespace = "crowd"
 	endPatience    = 30 * time.Second
+	policiesPath   = "/apis/placement.espalier.dev/v1alpha1/placementpolicies"
 )
 
 // World is a control plane with the nodes of one workload.
@@ -87,6 +88,13 @@ func (w *World) layOut(ctx context.Context) error {
 	}
 	// A cluster that has Espalier installed has it, and our scheduler watches it.
 	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+		return err
+	}
+	// Whoever asks too early is told to come again in a second, for which the first pod would wait.
+	err = rig.Poll(ctx, endPatience, 50*time.Millisecond, "the API server to serve PlacementPolicies", func() error {
+		return w.client.Discovery().RESTClient().Get().AbsPath(policiesPath).Do(ctx).Error()
+	})
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{namespace, crowdNamespace} {

@@ -65,7 +65,7 @@ func TestMedian(t *testing.T) {
 }
 
 func TestPromisesAreKept(t *testing.T) {
-	verdicts := Judge(allRows(func(*Run) {}))
+	verdicts := Judge(promisedFrom, allRows(func(*Run) {}))
 	if missed := Missed(verdicts); len(missed) > 0 {
 		t.Errorf("missed: %v", missed)
 	}
@@ -120,7 +120,7 @@ func TestPromisesAreMissed(t *testing.T) {
 		}, []string{"Drip: mean algorithm time to stock"}},
 	} {
 		var got []string
-		for _, v := range Missed(Judge(allRows(tc.change))) {
+		for _, v := range Missed(Judge(promisedFrom, allRows(tc.change))) {
 			got = append(got, v.Promise)
 		}
 		if !slices.Equal(got, tc.missed) {
@@ -131,7 +131,7 @@ func TestPromisesAreMissed(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	rows := allRows(func(*Run) {})
-	text := Report{Scale: "default", Nodes: 5000, Rounds: 3, Rows: rows, Verdicts: Judge(rows)}.Markdown()
+	text := Report{Scale: "default", Nodes: 5000, Rounds: 3, Rows: rows, Verdicts: Judge(promisedFrom, rows)}.Markdown()
 	for _, part := range []string{
 		"| Spread2 | 1000 | 100 | 250 | 250 | 1.00 | 2.50 | zone 7 | 0 | 0 |\n",
 		"| Spread3: CPU time to stock | 0.3 | <= 0.35 | kept |\n",
@@ -149,6 +149,19 @@ func TestMarkdown(t *testing.T) {
 			columns = n
 		case n != columns && !strings.Contains(line, "promise"):
 			t.Errorf("a line has %d bars and the one before %d: %s", n, columns, line)
+		}
+	}
+}
+
+// A look at a small cluster judges the spread and nothing else.
+func TestSmallClustersAreJudgedByTheirSpread(t *testing.T) {
+	verdicts := Judge(promisedFrom-1, allRows(func(*Run) {}))
+	if len(verdicts) != len(spreads) {
+		t.Errorf("got %d verdicts, want one for each of %v: %v", len(verdicts), spreads, verdicts)
+	}
+	for _, v := range verdicts {
+		if !strings.HasSuffix(v.Promise, ": misplaced pods") {
+			t.Errorf("%q is judged", v.Promise)
 		}
 	}
 }

@@ -56,11 +56,22 @@ const (
 	crowdedBound           = 0.9
 )
 
+// promisedFrom is how many nodes the cluster of a measurement has at least for which anything
+// but the spread is promised.
+const promisedFrom = 5000
+
 // Judge says of every promise about the rows whether it is kept. A promise about a row
 // that was not measured is not judged, and one whose other scheduler was not is missed.
-func Judge(rows []Row) []Verdict {
+//
+// On fewer nodes than promisedFrom only the spread is judged: there is little to save there,
+// and the stock scheduler is quick.
+func Judge(nodes int, rows []Row) []Verdict {
 	var verdicts []Verdict
-	for _, p := range promises {
+	judged := promises
+	if nodes < promisedFrom {
+		judged = nil
+	}
+	for _, p := range judged {
 		for _, row := range rows {
 			if slices.Contains(p.workloads, row.Workload) {
 				verdicts = append(verdicts, verdict(row.Workload+": "+p.what, p.figure(row), p.bound, p.atLeast))
@@ -81,7 +92,7 @@ func Judge(rows []Row) []Verdict {
 			many = row
 		}
 	}
-	if few.Workload != "" && many.Workload != "" {
+	if nodes >= promisedFrom && few.Workload != "" && many.Workload != "" {
 		value := ratio(many.Schedulers[Ours].Throughput, few.Schedulers[Ours].Throughput)
 		verdicts = append(verdicts, verdict(mostCrowded+": pods/s to "+uncrowded, value, crowdedBound, true))
 	}
