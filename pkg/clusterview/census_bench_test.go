@@ -13,7 +13,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 func fakeLogger(t testing.TB) klog.Logger {
@@ -59,15 +58,6 @@ func BenchmarkCensusRefreshOneNodeChanged(b *testing.B) {
 				v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
 			}
 		})
-	}
-}
-
-func BenchmarkCensusEachNothingChanged(b *testing.B) {
-	v := large()
-	levels := parse(b, "spread=zone")
-	b.ReportAllocs()
-	for b.Loop() {
-		v.census.Each(v.census.Version(), web, levels, func(n placement.Node) { b.Fatalf("%s has changed", n.Name) })
 	}
 }
 

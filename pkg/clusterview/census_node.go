@@ -4,34 +4,31 @@
 package clusterview
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // count is what stands on one node.
 type count struct {
-	name    string
-	serial  uint64
-	at      int // in Census.order
-	version uint64
-	node    *corev1.Node
-	// alias: the label of its host name is another than its name, or missing.
-	alias bool
-	// values are the node's through the lens of this serial.
-	values []placement.Value
-	lens   uint64
+	id     int32 // in Census.cluster
+	serial uint64
+	at     int // in Census.order
+	node   *corev1.Node
 	// pods are those of the node in the order of its NodeInfo; counted are those
 	// of them that count.
 	pods    []podOf
 	counted int64
-	// newer and older chain all nodes by version, so that to tell what has changed
-	// takes no walk over what has not.
-	newer, older *count
+	// lowest is the lowest priority of a pod on the node, the highest there is without any.
+	lowest int32
 }
 
 // podOf is a pod as it was last identified. Whoever looks at the same object again
@@ -41,36 +38,27 @@ type count struct {
 // one by one, and would keep all the old ones in memory. An address that is used
 // again is another pointer.
 type podOf struct {
-	pod weak.Pointer[corev1.Pod]
-	of  *revision // nil: it does not count
+	pod      weak.Pointer[corev1.Pod]
+	of       *revision // nil: it does not count
+	priority int32
+	// provisional: see Identity.
+	provisional bool
 }
 
-// forget has every pod identified anew at the next recount.
-func (n *count) forget() {
+// forget has pods identified anew at the next recount.
+func (n *count) forget(those func(*podOf) bool) {
 	for i := range n.pods {
-		n.pods[i].pod = weak.Pointer[corev1.Pod]{}
+		if those(&n.pods[i]) {
+			n.pods[i].pod = weak.Pointer[corev1.Pod]{}
+		}
 	}
-}
-
-func (n *count) valuesThrough(l *lens, levels []level.Level) []placement.Value {
-	if n.lens != l.serial {
-		n.values, n.lens = Values(n.node, levels), l.serial
-	}
-	return n.values
 }
 
 // recount brings what is known of a node up to date.
 func (c *Census) recount(s *seen) {
 	n, pods := s.count, s.info.GetPods()
-	if n.node != s.info.Node() {
-		n.lens = 0
-		c.name(n, s.info.Node())
-	}
-	s.stamp, n.node = StampOf(s.info), s.info.Node()
-	c.version++
-	c.unlink(n)
-	n.version = c.version
-	c.link(n)
+	changed := s.stamp.Stale(s.info)
+	s.stamp, s.again = StampOf(s.info), false
 	// Without the room that append leaves: there are as many as pods in the cluster.
 	n.pods = slices.Grow(n.pods, max(0, len(pods)-len(n.pods)))
 	for i, info := range pods {
@@ -81,72 +69,88 @@ func (c *Census) recount(s *seen) {
 		case n.pods[i].pod.Value() == pod:
 			continue
 		}
-		p, provisional := c.enrol(n, pod)
-		c.drop(n, n.pods[i].of)
-		n.pods[i] = p
-		if provisional {
-			// Worth asking again, even if nothing happens to the node.
-			n.pods[i].pod = weak.Pointer[corev1.Pod]{}
-			c.unstamp(s)
-		}
+		c.identify(n, &n.pods[i], pod)
 	}
 	for _, p := range n.pods[len(pods):] {
 		c.drop(n, p.of)
 	}
 	clear(n.pods[len(pods):])
 	n.pods = n.pods[:len(pods)]
-}
-
-// name counts the nodes that have another host name than their own.
-func (c *Census) name(n *count, node *corev1.Node) {
-	if n.alias {
-		c.aliases--
-	}
-	if n.alias = node.Labels[corev1.LabelHostname] != node.Name; n.alias {
-		c.aliases++
+	c.noteProvisional(n)
+	c.noteLowest(n)
+	if changed {
+		c.tell(n, s.info)
 	}
 }
 
-// enrol counts a pod, if it counts, and reports whether it may turn out to be of
-// another workload.
-func (c *Census) enrol(n *count, pod *corev1.Pod) (p podOf, provisional bool) {
-	p.pod = weak.Make(pod)
-	if !Counts(pod) {
-		return p, false
+// tell has the nodes show a node as it is now.
+func (c *Census) tell(n *count, info fwk.NodeInfo) {
+	before := n.node
+	n.node = info.Node()
+	requested, allocatable := info.GetNonZeroRequested(), info.GetAllocatable()
+	c.cluster.Set(n.node.Name, tree.Facts{
+		Usage: placement.Usage{
+			CPU:    placement.Amount{Requested: requested.GetMilliCPU(), Allocatable: allocatable.GetMilliCPU()},
+			Memory: placement.Amount{Requested: requested.GetMemory(), Allocatable: allocatable.GetMemory()},
+		},
+		Pods: n.counted, Unready: Unready(n.node),
+	})
+	if before != nil && !maps.Equal(before.Labels, n.node.Labels) {
+		c.cluster.Relabel()
 	}
-	id := c.identifier.Identify(pod)
-	p.of = c.workloads.join(n, id)
-	n.counted++
-	return p, id.Provisional
 }
 
-// drop takes back what enrol has counted.
+// identify finds out who a pod is that is in the place of another one, or of none. If it
+// is of the same revision as before, as when it is only asked again, nothing has changed.
+func (c *Census) identify(n *count, p *podOf, pod *corev1.Pod) {
+	before := p.of
+	*p = podOf{pod: weak.Make(pod), priority: corev1helpers.PodPriority(pod)}
+	if Counts(pod) {
+		id := c.identifier.Identify(pod)
+		p.provisional = id.Provisional
+		if before != nil && before.is(id) {
+			p.of = before
+			return
+		}
+		c.serial++
+		p.of = c.workloads.join(n, id, c.serial)
+		n.counted++
+	}
+	c.drop(n, before)
+}
+
+// drop takes back what identify has counted.
 func (c *Census) drop(n *count, of *revision) {
 	if of != nil {
 		n.counted--
-		c.workloads.leave(n, of)
+		c.serial++
+		c.workloads.leave(n, of, c.serial)
 	}
 }
 
-// link makes a node the newest.
-func (c *Census) link(n *count) {
-	n.newer, n.older = nil, c.newest
-	if c.newest != nil {
-		c.newest.newer = n
+func (c *Census) noteProvisional(n *count) {
+	if slices.ContainsFunc(n.pods, func(p podOf) bool { return p.provisional }) {
+		c.provisional[n] = true
+	} else {
+		delete(c.provisional, n)
 	}
-	c.newest = n
 }
 
-// unlink takes a node out of the chain, if it is in it.
-func (c *Census) unlink(n *count) {
-	switch {
-	case n.newer != nil:
-		n.newer.older = n.older
-	case c.newest == n:
-		c.newest = n.older
+func (c *Census) noteLowest(n *count) {
+	lowest := int32(math.MaxInt32)
+	for i := range n.pods {
+		lowest = min(lowest, n.pods[i].priority)
 	}
-	if n.older != nil {
-		n.older.newer = n.newer
+	if lowest == n.lowest {
+		return
 	}
-	n.newer, n.older = nil, nil
+	c.forgetLowest(n)
+	c.lowest[lowest]++
+	n.lowest = lowest
+}
+
+func (c *Census) forgetLowest(n *count) {
+	if c.lowest[n.lowest]--; c.lowest[n.lowest] <= 0 {
+		delete(c.lowest, n.lowest)
+	}
 }

@@ -22,7 +22,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // askers are who a census is asked for: the revisions of a Deployment, of a ReplicaSet
@@ -48,8 +47,8 @@ type cluster struct {
 	*view
 	t      *rapid.T
 	logger klog.Logger
-	// told is what Each has said so far, by asker; since is up to when.
-	told  []map[string]placement.Node
+	// told is what Since and On have said so far, by asker; since is up to when.
+	told  []map[string][2]int64
 	since []uint64
 }
 
@@ -69,7 +68,7 @@ func (c *cluster) some() (info *framework.NodeInfo, p *corev1.Pod, ok bool) {
 }
 
 func (c *cluster) step() {
-	switch rapid.SampledFrom([]string{"put", "put", "put", "bare", "change", "change", "remove", "join", "leave", "shuffle", "clone", "doubt", "learn"}).Draw(c.t, "step") {
+	switch rapid.SampledFrom([]string{"put", "put", "put", "bare", "change", "change", "remove", "join", "leave", "shuffle", "clone", "learn"}).Draw(c.t, "step") {
 	case "put":
 		node := rapid.SampledFrom(c.infos).Draw(c.t, "on").Node().Name
 		p := st.MakePod()
@@ -103,8 +102,6 @@ func (c *cluster) step() {
 		for i := range c.infos {
 			c.infos[i] = c.infos[i].Snapshot()
 		}
-	case "doubt":
-		c.census.Doubt(rapid.SampledFrom(c.infos).Draw(c.t, "of").Node().Name)
 	case "learn":
 		c.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
 	}
@@ -132,14 +129,28 @@ func (c *cluster) check() {
 	anew := clusterview.NewCensus(c.rs.identifier())
 	anew.Refresh(clusterview.Snapshot{Nodes: c.infos})
 	for i, of := range askers() {
-		want := make(map[string]placement.Node)
-		anew.Each(0, of, nil, func(n placement.Node) { want[n.Name] = n })
-		if c.census.Each(c.since[i], of, nil, func(n placement.Node) { c.told[i][n.Name] = n }) {
-			maps.DeleteFunc(c.told[i], func(name string, _ placement.Node) bool { return !c.census.Has(name) })
-		}
-		c.since[i] = c.census.Version()
-		if d := gocmp.Diff(want, c.told[i]); d != "" {
+		if d := gocmp.Diff(talliesOf(anew, of), talliesOf(c.census, of)); d != "" {
 			c.t.Fatalf("%v: want -, got +:\n%s", of, d)
+		}
+		nodes, now, known := c.census.Since(of.Workload, c.since[i])
+		if !known {
+			clear(c.told[i])
+			nodes, _, _ = c.census.Since(of.Workload, 0)
+		}
+		c.since[i] = now
+		for _, node := range nodes {
+			revision, workload := c.census.On(of, node)
+			c.told[i][c.census.Nodes().Name(node)] = [2]int64{revision, workload}
+		}
+		maps.DeleteFunc(c.told[i], func(name string, pods [2]int64) bool { return !c.has(name) || pods == [2]int64{} })
+		want := make(map[string][2]int64)
+		for name, tally := range talliesOf(anew, of) {
+			if tally.Workload > 0 {
+				want[name] = [2]int64{tally.Revision, tally.Workload}
+			}
+		}
+		if !maps.Equal(want, c.told[i]) {
+			c.t.Fatalf("%v: was told of %v, want %v", of, c.told[i], want)
 		}
 		if want, got := revisions(anew, of), revisions(c.census, of); !maps.Equal(want, got) {
 			c.t.Fatalf("%v: the revision stands on %v, want %v", of, got, want)
@@ -170,7 +181,7 @@ func TestCensusSaysWhatOneMadeAnewSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, logger: logr.Discard(), since: make([]uint64, len(askers()))}
 		for range askers() {
-			c.told = append(c.told, make(map[string]placement.Node))
+			c.told = append(c.told, make(map[string][2]int64))
 		}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			c.step()

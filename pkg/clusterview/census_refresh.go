@@ -4,10 +4,12 @@
 package clusterview
 
 import (
-	"slices"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // Changes says which nodes of the scheduler's snapshots are not what they were in an
@@ -34,10 +36,8 @@ type view struct {
 	// last is the snapshot itself. The scheduler makes another list for other nodes or
 	// another order of them, and changes its nodes in place for all else.
 	last Snapshot
-	// doubted are nodes to look at although nothing says that they have changed.
-	doubted []string
-	// anew: all nodes have to be looked at.
-	anew bool
+	// again are nodes to look at although nothing says that they have changed.
+	again []string
 }
 
 // since returns the nodes that may differ in a snapshot from the one before, or false if
@@ -46,13 +46,10 @@ func (v *view) since(s Snapshot) (nodes []string, known bool) {
 	if v.changes != nil {
 		nodes, v.position, known = v.changes.Since(v.position)
 	}
-	known = known && !v.anew && !s.Tentative && !v.last.Tentative && sameList(s.Nodes, v.last.Nodes)
-	nodes = append(nodes, v.doubted...)
-	v.doubted, v.anew, v.last = v.doubted[:0], false, s
-	// A node that is doubted whenever it is looked at must not be looked at twice: twice
-	// as often each time.
-	slices.Sort(nodes)
-	return slices.Compact(nodes), known
+	known = known && !s.Tentative && !v.last.Tentative && sameList(s.Nodes, v.last.Nodes)
+	nodes = append(nodes, v.again...)
+	v.again, v.last = v.again[:0], s
+	return nodes, known
 }
 
 func sameList(a, b []fwk.NodeInfo) bool {
@@ -64,17 +61,25 @@ func sameList(a, b []fwk.NodeInfo) bool {
 type seen struct {
 	info  fwk.NodeInfo
 	stamp Stamp
+	// again: some of its pods are to be identified anew although it has not changed.
+	again bool
 	count *count
 }
 
 // Follow has a census look only at nodes that have changed, once it has seen them all.
-func (c *Census) Follow(changes Changes) { c.view.changes, c.view.anew = changes, true }
+func (c *Census) Follow(changes Changes) {
+	c.view.changes, c.view.last = changes, Snapshot{Tentative: true}
+}
 
 // Refresh brings the census up to date with a snapshot.
 func (c *Census) Refresh(s Snapshot) {
 	if epoch := c.identifier.Epoch(); epoch != c.epoch {
 		c.epoch = epoch
 		c.forgetIdentities()
+	}
+	if added := c.identifier.Added(); added != c.added {
+		c.added = added
+		c.forgetProvisional()
 	}
 	if changed, known := c.view.since(s); known && c.refreshOnly(changed) {
 		return
@@ -101,10 +106,10 @@ func (c *Census) refreshOnly(names []string) bool {
 
 // look brings what is known of a node up to date, if it is still the same one.
 func (c *Census) look(s *seen) bool {
-	if !s.stamp.Stale(s.info) {
+	if !s.again && !s.stamp.Stale(s.info) {
 		return true
 	}
-	if node := s.info.Node(); node == nil || node.Name != s.count.name {
+	if node := s.info.Node(); node == nil || node.Name != c.cluster.Name(s.count.id) {
 		return false
 	}
 	c.recount(s)
@@ -133,13 +138,13 @@ func (c *Census) reorder(snapshot []fwk.NodeInfo) {
 		}
 		s := seen{info: info, stamp: unstamped}
 		if n, known := c.nodes[node.Name]; known {
-			s.stamp, s.count = before[n.at].stamp, n
+			s.stamp, s.again, s.count = before[n.at].stamp, before[n.at].again, n
 		} else {
-			s.count = c.admit(node.Name)
+			s.count = c.admit(info)
 		}
 		s.count.at = len(c.order)
 		c.order = append(c.order, s)
-		if s.stamp.Stale(info) {
+		if s.again || s.stamp.Stale(info) {
 			c.recount(&c.order[s.count.at])
 		}
 	}
@@ -161,57 +166,61 @@ func (c *Census) RefreshFor(pod *corev1.Pod, snapshot Snapshot) Identity {
 			return id
 		}
 		id = after
+		c.forgetProvisional()
 	}
 }
 
 // admit makes the entry of a node that is new.
-func (c *Census) admit(name string) *count {
+func (c *Census) admit(info fwk.NodeInfo) *count {
 	c.serial++
-	n := &count{name: name, serial: c.serial}
-	c.nodes[name] = n
+	n := &count{serial: c.serial, lowest: math.MaxInt32}
+	c.lowest[n.lowest]++
+	name := info.Node().Name
+	n.id = c.cluster.Set(name, tree.Facts{})
+	for int(n.id) >= len(c.byID) {
+		c.byID = append(c.byID, nil)
+	}
+	c.byID[n.id], c.nodes[name] = n, n
 	return n
 }
 
 // forgetAbsent drops the nodes that were in the order before and are not in it now.
 func (c *Census) forgetAbsent(before []seen) {
-	c.version++
-	c.departed = c.version
 	for _, s := range before {
 		n := s.count
 		if n.at < len(c.order) && c.order[n.at].count == n {
 			continue
 		}
 		for _, p := range n.pods {
-			c.workloads.leave(n, p.of)
+			c.drop(n, p.of)
 		}
-		c.unlink(n)
-		if n.alias {
-			c.aliases--
-		}
-		delete(c.nodes, n.name)
+		c.forgetLowest(n)
+		delete(c.provisional, n)
+		name := c.cluster.Name(n.id)
+		delete(c.nodes, name)
+		c.cluster.Remove(name)
+		c.byID[n.id] = nil
 	}
 }
 
 // forgetIdentities has all pods identified anew.
 func (c *Census) forgetIdentities() {
-	c.view.anew = true
 	for i := range c.order {
-		c.order[i].stamp = unstamped
-		c.order[i].count.forget()
+		c.again(c.order[i].count, func(*podOf) bool { return true })
 	}
 }
 
-// Doubt has a node told again by Each after the next Refresh although nothing says
-// that it has changed: for who has altered what Each told, and cannot know whether a
-// snapshot will say the same.
-func (c *Census) Doubt(name string) {
-	if n, ok := c.nodes[name]; ok {
-		c.unstamp(&c.order[n.at])
+// forgetProvisional has the pods identified anew whose ReplicaSet was not known.
+func (c *Census) forgetProvisional() {
+	for n := range c.provisional {
+		c.again(n, func(p *podOf) bool { return p.provisional })
 	}
 }
 
-// unstamp has a node looked at, and told again, at the next refresh.
-func (c *Census) unstamp(s *seen) {
-	s.stamp = unstamped
-	c.view.doubted = append(c.view.doubted, s.count.name)
+// again has some pods of a node identified anew at the next refresh. Unless this finds
+// that they are of others, the node has not changed.
+func (c *Census) again(n *count, those func(*podOf) bool) {
+	n.forget(those)
+	c.order[n.at].again = true
+	c.view.again = append(c.view.again, c.cluster.Name(n.id))
 }

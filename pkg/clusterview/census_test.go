@@ -5,7 +5,7 @@ package clusterview_test
 
 import (
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -17,7 +17,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // web is the workload whose pods the census is asked for, in revision 2.
@@ -64,22 +64,52 @@ func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
 	}
 }
 
-// changed refreshes the census and returns what has changed for web since a version.
-func (v *view) changed(since uint64, levels ...level.Level) (map[string]placement.Node, bool) {
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	nodes := make(map[string]placement.Node)
-	gone := v.census.Each(since, web, levels, func(n placement.Node) { nodes[n.Name] = n })
-	return nodes, gone
+// refresh shows the census the nodes as they are.
+func (v *view) refresh() { v.census.Refresh(clusterview.Snapshot{Nodes: v.infos}) }
+
+// tallies is what the census says of all nodes to web.
+func (v *view) tallies() map[string]placement.Tally {
+	v.refresh()
+	return talliesOf(v.census, web)
 }
 
-// tallies is what the census says of all nodes.
-func (v *view) tallies() map[string]placement.Tally {
-	nodes, _ := v.changed(0)
+func talliesOf(census *clusterview.Census, of clusterview.Identity) map[string]placement.Tally {
 	t := make(map[string]placement.Tally)
-	for name, n := range nodes {
-		t[name] = n.Tally
+	for _, name := range census.Nodes().Names() {
+		id, _ := census.Nodes().Find(name)
+		revision, workload := census.On(of, id)
+		t[name] = placement.Tally{Revision: revision, Workload: workload, All: census.Nodes().Facts(id).Pods}
 	}
 	return t
+}
+
+// watcher notices which nodes change, as whoever remembers what filters say of them does.
+type watcher struct{ *tree.Feasibility }
+
+func (v *view) watch() watcher {
+	v.refresh()
+	w := watcher{tree.NewFeasibility(v.census.Nodes())}
+	w.changed(v)
+	return w
+}
+
+// changed are the nodes that have changed since it was called before.
+func (w watcher) changed(v *view) (changed []string) {
+	v.refresh()
+	w.Refresh()
+	for _, name := range v.census.Nodes().Names() {
+		id, _ := v.census.Nodes().Find(name)
+		if !w.Allowed(id) {
+			changed = append(changed, name)
+		}
+		w.Allow(id)
+	}
+	return changed
+}
+
+func (v *view) has(name string) bool {
+	_, known := v.census.Nodes().Find(name)
+	return known
 }
 
 func TestCensusCounts(t *testing.T) {
@@ -123,14 +153,62 @@ func TestCensusReportsNodesAsLevelsSeeThem(t *testing.T) {
 	v.join(st.MakeNode().Name("n2").Unschedulable(true).Obj())
 	v.put("n1", "web-2", st.MakePod())
 	v.put("n2", "web-2", st.MakePod())
-	nodes, _ := v.changed(0, parse(t, "spread=zone")...)
-	one := placement.Tally{Revision: 1, Workload: 1, All: 1}
-	want := map[string]placement.Node{
-		"n1": {Name: "n1", Values: []placement.Value{{Text: "a"}}, Tally: one, Unready: true},
-		"n2": {Name: "n2", Values: []placement.Value{{Missing: true}}, Tally: one},
+	v.refresh()
+	values := v.census.Values(parse(t, "spread=zone,spread=node.name"))
+	for name, want := range map[string]struct {
+		zone    placement.Value
+		unready bool
+	}{
+		"n1": {placement.Value{Text: "a"}, true},
+		"n2": {placement.Value{Missing: true}, false},
+	} {
+		id, _ := v.census.Nodes().Find(name)
+		if zone, is := values(id, 0), v.census.Nodes().Facts(id).Unready; zone != want.zone || is != want.unready || values(id, 1).Text != name {
+			t.Errorf("%s is in zone %+v, unready %t, and called %+v", name, zone, is, values(id, 1))
+		}
 	}
-	if d := gocmp.Diff(want, nodes); d != "" {
+	if d := gocmp.Diff(map[string]placement.Tally{"n1": {Revision: 1, Workload: 1, All: 1}, "n2": {Revision: 1, Workload: 1, All: 1}}, v.tallies()); d != "" {
 		t.Error("want -, got +:\n" + d)
+	}
+}
+
+// What pods request is counted as schedulers score it, also for those that say nothing.
+func TestCensusReportsUsage(t *testing.T) {
+	v := newView()
+	v.join(st.MakeNode().Name("n1").Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "4", corev1.ResourceMemory: "8Gi"}).Obj())
+	v.put("n1", "web-2", st.MakePod().Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1", corev1.ResourceMemory: "6Gi"}))
+	load := func() uint32 {
+		v.refresh()
+		id, _ := v.census.Nodes().Find("n1")
+		return v.census.Nodes().Facts(id).Usage.Load()
+	}
+	if got := load(); got != 750_000 {
+		t.Errorf("with a pod of 1 of 4 CPUs and 6 of 8 GiB the load is %d", got)
+	}
+	v.put("n1", "web-2", st.MakePod().Container("image"))
+	if got := load(); got <= 750_000 {
+		t.Errorf("with a pod more that requests nothing the load is %d", got)
+	}
+}
+
+func TestCensusKnowsTheLowestPriority(t *testing.T) {
+	v := newView("n1", "n2")
+	for _, step := range []struct {
+		change func()
+		want   int32
+	}{
+		{func() {}, math.MaxInt32},
+		{func() { v.put("n1", "web-2", st.MakePod().Priority(7)) }, 7},
+		{func() { v.put("n2", "web-2", st.MakePod().Priority(-3), st.MakePod().Terminating().Priority(-5)) }, -5},
+		{func() { v.put("n1", "web-2", st.MakePod()) }, -5},
+		{func() { v.leave("n2") }, 0},
+		{func() { v.leave("n1") }, math.MaxInt32},
+	} {
+		step.change()
+		v.refresh()
+		if got := v.census.LowestPriority(); got != step.want {
+			t.Errorf("got %d, want %d", got, step.want)
+		}
 	}
 }
 
@@ -148,77 +226,101 @@ func TestCensusIdentifiesOnlyWhatHasChanged(t *testing.T) {
 		}
 	}
 	asked("at first", 6)
-	before := v.census.Version()
+	watcher := v.watch()
 	asked("with nothing changed", 0)
-	if v.census.Version() != before {
-		t.Error("the version moved though nothing changed")
+	if changed := watcher.changed(v); changed != nil {
+		t.Errorf("nothing has changed, and %q are told", changed)
 	}
 	v.put("n2", "web-2", st.MakePod())
 	asked("with a pod more on n2", 1)
-	nodes, gone := v.changed(before)
-	if got := slices.Sorted(maps.Keys(nodes)); gone || !slices.Equal(got, []string{"n2"}) {
-		t.Errorf("since then %q have changed, departures: %t", got, gone)
+	if changed := watcher.changed(v); !slices.Equal(changed, []string{"n2"}) {
+		t.Errorf("since then %q have changed", changed)
 	}
 	slices.Reverse(v.infos)
 	asked("in another order", 0)
 }
 
-func TestCensusVersions(t *testing.T) {
+// Who comes seldom is told of all that has happened, who comes often only of the last.
+func TestCensusTellsEachWhatHasChanged(t *testing.T) {
 	v := newView("n1", "n2")
-	nodes, gone := v.changed(0)
-	if len(nodes) != 2 || gone {
-		t.Fatalf("at first: %v, departures: %t", nodes, gone)
-	}
-	early := v.census.Version()
+	early := v.watch()
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	late := v.census.Version()
+	late := v.watch()
 	v.put("n2", "web-2", st.MakePod())
-	// Who comes seldom is told of both, who comes often only of the last.
-	if nodes, _ := v.changed(early); len(nodes) != 2 {
-		t.Errorf("since the early version: %v", nodes)
+	if changed := early.changed(v); len(changed) != 2 {
+		t.Errorf("since the early version: %q", changed)
 	}
-	if nodes, _ := v.changed(late); len(nodes) != 1 {
-		t.Errorf("since the late version: %v", nodes)
+	if changed := late.changed(v); len(changed) != 1 {
+		t.Errorf("since the late version: %q", changed)
 	}
-	if nodes, gone := v.changed(v.census.Version()); len(nodes) != 0 || gone {
-		t.Errorf("since now: %v, departures: %t", nodes, gone)
+	if changed := late.changed(v); len(changed) != 0 {
+		t.Errorf("since now: %q", changed)
+	}
+}
+
+func TestCensusTellsWhereAWorkloadHasChanged(t *testing.T) {
+	v := newView("n1", "n2")
+	v.put("n1", "web-2", st.MakePod())
+	v.refresh()
+	if nodes, _, known := v.census.Since(web.Workload, 0); known || len(nodes) != 1 {
+		t.Errorf("at first: %d, known %t", nodes, known)
+	}
+	_, now, _ := v.census.Since(web.Workload, 0)
+	v.put("n2", "web-1", st.MakePod())
+	v.info("n2").AddPod(pod(st.MakePod().Name("bare").UID("bare")))
+	v.refresh()
+	nodes, later, known := v.census.Since(web.Workload, now)
+	if !known || len(nodes) != 1 || v.census.Nodes().Name(nodes[0]) != "n2" {
+		t.Errorf("after a pod on n2: %d, known %t", nodes, known)
+	}
+	if nodes, _, known := v.census.Since(web.Workload, later); !known || len(nodes) != 0 {
+		t.Errorf("since now: %d, known %t", nodes, known)
+	}
+	v.leave("n1")
+	v.leave("n2")
+	v.refresh()
+	if nodes, _, known := v.census.Since(web.Workload, later); known || len(nodes) != 0 {
+		t.Errorf("when it stands nowhere: %d, known %t", nodes, known)
 	}
 }
 
 func TestCensusFollowsNodesThatGoAndReturn(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	before := v.census.Version()
-
+	v.refresh()
+	before := v.census.Nodes().Structure()
 	v.leave("n1")
-	nodes, gone := v.changed(before)
-	if len(nodes) != 0 || !gone || v.census.Has("n1") || !v.census.Has("n2") || !v.census.Has("n3") {
-		t.Fatalf("n1 left: changed %v, departures: %t, has n1 %t", nodes, gone, v.census.Has("n1"))
+	v.refresh()
+	if v.has("n1") || !v.has("n2") || !v.has("n3") || v.census.Counts(web.Workload) || v.census.Nodes().Structure() == before {
+		t.Fatalf("n1 left: has n1 %t, its pod counts %t", v.has("n1"), v.census.Counts(web.Workload))
 	}
-	if _, again := v.changed(v.census.Version()); again {
+	before = v.census.Nodes().Structure()
+	v.refresh()
+	if v.census.Nodes().Structure() != before {
 		t.Error("the departure is told again")
 	}
-
 	v.join(st.MakeNode().Name("n1").Label("zone", "b").Obj())
-	nodes, gone = v.changed(before, parse(t, "spread=zone")...)
-	want := map[string]placement.Node{"n1": {Name: "n1", Values: []placement.Value{{Text: "b"}}}}
-	if d := gocmp.Diff(want, nodes); d != "" || !gone || !v.census.Has("n1") {
-		t.Errorf("n1 is back, departures since before: %t, want -, got +:\n%s", gone, d)
+	v.refresh()
+	id, known := v.census.Nodes().Find("n1")
+	if got := v.census.Values(parse(t, "spread=zone"))(id, 0); !known || got.Text != "b" {
+		t.Errorf("n1 is back: %t, in zone %+v", known, got)
+	}
+	v.info("n1").SetNode(st.MakeNode().Name("n1").Label("zone", "c").Obj())
+	before = v.census.Nodes().Structure()
+	v.refresh()
+	if v.census.Nodes().Structure() == before {
+		t.Error("n1 has another zone, and the structure is as it was")
 	}
 }
 
 // One leaves and another comes between two snapshots: as many as before.
 func TestCensusSeesANodeReplaced(t *testing.T) {
 	v := newView("n1", "n2")
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	before := v.census.Version()
+	watcher := v.watch()
 	v.leave("n2")
 	v.join(st.MakeNode().Name("n3").Obj())
-	nodes, gone := v.changed(before)
-	if _, ok := nodes["n3"]; len(nodes) != 1 || !ok || !gone || v.census.Has("n2") || !v.census.Has("n3") {
-		t.Errorf("changed %v, departures: %t", nodes, gone)
+	if changed := watcher.changed(v); !slices.Equal(changed, []string{"n3"}) || v.has("n2") || !v.has("n3") {
+		t.Errorf("changed %q, has n2 %t, has n3 %t", changed, v.has("n2"), v.has("n3"))
 	}
 }
 
@@ -236,67 +338,42 @@ func TestCensusPassesOverPodsWithoutANode(t *testing.T) {
 	}
 }
 
-func TestCensusAsksAgainUntilTheOwnerIsKnown(t *testing.T) {
+func TestCensusAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-3", st.MakePod())
 	v.put("n2", "web-2", st.MakePod())
 	if got := v.tallies()["n1"]; got != (placement.Tally{All: 1}) {
 		t.Fatalf("before its ReplicaSet is known, the pod counts as %+v", got)
 	}
-	before := v.census.Version()
-	if nodes, _ := v.changed(before); len(nodes) != 1 {
-		t.Errorf("what may have changed is %v", nodes)
-	}
 	v.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
 	if got := v.tallies()["n1"]; got != (placement.Tally{Workload: 1, All: 1}) {
 		t.Errorf("once its ReplicaSet is known, the pod counts as %+v", got)
 	}
 	v.rs.asked = 0
-	before = v.census.Version()
-	if nodes, _ := v.changed(before); len(nodes) != 0 || v.rs.asked != 0 {
-		t.Errorf("it was asked again: %v, %d pods identified", nodes, v.rs.asked)
+	watcher := v.watch()
+	if changed := watcher.changed(v); len(changed) != 0 || v.rs.asked != 0 {
+		t.Errorf("it was asked again: %q, %d pods identified", changed, v.rs.asked)
 	}
 }
 
-func TestCensusDoubt(t *testing.T) {
+// Anybody may make a pod that names a ReplicaSet which never comes. It must not be a
+// change of its node in every cycle, for everybody.
+func TestRegression_OwnersThatNeverCome(t *testing.T) {
 	v := newView("n1", "n2")
-	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	before := v.census.Version()
-	v.census.Doubt("n1")
-	v.census.Doubt("unknown")
-	nodes, gone := v.changed(before)
-	if len(nodes) != 1 || gone || nodes["n1"].Tally.Revision != 1 {
-		t.Errorf("a node in doubt is told again as %v, departures: %t", nodes, gone)
-	}
-	if nodes, _ := v.changed(v.census.Version()); len(nodes) != 0 {
-		t.Errorf("the doubt stays: %v", nodes)
-	}
-}
-
-func TestCensusKnowsWhetherHostsAreNodes(t *testing.T) {
-	host := func(node, name string) *corev1.Node {
-		return st.MakeNode().Name(node).Label(corev1.LabelHostname, name).Obj()
-	}
-	v := newView()
-	v.join(host("a", "a"))
-	v.join(host("b", "b"))
-	for _, step := range []struct {
-		name   string
-		change func()
-		want   bool
-	}{
-		{"each has its name", func() {}, true},
-		{"one shares that of another", func() { v.info("b").SetNode(host("b", "a")) }, false},
-		{"it still does", func() { v.info("b").SetNode(host("b", "a")) }, false},
-		{"and gets its own back", func() { v.info("b").SetNode(host("b", "b")) }, true},
-		{"one comes without a label", func() { v.join(st.MakeNode().Name("c").Obj()) }, false},
-		{"and goes", func() { v.leave("c") }, true},
-	} {
-		step.change()
-		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-		if got := v.census.HostsAreNodes(); got != step.want {
-			t.Errorf("%s: hosts are nodes is %t", step.name, got)
+	v.put("n1", "web-3", st.MakePod()) // its ReplicaSet is not known
+	v.info("n2").AddPod(pod(st.MakePod().Name("p").UID("p").Node("n2"), "apps/v9 ReplicaSet web-2 web-2-uid"))
+	watcher := v.watch()
+	v.rs.asked = 0
+	for range 20 {
+		if changed := watcher.changed(v); changed != nil {
+			t.Fatalf("nothing has happened, and %q are told as changed", changed)
 		}
+	}
+	if v.rs.asked != 0 {
+		t.Errorf("%d pods were identified again", v.rs.asked)
+	}
+	v.rs.add(replicaSet("other-1", "other-1-uid", owner("apps/v1 Deployment other other-uid")))
+	if changed := watcher.changed(v); changed != nil || v.rs.asked != 1 {
+		t.Errorf("with another ReplicaSet %q are told as changed, and %d pods were identified again, want the one that waits for it", changed, v.rs.asked)
 	}
 }

@@ -5,10 +5,7 @@ package clusterview
 
 import (
 	"cmp"
-	"iter"
 	"slices"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // register is the workloads of which pods count. A workload or revision without any
@@ -23,6 +20,15 @@ type workload struct {
 	// map was rejected: most workloads have a pod or two, and for these a map
 	// takes ten times the memory.
 	stands []stand
+	// changes are the nodes on which its pods have come or gone after the version known.
+	changes []change
+	known   uint64
+}
+
+// change is one pod that came to a node, or went.
+type change struct {
+	node    int32
+	version uint64
 }
 
 // revision is one identity, kept once for all its pods.
@@ -30,6 +36,11 @@ type revision struct {
 	workload        *workload
 	owner, revision string
 	pods            int64
+}
+
+// is reports that a revision is that of an identity.
+func (r *revision) is(id Identity) bool {
+	return r.workload.key == id.Workload && r.owner == id.Owner && r.revision == id.Revision
 }
 
 // stand is the pods of one revision on one node.
@@ -40,12 +51,13 @@ type stand struct {
 }
 
 // join counts a pod on a node.
-func (r register) join(n *count, id Identity) *revision {
+func (r register) join(n *count, id Identity, version uint64) *revision {
 	w, ok := r[id.Workload]
 	if !ok {
-		w = &workload{key: id.Workload}
+		w = &workload{key: id.Workload, known: version - 1}
 		r[id.Workload] = w
 	}
+	w.note(n, version)
 	of := w.revision(id)
 	of.pods++
 	i := w.find(n)
@@ -59,13 +71,10 @@ func (r register) join(n *count, id Identity) *revision {
 	return of
 }
 
-// leave takes a pod of a revision off a node. A nil revision is that of a pod that did
-// not count.
-func (r register) leave(n *count, of *revision) {
-	if of == nil {
-		return
-	}
+// leave takes a pod of a revision off a node.
+func (r register) leave(n *count, of *revision, version uint64) {
 	w := of.workload
+	w.note(n, version)
 	i := w.find(n)
 	for w.stands[i].of != of {
 		i++
@@ -81,10 +90,43 @@ func (r register) leave(n *count, of *revision) {
 	}
 }
 
+// maxForgotten bounds the changes that a workload keeps beside twice as many as it has
+// stands: to tell of all stands is no more work than to tell of so many changes.
+const maxForgotten = 16
+
+func (w *workload) note(n *count, version uint64) {
+	w.changes = append(w.changes, change{n.id, version})
+	if len(w.changes) > 2*len(w.stands)+maxForgotten {
+		half := len(w.changes) / 2
+		w.known = w.changes[half-1].version
+		w.changes = slices.Delete(w.changes, 0, half)
+	}
+}
+
+// since returns the nodes of the changes after a version, or all on which the workload
+// stands. A nil workload stands nowhere.
+func (w *workload) since(version uint64) (nodes []int32, known bool) {
+	switch {
+	case w == nil:
+		return nil, false
+	case version < w.known:
+		for i := range w.stands {
+			if i == 0 || w.stands[i-1].node != w.stands[i].node {
+				nodes = append(nodes, w.stands[i].node.id)
+			}
+		}
+		return nodes, false
+	}
+	for i := len(w.changes) - 1; i >= 0 && w.changes[i].version > version; i-- {
+		nodes = append(nodes, w.changes[i].node)
+	}
+	return nodes, true
+}
+
 // revision returns that of an identity, which is a new one if there is none.
 func (w *workload) revision(id Identity) *revision {
 	for _, r := range w.revisions {
-		if r.owner == id.Owner && r.revision == id.Revision {
+		if r.is(id) {
 			return r
 		}
 	}
@@ -101,42 +143,17 @@ func (w *workload) find(n *count) int {
 	return i
 }
 
-// tally is what stands on a node, as an identity of the workload sees it. A nil
-// workload stands nowhere.
-func (w *workload) tally(n *count, of Identity) placement.Tally {
-	if w == nil {
-		return placement.Tally{All: n.counted}
+// on counts the pods on a node as an identity of the workload sees them.
+func (w *workload) on(n *count, of Identity) (revision, workload int64) {
+	if w == nil || n == nil {
+		return 0, 0
 	}
-	return w.tallyAt(w.find(n), n, of)
-}
-
-// tallyAt is tally where the stands on the node begin at i.
-func (w *workload) tallyAt(i int, n *count, of Identity) placement.Tally {
-	t := placement.Tally{All: n.counted}
-	for ; i < len(w.stands) && w.stands[i].node == n; i++ {
+	for i := w.find(n); i < len(w.stands) && w.stands[i].node == n; i++ {
 		s := &w.stands[i]
-		t.Workload += s.pods
+		workload += s.pods
 		if s.of.owner != of.Owner || s.of.revision == of.Revision {
-			t.Revision += s.pods
+			revision += s.pods
 		}
 	}
-	return t
-}
-
-// tallies is what stands on the nodes of the workload, none where it does not stand.
-func (w *workload) tallies(of Identity) iter.Seq2[*count, placement.Tally] {
-	return func(yield func(*count, placement.Tally) bool) {
-		if w == nil {
-			return
-		}
-		for i := 0; i < len(w.stands); {
-			n := w.stands[i].node
-			if !yield(n, w.tallyAt(i, n, of)) {
-				return
-			}
-			for i < len(w.stands) && w.stands[i].node == n {
-				i++
-			}
-		}
-	}
+	return revision, workload
 }

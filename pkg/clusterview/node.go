@@ -56,20 +56,3 @@ func LeftOut(node *corev1.Node, levels []level.Level) bool {
 func AnyExcludes(levels []level.Level) bool {
 	return slices.ContainsFunc(levels, func(l level.Level) bool { return l.Missing == level.Exclude })
 }
-
-// AboveNodes returns levels without a last one that only says what is true of every
-// placement, that it ends with the nodes: a spread over their names, or, where every
-// node's host name is its name, over the label of their host names. As a level that
-// would be a branch for each node, which costs five times as much memory and a step
-// more for every pod.
-func AboveNodes(levels []level.Level, hostsAreNodes bool) []level.Level {
-	if len(levels) == 0 {
-		return levels
-	}
-	last := &levels[len(levels)-1]
-	ofNodes := last.Property.Label == "" || hostsAreNodes && last.Property.Label == corev1.LabelHostname
-	if ofNodes && last.Strategy == level.Spread && last.Missing == level.Include && len(last.Weights) == 0 {
-		return levels[:len(levels)-1]
-	}
-	return levels
-}

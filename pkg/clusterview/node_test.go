@@ -12,7 +12,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 func TestValues(t *testing.T) {
@@ -73,36 +72,5 @@ func TestLeftOut(t *testing.T) {
 				t.Errorf("AnyExcludes is %t", got)
 			}
 		})
-	}
-}
-
-func TestAboveNodes(t *testing.T) {
-	for given, want := range map[string]struct{ hostsAreNodes, otherwise string }{
-		"spread=zone":                               {"spread=zone", "spread=zone"},
-		"spread=node.name":                          {"", ""},
-		"spread=zone,spread=node.name":              {"spread=zone", "spread=zone"},
-		"spread=zone,spread=kubernetes.io/hostname": {"spread=zone", "spread=zone,spread=kubernetes.io/hostname"},
-		"spread=kubernetes.io/hostname,spread=zone": {"spread=kubernetes.io/hostname,spread=zone", "spread=kubernetes.io/hostname,spread=zone"},
-		"pack=kubernetes.io/hostname":               {"pack=kubernetes.io/hostname", "pack=kubernetes.io/hostname"},
-		"spread=kubernetes.io/hostname;missing=Exclude": {
-			"spread=kubernetes.io/hostname;missing=Exclude", "spread=kubernetes.io/hostname;missing=Exclude",
-		},
-		"spread=kubernetes.io/hostname;weight.a=2;weight.b=1": {
-			"spread=kubernetes.io/hostname;weight.a=2;weight.b=1", "spread=kubernetes.io/hostname;weight.a=2;weight.b=1",
-		},
-	} {
-		levels, err := level.Parse(given)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := level.Format(clusterview.AboveNodes(levels, true)); got != want.hostsAreNodes {
-			t.Errorf("%s where hosts are nodes: got %q, want %q", given, got, want.hostsAreNodes)
-		}
-		if got := level.Format(clusterview.AboveNodes(levels, false)); got != want.otherwise {
-			t.Errorf("%s otherwise: got %q, want %q", given, got, want.otherwise)
-		}
-	}
-	if clusterview.AboveNodes(nil, true) != nil {
-		t.Error("no levels are none")
 	}
 }

@@ -36,11 +36,10 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 	info := framework.NewNodeInfo(pod(web("p"), "apps/v1 ReplicaSet web-1 web-1-uid"))
 	info.SetNode(st.MakeNode().Name("n").Obj())
 	census := clusterview.NewCensus(identifier)
-	tally := func(deployment string) (got placement.Tally) {
+	tally := func(deployment string) placement.Tally {
 		census.Refresh(clusterview.Snapshot{Nodes: []fwk.NodeInfo{info}})
 		of := clusterview.Identity{Workload: clusterview.Workload{Namespace: rs.Namespace, Kind: "Deployment.apps", Name: deployment}, Revision: "web-1-uid"}
-		census.Each(0, of, nil, func(n placement.Node) { got = n.Tally })
-		return got
+		return talliesOf(census, of)["n"]
 	}
 	if got := tally("old"); got.Workload != 1 {
 		t.Fatalf("the pod counts %+v for its Deployment", got)
@@ -83,8 +82,7 @@ func TestCensusCountsOtherOwnersOfANamedWorkload(t *testing.T) {
 		"api, which is not":              {v.rs.identifier().Identify(pod(labelled().Name("x").Label("pod-template-hash", "7"), "apps/v1 ReplicaSet api-7 api-7-uid")), 1 + 2 + 4 + 1},
 		"a pod that nobody owns":         {v.rs.identifier().Identify(pod(labelled().Name("x"))), 1 + 2 + 4 + 1},
 	} {
-		var got placement.Tally
-		v.census.Each(0, tc.of, nil, func(n placement.Node) { got = n.Tally })
+		got := talliesOf(v.census, tc.of)["n"]
 		if want := (placement.Tally{Revision: tc.want, Workload: 8, All: 9}); got != want {
 			t.Errorf("%s: the tally is %+v, want %+v", name, got, want)
 		}

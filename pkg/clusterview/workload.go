@@ -58,7 +58,7 @@ type Identity struct {
 	Preassigned bool
 	// Provisional says that the owner of the pod's ReplicaSet could not be looked
 	// up, and the ReplicaSet stands in for it: the pod was seen before its
-	// ReplicaSet was. Ask again later.
+	// ReplicaSet was. Ask again when one has come, see Added.
 	Provisional bool
 }
 
@@ -72,8 +72,8 @@ func (id Identity) SameRevision(of Identity) bool {
 // through the API server.
 type Identifier struct {
 	replicaSets appslisters.ReplicaSetLister
-	// epoch moves when a ReplicaSet gets another owner.
-	epoch atomic.Uint64
+	// epoch moves when a ReplicaSet gets another owner, added when there is another one.
+	epoch, added atomic.Uint64
 }
 
 // NewIdentifier returns an Identifier over a lister of ReplicaSets.
@@ -91,11 +91,12 @@ func WatchingIdentifier(replicaSets appsinformers.ReplicaSetInformer) (*Identifi
 	return i, nil
 }
 
-// Watch makes the identifier notice ReplicaSets that change their owner: one that is
-// orphaned and adopted takes its pods from one workload to another, and nothing
-// happens to the pods themselves.
+// Watch makes the identifier notice ReplicaSets that come, and those that change their
+// owner: one that is orphaned and adopted takes its pods from one workload to another, and
+// nothing happens to the pods themselves.
 func (i *Identifier) Watch(replicaSets cache.SharedIndexInformer) error {
 	_, err := replicaSets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { i.ReplicaSetAdded() },
 		UpdateFunc: func(before, after any) {
 			b, ok := before.(*appsv1.ReplicaSet)
 			a, alsoOK := after.(*appsv1.ReplicaSet)
@@ -110,6 +111,12 @@ func (i *Identifier) Watch(replicaSets cache.SharedIndexInformer) error {
 // Epoch identifies the ownership of ReplicaSets: identities told in another epoch
 // may be wrong by now.
 func (i *Identifier) Epoch() uint64 { return i.epoch.Load() }
+
+// ReplicaSetAdded has whoever was told a provisional identity ask again.
+func (i *Identifier) ReplicaSetAdded() { i.added.Add(1) }
+
+// Added counts the ReplicaSets that have come: what was provisional before may be known.
+func (i *Identifier) Added() uint64 { return i.added.Load() }
 
 // Identify tells a pod's identity. In order of precedence, the workload is named by
 // WorkloadLabel, the PodGroup label of scheduler-plugins, spec.schedulingGroup, the
@@ -160,9 +167,10 @@ func named(pod *corev1.Pod) Workload {
 }
 
 // top follows a ReplicaSet to its controller. It is provisional if the ReplicaSet
-// is not known, or is another one of the same name.
+// is not known, or is another one of the same name. An owner of another version than
+// ReplicaSets are read in is what it says it is: no lister will ever have it.
 func (i *Identifier) top(namespace string, owner *metav1.OwnerReference) (top *metav1.OwnerReference, provisional bool) {
-	if !isKind(owner, appsv1.GroupName, "ReplicaSet") {
+	if owner.Kind != "ReplicaSet" || owner.APIVersion != appsv1.SchemeGroupVersion.String() {
 		return owner, false
 	}
 	rs, err := i.replicaSets.ReplicaSets(namespace).Get(owner.Name)

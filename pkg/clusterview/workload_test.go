@@ -26,6 +26,8 @@ type replicaSets struct {
 	asked   int
 	// before, if set, is told of every ask before it is answered.
 	before func(asked int)
+	// told are those who watch the ReplicaSets.
+	told []*clusterview.Identifier
 }
 
 func newReplicaSets(known ...*appsv1.ReplicaSet) *replicaSets {
@@ -36,11 +38,18 @@ func newReplicaSets(known ...*appsv1.ReplicaSet) *replicaSets {
 	return r
 }
 
-func (r *replicaSets) add(rs *appsv1.ReplicaSet) { _ = r.indexer.Add(rs) }
+func (r *replicaSets) add(rs *appsv1.ReplicaSet) {
+	_ = r.indexer.Add(rs)
+	for _, i := range r.told {
+		i.ReplicaSetAdded()
+	}
+}
 
 // identifier counts, for one ask of a ReplicaSet is one pod identified.
 func (r *replicaSets) identifier() *clusterview.Identifier {
-	return clusterview.NewIdentifier(counting{appslisters.NewReplicaSetLister(r.indexer), r})
+	i := clusterview.NewIdentifier(counting{appslisters.NewReplicaSetLister(r.indexer), r})
+	r.told = append(r.told, i)
+	return i
 }
 
 type counting struct {

@@ -40,7 +40,7 @@ func benchPod(i, workload int) *corev1.Pod {
 
 // What a pod costs from the snapshot to Reserve, by a hint. Each of the workloads takes its turn.
 func BenchmarkHint(b *testing.B) {
-	for _, workloads := range []int{1, 100} {
+	for _, workloads := range []int{1, 100, 1000} {
 		for _, crowd := range []int{0, 30} {
 			b.Run(fmt.Sprintf("nodes=5000/workloads=%d/pods=%d", workloads, crowd), func(b *testing.B) {
 				r := zoned(b, crowd)

@@ -21,6 +21,7 @@ const (
 	outcomeUsed     = "used"
 	outcomeUnused   = "unused"
 
+	outcomeRefused     = "refused"     // no node fits, as was known: the pod was not filtered on all nodes
 	outcomeNone        = "none"        // no node fits
 	outcomePreassigned = "preassigned" // the pod's node is not the tree's to choose
 	outcomeNominated   = "nominated"   // the scheduler tries another node first
@@ -33,8 +34,8 @@ const (
 var hints = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: subsystem,
 	Name:      "hints_total",
-	Help: "Number of pods by profile and by what became of the node hint: proposed, and then used or unused; or none " +
-		"because no node fits, or the reason for which the pod was filtered and scored on all nodes.",
+	Help: "Number of pods by profile and by what became of the node hint: proposed, and then used or unused; refused " +
+		"because it was known that no node fits; none because no node fits; or the reason for which the pod was filtered and scored on all nodes.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})
 
@@ -57,7 +58,7 @@ var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbac
 // first seen counts for nothing in a rate.
 func begin(profile string) {
 	register()
-	for _, outcome := range append([]string{outcomeProposed, outcomeUsed}, fullPathOutcomes...) {
+	for _, outcome := range append([]string{outcomeProposed, outcomeUsed, outcomeRefused}, fullPathOutcomes...) {
 		hints.WithLabelValues(profile, outcome)
 	}
 	for _, reason := range fullPathOutcomes {

@@ -6,6 +6,7 @@ package fastpath
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,50 +14,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
-
-// doubters are those who remember what fits on a node.
-type doubters []Hinter
-
-// noting is a profile that tells all doubters of nominations: a pod nominated for a
-// node takes room there although the node has not changed.
-type noting struct {
-	framework.Framework
-	doubters doubters
-}
-
-// RunPostFilterPlugins notes the node that preemption clears.
-func (p *noting) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	result, status := p.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
-	if result != nil {
-		p.doubters.nominated(result.NominatingInfo)
-	}
-	return result, status
-}
-
-// RunPodGroupPostFilterPlugins notes the nodes that preemption clears for a group.
-func (p *noting) RunPodGroupPostFilterPlugins(ctx context.Context, state *framework.CycleState, group fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
-	result, status := p.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, schedule)
-	if result != nil {
-		for _, info := range result.NominatingInfos {
-			p.doubters.nominated(info)
-		}
-	}
-	return result, status
-}
-
-func (d doubters) nominated(info *fwk.NominatingInfo) {
-	if info == nil || info.NominatedNodeName == "" {
-		return
-	}
-	for _, h := range d {
-		h.Doubt(info.NominatedNodeName)
-	}
-}
 
 // hinted is a profile whose hints are a Hinter's, for the pods that it places. The
 // framework's own, for pods that have a signature, are passed on for all others.
@@ -65,10 +29,14 @@ type hinted struct {
 	hinter Hinter
 	// far are the filters that may look further than at one node.
 	far []string
+	// refuses: what becomes of preemption is known for a pod that has no victims anywhere,
+	// because nobody but the plugin of the framework is asked.
+	refuses bool
 }
 
 func newHinted(f framework.Framework, h Hinter) *hinted {
-	return &hinted{Framework: f, hinter: h, far: farsighted(f)}
+	others := slices.DeleteFunc(f.ListPlugins().PostFilter.Enabled, func(p config.Plugin) bool { return p.Name == names.DefaultPreemption })
+	return &hinted{Framework: f, hinter: h, far: farsighted(f), refuses: len(others) == 0}
 }
 
 // Parallelizer returns the profile's own, but that a single piece of work is done on the
@@ -91,67 +59,103 @@ func (p onTheSpot) Until(ctx context.Context, pieces int, do workqueue.DoWorkPie
 	}
 }
 
-// confinedKey marks a cycle in which a PreFilter plugin named the nodes to look at.
-const confinedKey fwk.StateKey = "Espalier/Confined"
+// proposalKey is where a cycle keeps what came of asking the Hinter.
+const proposalKey fwk.StateKey = "Espalier/Proposal"
 
-type confined struct{}
+// proposal is what came of asking the Hinter.
+type proposal struct {
+	node    string
+	outcome string
+	refusal *clusterview.Refusal
+	took    time.Duration
+}
 
-// Clone returns the mark, which says all by being there.
-func (c confined) Clone() fwk.StateData { return c }
+// Clone returns the proposal, which nobody alters.
+func (p *proposal) Clone() fwk.StateData { return p }
 
-// RunPreFilterPlugins marks the cycles of pods that are confined to some of the
-// nodes, which is not told to who is asked for a hint.
+func proposed(state fwk.CycleState) *proposal {
+	if data, err := state.Read(proposalKey); err == nil {
+		if p, ok := data.(*proposal); ok {
+			return p
+		}
+	}
+	return &proposal{}
+}
+
+// RunPreFilterPlugins asks the Hinter, once the plugins have run. Where it knows that the pod
+// fits on no node, and what becomes of preemption, the pod is refused at once, in the words
+// in which the full path would: to filter it on all nodes again would bring nothing else.
 func (p *hinted) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
-	if !result.AllNodes() {
-		state.Write(confinedKey, confined{})
+	if !status.IsSuccess() {
+		return result, status, plugins
+	}
+	start := time.Now()
+	is := p.propose(ctx, state, pod, !result.AllNodes())
+	is.took = time.Since(start)
+	state.Write(proposalKey, is)
+	if r := is.refusal; r != nil && p.refuses && (r.Preemption != nil || !p.HasPostFilterPlugins()) {
+		note(p.ProfileName(), outcomeRefused)
+		return nil, fwk.NewStatus(fwk.Unschedulable, r.Message), plugins.Union(sets.New(r.Plugins...))
 	}
 	return result, status, plugins
 }
 
-// GetNodeHint returns the node that the Hinter proposes, on which the filters have
-// been asked in this cycle, or "" for the full path.
-func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
-	start := time.Now()
-	node, outcome := p.propose(ctx, state, pod)
-	note(p.ProfileName(), outcome)
-	if node == "" {
-		return p.Framework.GetNodeHint(ctx, pod, signature, state, cycle)
+// RunPostFilterPlugins says of a pod that was refused at once what is known of preemption,
+// and has the Hinter learn it otherwise.
+func (p *hinted) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	refusal := proposed(state).refusal
+	if refusal != nil && p.refuses && refusal.Preemption != nil {
+		return nil, refusal.Preemption
 	}
-	schedulermetrics.GetNodeHintDuration.WithLabelValues("hint", p.ProfileName()).Observe(schedulermetrics.SinceInSeconds(start))
-	klog.FromContext(ctx).V(5).Info("Proposed a node", "pod", klog.KObj(pod), "node", node)
-	return node
+	result, status := p.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
+	if refusal != nil && status.IsRejected() {
+		refusal.Learn(status)
+	}
+	return result, status
 }
 
-func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (node, outcome string) {
-	if outcome := p.fullPath(state, pod); outcome != "" {
-		return "", outcome
+// GetNodeHint returns the node that the Hinter has proposed, on which the filters have
+// been asked in this cycle, or "" for the full path.
+func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
+	is := proposed(state)
+	if is.outcome != "" {
+		note(p.ProfileName(), is.outcome)
+	}
+	if is.node == "" {
+		return p.Framework.GetNodeHint(ctx, pod, signature, state, cycle)
+	}
+	schedulermetrics.GetNodeHintDuration.WithLabelValues("hint", p.ProfileName()).Observe(is.took.Seconds())
+	klog.FromContext(ctx).V(5).Info("Proposed a node", "pod", klog.KObj(pod), "node", is.node)
+	return is.node
+}
+
+func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) *proposal {
+	if outcome := p.fullPath(state, pod, confined); outcome != "" {
+		return &proposal{outcome: outcome}
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
-	node, err := p.hinter.Hint(ctx, state, pod, lasting(state, p.far), func(name string) (bool, error) {
+	node, refusal, err := p.hinter.Hint(ctx, state, pod, lasting(state, p.far), func(name string) *fwk.Status {
 		info, err := nodes.Get(name)
 		if err != nil {
-			return false, fmt.Errorf("asking the filters about node %q: %w", name, err)
+			return fwk.AsStatus(fmt.Errorf("asking the filters about node %q: %w", name, err))
 		}
-		status := p.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
-		if !status.IsSuccess() && !status.IsRejected() {
-			return false, status.AsError()
-		}
-		return status.IsSuccess(), nil
+		return p.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
 	})
 	switch {
 	case err != nil:
 		// The full path comes upon the same, and reports it.
 		klog.FromContext(ctx).V(4).Info("No node is proposed", "pod", klog.KObj(pod), "err", err)
-		return "", outcomeError
+		return &proposal{outcome: outcomeError}
 	case node == "":
-		return "", outcomeNone
+		return &proposal{outcome: outcomeNone, refusal: refusal}
 	}
-	return node, outcomeProposed
+	return &proposal{node: node, outcome: outcomeProposed}
 }
 
-// fullPath says why a pod is not to have a hint, "" if it may.
-func (p *hinted) fullPath(state fwk.CycleState, pod *corev1.Pod) (outcome string) {
+// fullPath says why a pod is not to have a hint, "" if it may. It is confined if a
+// PreFilter plugin has left it some of the nodes.
+func (p *hinted) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
 	switch {
 	case !p.hinter.Places(pod):
 		return outcomePreassigned
@@ -161,8 +165,7 @@ func (p *hinted) fullPath(state fwk.CycleState, pod *corev1.Pod) (outcome string
 		return outcomeGroup
 	case clusterview.Prefers(pod):
 		return outcomePreferences
-	}
-	if _, err := state.Read(confinedKey); err == nil {
+	case confined:
 		return outcomeConfined
 	}
 	return ""

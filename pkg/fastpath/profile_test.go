@@ -202,11 +202,10 @@ func TestStoreScheduleResults(t *testing.T) {
 	}
 }
 
-// A nomination takes room on a node that does not change: of two zones that are drawn,
-// the one with more nodes that fit is best.
+// A nomination takes room on a node that does not change, and gives it back.
 func TestNominationsChangeWhatFits(t *testing.T) {
 	r := newRig(t.Context(), t)
-	for _, name := range []string{"a1", "a2", "b1", "b2"} {
+	for _, name := range []string{"a1", "b1"} {
 		r.cache.AddNode(r.logger, st.MakeNode().Name(name).Label("zone", name[:1]).Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "1"}).Obj())
 	}
 	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Annotation(clusterview.PlacementAnnotation, "spread=zone").Obj()
@@ -217,25 +216,80 @@ func TestNominationsChangeWhatFits(t *testing.T) {
 		}
 	}
 	want("a1")
+	// As when a pod comes with status.nominatedNodeName: nobody says so.
 	info, err := framework.NewPodInfo(st.MakePod().Namespace("ns").Name("q").UID("q").Priority(1).Obj())
 	r.must(err)
-	nominating := &fwk.NominatingInfo{NominatedNodeName: "a2", NominatingMode: fwk.ModeOverride}
-	below := &preempting{stage{Framework: r.judge}, nominating}
-	(&noting{below, r.wrapped.(*hinted).Framework.(*noting).doubters}).RunPostFilterPlugins(r.ctx, nil, info.Pod, nil)
-	r.nominator.AddNominatedPod(r.logger, info, nominating)
+	r.nominator.AddNominatedPod(r.logger, info, &fwk.NominatingInfo{NominatedNodeName: "a1", NominatingMode: fwk.ModeOverride})
 	want("b1")
 	r.nominator.DeleteNominatedPodIfExists(info.Pod)
 	want("a1")
 }
 
-// preempting is a framework whose preemption clears a node.
-type preempting struct {
-	stage
-	info *fwk.NominatingInfo
+// nowhere is a rig of nodes that a pod does not fit on, for two reasons.
+func nowhere(t *testing.T) (r *rig, pod *corev1.Pod) {
+	r = newRig(t.Context(), t)
+	for i, zone := range []string{"a", "b", "b"} {
+		r.cache.AddNode(r.logger, st.MakeNode().Name([]string{"n1", "n2", "n3"}[i]).Label("zone", zone).
+			Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10", corev1.ResourceCPU: "1"}).Obj())
+	}
+	return r, st.MakePod().Namespace("ns").Name("p").UID("p").NodeSelector(map[string]string{"zone": "b"}).
+		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "2"}).Obj()
 }
 
-func (p *preempting) RunPostFilterPlugins(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	return &fwk.PostFilterResult{NominatingInfo: p.info}, nil
+// A pod that fits nowhere is filtered on all nodes once, and told the same ever after.
+func TestRefusedAtOnce(t *testing.T) {
+	r, pod := nowhere(t)
+	node, state, refused := r.propose(pod)
+	if node != "" || refused != nil {
+		t.Fatalf("the first time %q is proposed, and the diagnosis is %v", node, refused)
+	}
+	d := r.diagnosis(r.wrapped, state, pod)
+	want := r.words(r.wrapped, state, pod, d)
+	asked := &askedFor{Framework: r.wrapped.(*hinted).Framework}
+	r.wrapped.(*hinted).Framework = asked
+	before := counted(t, outcomeRefused)
+	_, state, refused = r.propose(pod)
+	if refused == nil {
+		t.Fatal("it is not refused at once")
+	}
+	if got := r.words(r.wrapped, state, pod, refused); got != want || !refused.UnschedulablePlugins.Equal(d.UnschedulablePlugins) {
+		t.Errorf("it is told\n%s (%v), not\n%s (%v)", got, refused.UnschedulablePlugins, want, d.UnschedulablePlugins)
+	}
+	if asked.nodes != 0 || asked.preemptions != 0 || counted(t, outcomeRefused) != before+1 {
+		t.Errorf("%d nodes were filtered, and preemption tried %d times", asked.nodes, asked.preemptions)
+	}
+	// One more pod on a node: it alone is filtered again.
+	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("q").UID("q").Node("n3").Obj()))
+	if _, _, refused := r.propose(pod); refused == nil || asked.nodes != 1 {
+		t.Errorf("with a pod on n3 %d nodes were filtered, refused at once: %t", asked.nodes, refused != nil)
+	}
+	// A pod of a lower priority may have to go.
+	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("low").UID("low").Node("n3").Priority(-1).Obj()))
+	if _, _, refused := r.propose(pod); refused != nil {
+		t.Error("refused without a try to preempt a pod of lower priority")
+	}
+	// Room is room.
+	r.cache.AddNode(r.logger, st.MakeNode().Name("n4").Label("zone", "b").
+		Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10", corev1.ResourceCPU: "4"}).Obj())
+	if node, _, _ := r.propose(pod); node != "n4" {
+		t.Errorf("%q is proposed, want the new node", node)
+	}
+}
+
+// askedFor counts what a framework is asked.
+type askedFor struct {
+	framework.Framework
+	nodes, preemptions int
+}
+
+func (a *askedFor) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo) *fwk.Status {
+	a.nodes++
+	return a.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+}
+
+func (a *askedFor) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	a.preemptions++
+	return a.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
 }
 
 // crowd is a Parallelizer that notes what it is given and does nothing.

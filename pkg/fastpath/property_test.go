@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -116,23 +117,57 @@ func (w *world) drawOddity(p *st.PodWrapper) {
 // schedule decides a new pod both ways.
 func (w *world) schedule(*rapid.T) {
 	pod := w.drawPod().Obj()
-	node, state := w.hint(pod)
+	node, state, refused := w.propose(pod)
 	fit, best := w.best(pod)
 	if node != "" && !slices.Contains(best, node) {
 		w.t.Fatalf("%s is proposed for %s, best are %q of %q that fit", node, pod.Name, best, fit)
 	}
-	want := len(fit) > 0 && w.wrapped.(*hinted).fullPath(state, pod) == ""
+	outcome := proposed(state).outcome
+	want := len(fit) > 0 && (outcome == outcomeProposed || outcome == outcomeNone)
 	if want != (node != "") {
 		w.t.Fatalf("%q is proposed for %s, %q fit", node, pod.Name, fit)
 	}
-	if node == "" && len(fit) > 0 {
+	if len(fit) == 0 {
+		w.refuse(pod, state, refused)
+		return
+	}
+	if node == "" {
 		node = fit[0]
 		if len(best) > 0 {
 			node = best[0]
 		}
 	}
-	if node != "" {
-		w.pods[pod.Name] = w.assume(pod, state, node)
+	w.pods[pod.Name] = w.assume(pod, state, node)
+}
+
+// refuse holds what a pod that fits nowhere is told to what the judge's full path says. Where
+// a pod of lower priority might have to go, preemption is for other tests.
+func (w *world) refuse(pod *corev1.Pod, state *framework.CycleState, refused *framework.Diagnosis) {
+	all, err := w.snapshot.NodeInfos().List()
+	w.must(err)
+	for _, n := range all {
+		for _, p := range n.GetPods() {
+			if corev1helpers.PodPriority(p.GetPod()) < corev1helpers.PodPriority(pod) {
+				if refused != nil && proposed(state).refusal != nil {
+					w.t.Fatalf("%s is refused, and nobody has tried whether %s would go for it", pod.Name, p.GetPod().Name)
+				}
+				return
+			}
+		}
+	}
+	judged := framework.NewCycleState()
+	result, status, _ := w.judge.RunPreFilterPlugins(w.ctx, judged, pod)
+	if !status.IsSuccess() || !result.AllNodes() || pod.Status.NominatedNodeName != "" || len(all) == 0 {
+		return
+	}
+	d := w.diagnosis(w.judge, judged, pod)
+	is := refused
+	if is == nil {
+		is = w.diagnosis(w.wrapped, state, pod)
+	}
+	want, got := w.words(w.judge, judged, pod, d), w.words(w.wrapped, state, pod, is)
+	if got != want || !is.UnschedulablePlugins.Equal(d.UnschedulablePlugins) {
+		w.t.Fatalf("%s (refused at once: %t) is told\n%s (%v), not\n%s (%v)", pod.Name, refused != nil, got, is.UnschedulablePlugins, want, d.UnschedulablePlugins)
 	}
 }
 
@@ -179,7 +214,7 @@ func (w *world) nominate(*rapid.T) {
 	info, err := framework.NewPodInfo(pod)
 	w.must(err)
 	nominating := &fwk.NominatingInfo{NominatedNodeName: name, NominatingMode: fwk.ModeOverride}
-	w.wrapped.(*hinted).Framework.(*noting).doubters.nominated(nominating)
+	// As it comes with the pod as often as not, nobody is told.
 	w.nominator.AddNominatedPod(w.logger, info, nominating)
 	w.asked[pod.Name] = true
 }

@@ -141,12 +141,60 @@ func (r *rig) must(err error) {
 // hint takes the snapshot of a cycle, and returns what the wrapped profile proposes.
 func (r *rig) hint(pod *corev1.Pod) (node string, state *framework.CycleState) {
 	r.Helper()
+	node, state, refused := r.propose(pod)
+	if refused != nil {
+		r.Fatalf("PreFilter of %s: %v", pod.Name, refused.PreFilterMsg)
+	}
+	return node, state
+}
+
+// propose is hint of a pod that may be refused at once: then it returns the diagnosis.
+func (r *rig) propose(pod *corev1.Pod) (node string, state *framework.CycleState, refused *framework.Diagnosis) {
+	r.Helper()
 	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
 	state = framework.NewCycleState()
-	if _, status, _ := r.wrapped.RunPreFilterPlugins(r.ctx, state, pod); !status.IsSuccess() {
+	_, status, plugins := r.wrapped.RunPreFilterPlugins(r.ctx, state, pod)
+	switch {
+	case status.IsRejected():
+		return "", state, &framework.Diagnosis{PreFilterMsg: status.Message(), UnschedulablePlugins: plugins, NodeToStatus: framework.NewDefaultNodeToStatus()}
+	case !status.IsSuccess():
 		r.Fatalf("PreFilter of %s: %v", pod.Name, status)
 	}
-	return r.wrapped.GetNodeHint(r.ctx, pod, nil, state, 1), state
+	return r.wrapped.GetNodeHint(r.ctx, pod, nil, state, 1), state, nil
+}
+
+// diagnosis is what the full path says of a pod that fits nowhere.
+func (r *rig) diagnosis(f framework.Framework, state *framework.CycleState, pod *corev1.Pod) *framework.Diagnosis {
+	r.Helper()
+	d := &framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+	all, err := r.snapshot.NodeInfos().List()
+	r.must(err)
+	for _, n := range all {
+		s := f.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, n)
+		if s.IsSuccess() {
+			r.Fatalf("%s fits on %s", pod.Name, n.Node().Name)
+		}
+		d.NodeToStatus.Set(n.Node().Name, s)
+		d.AddPluginStatus(s)
+	}
+	return d
+}
+
+// words are those in which a pod is told that it fits nowhere, once preemption was tried.
+func (r *rig) words(f framework.Framework, state *framework.CycleState, pod *corev1.Pod, d *framework.Diagnosis) string {
+	r.Helper()
+	// Preemption reads the pod anew.
+	known := factory.Core().V1().Pods().Informer().GetIndexer()
+	r.must(known.Add(pod))
+	defer func() { r.must(known.Delete(pod)) }()
+	result, status := f.RunPostFilterPlugins(r.ctx, state, pod, d.NodeToStatus)
+	if result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "" {
+		r.Fatalf("%s has victims on %s", pod.Name, result.NominatedNodeName)
+	}
+	d.PostFilterMsg = status.Message()
+	all, err := r.snapshot.NodeInfos().List()
+	r.must(err)
+	return (&framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: *d}).Error()
 }
 
 // best judges the same snapshot: the nodes that fit, and of those the ones that the tree scores best.

@@ -27,12 +27,11 @@ type Hinter interface {
 	Hints() bool
 	// Places reports whether it decides about a pod.
 	Places(pod *corev1.Pod) bool
-	// Hint returns the best node that fits, "" if there is none. fits asks the pod's
+	// Hint returns the best node that fits, "" if there is none; then, if it is known that
+	// the pod fits nowhere and that preemption cannot help, the refusal. ask asks the pod's
 	// filters; lasting says that their answers hold for pods with the same needs until
-	// the node changes or is doubted. It may be called by many at once.
-	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, fits func(node string) (bool, error)) (string, error)
-	// Doubt says that something not on a node has changed what fits there.
-	Doubt(node string)
+	// the node changes. ask may be called by many at once.
+	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error)
 	// Follow says who knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes clusterview.Changes)
 }
@@ -41,7 +40,6 @@ type Hinter interface {
 // sentence each, why profiles that place pods by a Hinter have no hints although
 // their arguments do not switch them off.
 func Wrap(logger klog.Logger, profiles profile.Map) (without []string) {
-	var all doubters
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)
@@ -56,21 +54,8 @@ func Wrap(logger klog.Logger, profiles profile.Map) (without []string) {
 			without = append(without, fmt.Sprintf("profile %s has no node hints, so that every pod is filtered and scored on all nodes: %s", name, reason))
 			continue
 		}
-		all = append(all, h)
-	}
-	if len(all) == 0 {
-		return without
-	}
-	// All profiles schedule onto the same nodes: what one nominates a pod for, the
-	// trees of another have to ask about again.
-	for name, f := range profiles {
-		w := &noting{Framework: f, doubters: all}
-		if h := hinterOf(f); h != nil && slices.Contains(all, h) {
-			begin(name)
-			profiles[name] = newHinted(w, h)
-		} else {
-			profiles[name] = w
-		}
+		begin(name)
+		profiles[name] = newHinted(f, h)
 	}
 	return without
 }

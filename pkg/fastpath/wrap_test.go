@@ -66,31 +66,6 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// What one profile nominates a pod for, all others have to ask about again.
-func TestWrapTellsAllOfNominations(t *testing.T) {
-	r := newRig(t.Context(), t)
-	profiles := profile.Map{
-		"a": r.framework(configuration), "b": r.framework(withArgs("nodeHint: Disabled")), "c": r.framework(configuration),
-	}
-	if without := Wrap(r.logger, profiles); len(without) > 0 {
-		t.Fatal(without)
-	}
-	a, c := profiles["a"].(*hinted), profiles["c"].(*hinted)
-	b, ok := profiles["b"].(*noting)
-	if !ok {
-		t.Fatalf("b is a %T", profiles["b"])
-	}
-	for _, h := range []Hinter{a.hinter, c.hinter} {
-		for name, d := range map[string]doubters{
-			"a": a.Framework.(*noting).doubters, "b": b.doubters, "c": c.Framework.(*noting).doubters,
-		} {
-			if len(d) != 2 || d[0] != h && d[1] != h {
-				t.Errorf("%s does not tell all", name)
-			}
-		}
-	}
-}
-
 // With the plugins that ship, the answers of an ordinary pod's filters last. One pod a
 // plugin that looks further shows that it is noticed.
 func TestLasting(t *testing.T) {

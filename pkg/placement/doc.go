@@ -5,7 +5,8 @@
 // and its tally. Its sub-packages are the algorithms:
 //
 //   - level: one placement preference, and the syntax in which people write it
-//   - tree: the spread tree
+//   - tree: the spread tree, and the parts of it that workloads share
+//   - simulation: one workload decided alone
 //   - failure: the nodes on which a workload has failed of late
 //   - hostport: the ports that a node keeps for itself, and their syntax
 //   - constraint: one condition on a node, in Docker's language

@@ -16,6 +16,10 @@ type Node struct {
 	// Tally counts the pods on the node.
 	Tally Tally
 
+	// Usage is what all pods on the node have requested. Where nodes or branches tie in
+	// everything else, the one with the lower Usage.Load comes first.
+	Usage Usage
+
 	// Record is how the workload's revision has fared on this node. Faulty nodes
 	// are the last choice, never excluded.
 	Record
@@ -44,7 +48,7 @@ type Tally struct {
 	Revision int64
 	// Workload counts the pods of the workload, of whatever revision.
 	Workload int64
-	// All counts every pod.
+	// All counts every pod. It is for people to read and decides nothing.
 	All int64
 }
 

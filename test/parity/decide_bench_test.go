@@ -16,7 +16,7 @@ import (
 	"github.com/moby/swarmkit/v2/manager/state/store"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // What SwarmKit does between reading its store and writing the decisions back has no
@@ -156,13 +156,12 @@ func treeNodes(c *Cluster) []placement.Node {
 	return nodes
 }
 
-func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*tree.Tree, placement.Fits) {
+func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*simulation.Tree, placement.Fits) {
 	levels, err := Levels(c.Service.Labels)
 	if err != nil {
 		b.Fatal(err)
 	}
-	t := tree.New(levels)
-	t.Grow(len(nodes))
+	t := simulation.New(levels)
 	for _, n := range nodes {
 		t.Set(n)
 	}

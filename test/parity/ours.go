@@ -9,7 +9,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // Counting is which of a service's tasks a spread counts first.
@@ -40,7 +40,7 @@ func Ours(c *Cluster, by Counting) (Placed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := tree.New(levels)
+	t := simulation.New(levels)
 	nodes := make(map[string]*Node)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]

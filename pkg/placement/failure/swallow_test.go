@@ -13,14 +13,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // cluster is a ledger beside the tree that goes by it, and a controller that replaces
 // what fails once a second. Bad nodes refuse every pod.
 type cluster struct {
 	*story
-	tree  *tree.Tree
+	tree  *simulation.Tree
 	nodes []string
 	bad   map[string]bool
 	// lost counts the pods that were refused, by node, and pods all there were.
@@ -49,12 +50,13 @@ func newCluster(t *testing.T, o failure.Options, nodes, zones int, bad func(int)
 		}
 		levels = []level.Level{{Property: zone}}
 	}
-	c.tree = tree.New(levels)
+	c.tree = simulation.New(levels)
+	c.tree.Request = placementtest.Request
 	c.tree.SetRule(placement.Faults{Threshold: o.Rule.Threshold, HalfOpen: true})
 	for i := range nodes {
-		n := placement.Node{Name: fmt.Sprintf("n%02d", i), Tally: placement.Tally{All: 10}}
+		n := placement.Node{Name: fmt.Sprintf("n%02d", i), Tally: placement.Tally{All: 10}, Usage: placementtest.Usage(10)}
 		if c.bad[n.Name] = bad(i); c.bad[n.Name] {
-			n.Tally.All = 0
+			n.Tally.All, n.Usage = 0, placementtest.Usage(0)
 		}
 		if zones > 0 {
 			n.Values = []placement.Value{{Text: fmt.Sprint("zone-", i%zones)}}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // The vectors are those of SwarmKit's own tests of faulty nodes, with its rule: nothing
@@ -19,7 +19,7 @@ import (
 // round places one task of a service on n1 and n2 and lets it fail there. On n1 a
 // task of the service runs, of the revision that stands.
 func (s *story) round(of failure.Revision, standing placement.Tally) (node string) {
-	spread := tree.New(nil)
+	spread := simulation.New(nil)
 	for _, n := range []placement.Node{{Name: "n1", Tally: standing}, {Name: "n2"}} {
 		if n.Record = s.Record(of, n.Name); n.Failures < seeds.Threshold {
 			n.Failures = 0

@@ -4,10 +4,12 @@
 package oracle
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
@@ -49,6 +51,13 @@ type branch struct {
 // listed value. All nodes given must be of one branch of the first.
 func (f fork) applies(in []candidate) bool {
 	return !f.within || !isListed(f.level, in[0].Values[f.index].Text)
+}
+
+// decides is false as well for a last fork that spreads evenly over one node each: its
+// branches are compared as the nodes that they are.
+func (f fork) decides(in []candidate) bool {
+	even := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0)
+	return f.applies(in) && !(even && len(f.next) == 0 && len(f.branches(in)) == len(in))
 }
 
 // branches divides nodes, in the order in which their values first occur.
@@ -94,7 +103,7 @@ func (f fork) offering(in []candidate) []branch {
 //     the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (pods + 1) / weight, or the most;
 //  4. the fewest unforgiven failures;
-//  5. the most feasible nodes;
+//  5. the lowest load, the larger share of CPU or memory that is requested of all its nodes;
 //  6. the value, byte by byte.
 func (f fork) before(a, b branch) int {
 	if d := a.standing() - b.standing(); d != 0 {
@@ -103,10 +112,19 @@ func (f fork) before(a, b branch) int {
 	if c := f.compareCounts(a, b); c != 0 {
 		return c
 	}
-	if d := countFeasible(b.nodes) - countFeasible(a.nodes); d != 0 {
-		return d
+	if c := cmp.Compare(a.load(), b.load()); c != 0 {
+		return c
 	}
 	return strings.Compare(a.value, b.value)
+}
+
+// load is that of all nodes of a branch together, whether a pod fits on them or not.
+func (b branch) load() uint32 {
+	var u placement.Usage
+	for _, c := range b.nodes {
+		u = u.Add(c.Usage)
+	}
+	return u.Load()
 }
 
 // compareCounts is points 2 to 4 of before.

@@ -57,7 +57,7 @@ func (c candidate) unforgiven() int64 {
 // that is worse.
 func (b branch) standing() int {
 	best := unready
-	below := slices.IndexFunc(b.below, func(f fork) bool { return f.applies(b.nodes) })
+	below := slices.IndexFunc(b.below, func(f fork) bool { return f.decides(b.nodes) })
 	if below < 0 {
 		for _, c := range onlyFeasible(b.nodes) {
 			best = min(best, c.standing())

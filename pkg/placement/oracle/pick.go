@@ -24,7 +24,7 @@ func Pick(levels []level.Level, rule placement.Faults, nodes []placement.Node, f
 		return "", false
 	}
 	for _, f := range forks(levels) {
-		if f.applies(in) {
+		if f.decides(in) {
 			in = slices.MinFunc(f.offering(in), f.before).nodes
 		}
 	}
@@ -32,10 +32,10 @@ func Pick(levels []level.Level, rule placement.Faults, nodes []placement.Node, f
 }
 
 // Place decides k pods one after the other, each on what those before it left
-// behind: every pod placed counts on its node three ways, and is unproven. fits is told how many
+// behind: every pod placed counts on its node three ways, requests what each requests, and is unproven. fits is told how many
 // pods of this batch the node has got so far. The answer is shorter than k if the
 // room ends. The given nodes stay as they are.
-func Place(levels []level.Level, rule placement.Faults, nodes []placement.Node, k int, fits func(node string, placed int) bool) []string {
+func Place(levels []level.Level, rule placement.Faults, nodes []placement.Node, k int, request placement.Usage, fits func(node string, placed int) bool) []string {
 	nodes = slices.Clone(nodes)
 	count := make([]int, len(nodes))
 	index := func(name string) int {
@@ -50,6 +50,7 @@ func Place(levels []level.Level, rule placement.Faults, nodes []placement.Node, 
 		i := index(name)
 		count[i]++
 		nodes[i].Tally = nodes[i].Tally.Add(placement.Tally{Revision: 1, Workload: 1, All: 1})
+		nodes[i].Usage = nodes[i].Usage.Add(request)
 		nodes[i].Unproven++
 		placed = append(placed, name)
 	}
@@ -86,7 +87,7 @@ func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
 
 // nodeBefore orders the nodes of a leaf: the best standing, among faulty nodes fewer
 // failures, then fewer pods of the revision, of the workload, fewer unforgiven
-// failures, fewer pods in all, then names.
+// failures, the lower load, then names.
 func nodeBefore(a, b candidate) int {
 	for _, d := range []int64{
 		int64(a.standing()) - int64(b.standing()),
@@ -94,7 +95,7 @@ func nodeBefore(a, b candidate) int {
 		a.Tally.Revision - b.Tally.Revision,
 		a.Tally.Workload - b.Tally.Workload,
 		a.unforgiven() - b.unforgiven(),
-		a.Tally.All - b.Tally.All,
+		int64(a.Usage.Load()) - int64(b.Usage.Load()),
 	} {
 		if d != 0 {
 			return sign(d)

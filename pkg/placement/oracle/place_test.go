@@ -14,6 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // cluster reads nodes from lines such as
@@ -39,6 +40,7 @@ func cluster(t *testing.T, text string) ([]placement.Node, map[string]int) {
 		n.Tally.Revision = number(t, counts[0])
 		n.Tally.Workload = number(t, counts[min(1, len(counts)-1)])
 		n.Tally.All = number(t, counts[len(counts)-1])
+		n.Usage = placementtest.Usage(n.Tally.All)
 		for _, f := range fields[3:] {
 			switch key, value, _ := strings.Cut(f, "="); key {
 			case "failures":
@@ -121,7 +123,7 @@ func TestPlace(t *testing.T) {
 		{name: "no nodes", k: 3, cluster: "a . 0 room=0", want: ""},
 
 		// One level.
-		{name: "one node against four", levels: "spread=az", k: 8, cluster: "a 1 0\nb 2 0\nc 2 0\nd 2 0\ne 2 0", want: "b a c a d a e a"},
+		{name: "one node against four", levels: "spread=az", k: 8, cluster: "a 1 0\nb 2 0\nc 2 0\nd 2 0\ne 2 0", want: "a b c a d a e a"},
 		{name: "100/0/0 (SwarmKit: all ten in one)", levels: "spread=az", k: 10, cluster: "a 1 100\nb 2 0\nc 3 0", want: "b c b c b c b c b c"},
 		{name: "10/0/0 (SwarmKit: 6/0)", levels: "spread=az", k: 6, cluster: "a 1 10\nb 2 0\nc 3 0", want: "b c b c b c"},
 		{name: "3/0/0 (SwarmKit: 2/0)", levels: "spread=az", k: 2, cluster: "a 1 3\nb 2 0\nc 3 0", want: "b c"},
@@ -129,15 +131,16 @@ func TestPlace(t *testing.T) {
 		{name: "pods on a node without room count", levels: "spread=az", k: 4, cluster: "a 1 6 room=0\nb 1 0\nc 2 0", want: "c c c c"},
 		{name: "a zone without room", levels: "spread=az", k: 6, cluster: "a 1 6 room=0\nb 2 0\nc 3 3", want: "b b b b c b"},
 		{name: "a full zone gives way", levels: "spread=az", k: 12, cluster: "a 1 0 room=2\nb 2 0\nc 3 0", want: "a b c a b c b c b c b c"},
-		{name: "pods on an unready node do not count", levels: "spread=az", k: 2, cluster: "a 1 9 unready\nb 1 0\nc 2 1", want: "b b"},
+		{name: "pods on an unready node do not count", levels: "spread=az", k: 2, cluster: "a 1 9 unready\nb 1 0\nc 2 1", want: "b c"},
 		{name: "pods on an unready node do not count, of the workload either", levels: "spread=az", k: 1, cluster: "a 2 0/1\nb 1 0/9 unready\nc 1 0", want: "c"},
 		{name: "nodes without the label are a branch", levels: "spread=az", k: 9, cluster: "a 1 0\nb 2 0\nc - 0\nd - 0", want: "c a b d a b c a b"},
 		{name: "an empty value is the same branch", levels: "spread=az", k: 3, cluster: "a 1 0\nb - 1\nc '' 0", want: "a c a"},
 		{name: "nodes without the label are left out, with their pods", levels: "spread=az;missing=Exclude", k: 3, cluster: "a 1 0\nb - 0\nc 2 1", want: "a a c"},
 		{name: "all nodes are left out", levels: "spread=az;missing=Exclude", k: 3, cluster: "a - 0\nb - 0", want: ""},
 		{name: "then fewest of the workload", levels: "spread=az", k: 1, cluster: "a 1 1/4\nb 2 1/3", want: "b"},
-		{name: "then more feasible nodes", levels: "spread=az", k: 1, cluster: "a 1 0\nb 1 0 room=0\nc 2 0\nd 2 0", want: "c"},
-		{name: "then the value in byte order", levels: "spread=az", k: 3, cluster: "a b 0\nb B 0\nc 9 0", want: "c b a"},
+		{name: "then the lower load, also of nodes without room", levels: "spread=az", k: 1, cluster: "a 1 0/0/1\nb 1 0/0/5 room=0\nc 2 0/0/2\nd 2 0/0/2", want: "c"},
+		{name: "then the value in byte order", levels: "spread=az", k: 3, cluster: "a b 0\nb B 0\nc 9 0\nd 9 0", want: "c b a"},
+		{name: "values of one node each are the nodes", levels: "spread=az", k: 3, cluster: "a b 0\nb B 0\nc 9 0", want: "a b c"},
 		{name: "a broken zone is the last", levels: "spread=az", k: 4, cluster: "a 1 0 failures=5\nb 1 0 unready\nc 2 3 room=3", want: "c c c a"},
 		{name: "a healthy node without room does not make a zone healthy", levels: "spread=az", k: 1, cluster: "a 1 0 failures=5\nb 1 0 room=0\nc 2 3", want: "c"},
 		{name: "in a zone with a healthy node, that one", levels: "spread=az", k: 2, cluster: "a 1 0 failures=5\nb 1 2\nc 2 3", want: "b b"},
@@ -148,7 +151,7 @@ func TestPlace(t *testing.T) {
 		{name: "scale-up (SwarmKit: both in one)", levels: "spread=dc,spread=rack", k: 2, cluster: "n11 1/1 3\nn12 1/2 1\nn21 2/1 3", want: "n21 n12"},
 		{name: "memory for five, racks of three and two", levels: "spread=az,spread=rack", k: 12,
 			cluster: "n0 1/1 0 room=0\nn1 1/1 0 room=5\nn2 2/1 0 room=6\nn3 2/1 0 room=6\nn4 2/1 0 room=6\nn5 2/2 0 room=6\nn6 2/2 0 room=6",
-			want:    "n2 n1 n5 n1 n3 n1 n6 n1 n4 n1 n5 n2"},
+			want:    "n1 n2 n5 n1 n3 n1 n6 n1 n4 n1 n5 n2"},
 		{name: "region of three zones, region of two", levels: "spread=region,spread=zone", k: 5,
 			cluster: "a a/1 0\nb a/2 0\nc a/3 0\nd b/1 0\ne b/2 0", want: "a d b e c"},
 		{name: "equal values in different parents are different branches", levels: "spread=az,spread=rack", k: 2,
@@ -158,14 +161,14 @@ func TestPlace(t *testing.T) {
 		{name: "a node is a level", levels: "spread=az,spread=node.name", k: 3, cluster: "a 1/a 1\nb 1/b 0\nc 2/c 1", want: "b c a"},
 
 		// Weights.
-		{name: "70 to 30 over ten pods", levels: "spread=az;weight.1=70;weight.2=30", k: 10, cluster: "a 1 0\nb 2 0", want: "a a b a a b a a a b"},
-		{name: "an unlisted value weighs 1", levels: "spread=az;weight.1=2", k: 6, cluster: "a 1 0\nb 2 0\nc 3 0", want: "a a b c a a"},
+		{name: "70 to 30 over ten pods", levels: "spread=az;weight.1=70;weight.2=30", k: 10, cluster: "a 1 0\nb 2 0", want: "a a b a a b a a b a"},
+		{name: "an unlisted value weighs 1", levels: "spread=az;weight.1=2", k: 6, cluster: "a 1 0\nb 2 0\nc 3 0", want: "a b c a a b"},
 		{name: "unlisted values share a weight, evenly", levels: "spread=az;weight.1=2;weight.*=2", k: 8, cluster: "a 1 0\nb 2 0\nc 3 0", want: "b a c a b a c a"},
 		{name: "the branch of others is even over values, not nodes", levels: "spread=az;weight.1=1;weight.*=1", k: 4,
 			cluster: "a 1 9\nb 2 0\nc 2 0\nd 3 0", want: "b d c d"},
 		{name: "the branch of others sorts as its star: after none, before digits", levels: "spread=az;weight.=1;weight.1=1;weight.*=1", k: 3,
 			cluster: "a 1 0\nb - 0\nc !x 0", want: "b c a"},
-		{name: "nodes without the label have a weight", levels: "spread=az;weight.=3;weight.1=1", k: 4, cluster: "a 1 0\nb - 0", want: "b b b a"},
+		{name: "nodes without the label have a weight", levels: "spread=az;weight.=3;weight.1=1", k: 4, cluster: "a 1 0\nb - 0", want: "b b a b"},
 		{name: "nodes without the label are others", levels: "spread=az;weight.1=1;weight.*=1", k: 3, cluster: "a 1 9\nb - 0\nc 2 0", want: "b c b"},
 		{name: "weights apply to what there is", levels: "spread=az;weight.1=3;weight.2=1", k: 2, cluster: "a 1 9\nb 2 2", want: "b a"},
 		{name: "fractions are exact, where floats are equal", levels: "spread=az;weight.1=1000000;weight.2=999999", k: 1, cluster: "a 1 999999999998\nb 2 999998999998", want: "b"},
@@ -173,7 +176,7 @@ func TestPlace(t *testing.T) {
 		// Packing.
 		{name: "the fullest that has room", levels: "pack=rack", k: 4, cluster: "a 1 1 room=2\nb 2 2 room=0\nc 3 0", want: "a a c c"},
 		{name: "packing: then most of the workload", levels: "pack=rack", k: 1, cluster: "a 1 1/1\nb 2 1/2", want: "b"},
-		{name: "packing: then more nodes", levels: "pack=rack", k: 3, cluster: "a 1 0\nb 2 0\nc 2 0", want: "b c b"},
+		{name: "packing: then the lower load", levels: "pack=rack", k: 3, cluster: "a 1 0/0/2\nb 2 0/0/1\nc 2 0/0/1", want: "b c b"},
 		{name: "packing: not in a broken rack", levels: "pack=rack", k: 1, cluster: "a 1 5 failures=5\nb 2 0", want: "b"},
 		{name: "pack racks, spread hosts", levels: "pack=rack,spread=node.name", k: 5,
 			cluster: "a 1/a 0 room=2\nb 1/b 0 room=2\nc 2/c 0\nd 2/d 0", want: "a b a b c"},
@@ -184,7 +187,7 @@ func TestPlace(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)
 			levels := parseLevels(t, tc.levels)
 			before := slices.Clone(nodes)
-			got := oracle.Place(levels, placement.Faults{}, nodes, tc.k, within(room))
+			got := oracle.Place(levels, placement.Faults{}, nodes, tc.k, placementtest.Request, within(room))
 			if s := strings.Join(got, " "); s != tc.want {
 				t.Errorf("got  %s\nwant %s", s, tc.want)
 			}

@@ -23,7 +23,7 @@ func BestClass(levels []level.Level, rule placement.Faults, nodes []placement.No
 	for _, f := range forks(levels) {
 		var next [][]candidate
 		for _, in := range reached {
-			if !f.applies(in) {
+			if !f.decides(in) {
 				next = append(next, in)
 				continue
 			}

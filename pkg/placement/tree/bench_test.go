@@ -9,7 +9,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // BenchmarkPlace builds a tree and places a batch: the cost is per placement.
@@ -43,31 +43,12 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
-// BenchmarkPlant has a tree that knows all nodes and has placed a pod: told, with or without
-// room for them, or cloned.
-func BenchmarkPlant(b *testing.B) {
-	const levels = 2
-	nodes := bigCluster(5_000, levels)
-	fits := func(string) bool { return true }
-	for name, room := range map[string]int{"told": 0, "told with room": len(nodes)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				t := empty(levels)
-				t.Grow(room)
-				for _, n := range nodes {
-					t.Set(n)
-				}
-				t.Next(fits)
-			}
-		})
+// BenchmarkBuild has a tree that knows all nodes and has placed a pod.
+func BenchmarkBuild(b *testing.B) {
+	nodes := bigCluster(5_000, 2)
+	for b.Loop() {
+		plant(2, nodes).Next(func(string) bool { return true })
 	}
-	b.Run("cloned", func(b *testing.B) {
-		t := plant(levels, nodes)
-		t.Next(fits)
-		for b.Loop() {
-			t.Clone().Next(fits)
-		}
-	})
 }
 
 // BenchmarkRank ranks all nodes, as the score path does for every pod.
@@ -84,7 +65,7 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-func plant(levels int, nodes []placement.Node) *tree.Tree {
+func plant(levels int, nodes []placement.Node) *simulation.Tree {
 	t := empty(levels)
 	for _, n := range nodes {
 		t.Set(n)
@@ -92,12 +73,12 @@ func plant(levels int, nodes []placement.Node) *tree.Tree {
 	return t
 }
 
-func empty(levels int) *tree.Tree {
+func empty(levels int) *simulation.Tree {
 	all := []level.Level{
 		{Strategy: level.Spread, Property: level.Property{Label: "zone"}, Missing: level.Include},
 		{Strategy: level.Spread, Property: level.Property{Label: "rack"}, Missing: level.Include},
 	}
-	return tree.New(all[:levels])
+	return simulation.New(all[:levels])
 }
 
 // bigCluster has 10 zones of 10 racks.

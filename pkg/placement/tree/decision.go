@@ -5,9 +5,8 @@ package tree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // Decision is one choice of a node, with what it was chosen from.
@@ -27,40 +26,29 @@ type Step struct {
 }
 
 // Explain decides one pod like Next, and says why.
-func (t *Tree) Explain(fit placement.Fits) Decision {
-	n := t.next(fit)
-	if n == nil {
+func (v View) Explain(fit Fit) Decision {
+	node, ok := v.Next(fit)
+	if !ok {
 		return Decision{}
 	}
-	d := Decision{Node: n.Name}
-	b := t.root
-	for !b.isLeaf() {
-		what := b.below.levels[0].String()
-		if b.below.others {
-			what = "spread over the other values"
-		}
-		step := Step{What: what}
-		for _, c := range sortedOpenBranches(b) {
-			step.Candidates = append(step.Candidates, c.label()+" ("+c.reason()+")")
+	d := Decision{Node: v.Topology.nodes.Name(node)}
+	for limbs := v.survey().root(); len(limbs) > 0; limbs = limbs[0].below {
+		limbs = slices.DeleteFunc(limbs, func(l limb) bool { return !l.open })
+		step := Step{What: limbs[0].what}
+		for i := range limbs {
+			step.Candidates = append(step.Candidates, limbs[i].reason())
 		}
 		d.Steps = append(d.Steps, step)
-		b = b.children[0]
 	}
-	step := Step{What: "node"}
-	for _, n := range sortedOpenNodes(b) {
-		step.Candidates = append(step.Candidates, n.Name+" ("+n.reason()+")")
-	}
-	d.Steps = append(d.Steps, step)
 	return d
 }
 
-func (b *branch) reason() string {
-	return fmt.Sprintf("%d of the revision, %d of the workload, %s", b.tally.Revision, b.tally.Workload, b.state())
-}
-
-func (n *node) reason() string {
-	t := n.Tally
-	return fmt.Sprintf("%d of the revision, %d of the workload, %d pods, %s", t.Revision, t.Workload, t.All, n.state())
+func (l *limb) reason() string {
+	text := fmt.Sprintf("%s (%d of the revision, %d of the workload, ", l.label, l.figures.revision, l.figures.workload)
+	if l.what == "node" {
+		text += fmt.Sprintf("%d pods, ", l.figures.pods)
+	}
+	return text + l.figures.state + ")"
 }
 
 // String draws the decision: a line a step, the choice before what it was preferred to.

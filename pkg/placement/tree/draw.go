@@ -5,7 +5,6 @@ package tree
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,120 +13,148 @@ import (
 // String draws the tree: its levels, then every branch and node, best first, with
 // the pods that count there and what the filters said. The first node under the
 // first branches is the one that Next offers, as far as the filters have been asked.
-func (t *Tree) String() string {
-	t.settle()
+func (v View) String() string {
+	s := v.survey()
 	d := drawing{}
-	d.row("all", t.root.figures())
-	d.branches(t.root, "")
-	return t.heading() + d.table()
+	d.row("all", s.branchFigures(^0))
+	d.limbs(s.root(), "")
+	return v.heading() + d.table()
 }
 
 // heading is the levels in words, one after the other.
-func (t *Tree) heading() string {
-	words := make([]string, 0, len(t.levels)+1)
-	for _, l := range t.levels {
+func (v View) heading() string {
+	words := make([]string, 0, len(v.Topology.levels)+1)
+	for _, l := range v.Topology.levels {
 		words = append(words, l.String())
 	}
 	return strings.Join(append(words, "then nodes"), ", ") + "\n"
 }
 
-// drawing collects rows, so that the columns can be as wide as the widest cell.
-type drawing struct{ rows [][]string }
-
-func (d *drawing) row(label string, figures []string) {
-	d.rows = append(d.rows, append([]string{label}, figures...))
+// limb is a branch or a node as it is drawn: with the levels that paths leave out.
+type limb struct {
+	what    string // the level by which it was divided from its siblings
+	label   string
+	figures figures
+	open    bool
+	below   []limb // best first
 }
 
-func (d *drawing) branches(b *branch, indent string) {
-	if b.isLeaf() {
-		nodes := b.nodes.inOrder()
-		for i, n := range nodes {
-			twig, _ := limbs(i == len(nodes)-1)
-			d.row(indent+twig+n.Name, n.figures())
+// root returns the limbs below all nodes.
+func (s *survey) root() []limb {
+	if len(s.Topology.groups[0].members) == 0 {
+		return nil
+	}
+	return s.expand(division{}, ^0)
+}
+
+// expand returns the limbs below a member that is divided as d says, and by levels that
+// all its nodes have one value at until it divides.
+func (s *survey) expand(d division, member int32) []limb {
+	t := s.Topology
+	if member < 0 && t.groups[^member].division == d {
+		return s.limbs(^member)
+	}
+	if d.level == len(t.levels) { // the one node of a leaf
+		return []limb{s.node(member)}
+	}
+	p := t.part(t.value(t.anyNode(member), d.level).Text, d)
+	return []limb{s.branch(d, p, member)}
+}
+
+func (s *survey) limbs(id int32) []limb {
+	g := &s.Topology.groups[id]
+	var limbs []limb
+	for _, r := range s.members(id) {
+		if g.level == len(s.Topology.levels) {
+			limbs = append(limbs, s.node(r.member))
+			continue
 		}
-		return
+		value := s.Topology.value(s.Topology.anyNode(r.member), g.level).Text
+		limbs = append(limbs, s.branch(g.division, s.Topology.part(value, g.division), r.member))
 	}
-	children := slices.SortedFunc(slices.Values(b.children), compareBranches)
-	for i, c := range children {
-		twig, trunk := limbs(i == len(children)-1)
-		d.row(indent+twig+c.label(), c.figures())
-		d.branches(c, indent+trunk)
-	}
+	return limbs
 }
 
-func limbs(last bool) (twig, trunk string) {
-	if last {
-		return "└── ", "    "
+func (s *survey) branch(d division, p part, member int32) limb {
+	what := s.Topology.levels[d.level].String()
+	if d.others {
+		what = "spread over the other values"
 	}
-	return "├── ", "│   "
-}
-
-// label is a branch's value as people see it.
-func (b *branch) label() string {
-	label := b.value
+	label := p.value
 	if label == "" {
 		label = "(no value)"
 	}
-	if b.share != 1 {
-		label += " x" + strconv.FormatInt(b.share, 10)
+	if p.share != 1 {
+		label += " x" + strconv.FormatInt(p.share, 10)
 	}
-	return label
+	return limb{what, label, s.branchFigures(member), s.of(member).open > 0, s.expand(p.below, member)}
 }
 
-func (b *branch) figures() []string {
-	return []string{
-		strconv.FormatInt(b.tally.Revision, 10),
-		strconv.FormatInt(b.tally.Workload, 10),
-		strconv.FormatInt(b.tally.All, 10),
-		b.state(),
-	}
+func (s *survey) node(node int32) limb {
+	e, n := s.Tally.entries[node], &s.Topology.nodes.all[node]
+	f := figures{e.Revision, e.Workload, n.Pods, s.nodeState(node, &e)}
+	return limb{"node", n.name, f, !s.Feasibility.answers[node].refuses(), nil}
 }
 
-// state says how many nodes a branch has to offer, and what is held against it.
-func (b *branch) state() string {
-	s := fmt.Sprintf("%d open", b.open)
-	if b.unasked > 0 {
-		s += fmt.Sprintf(", %d not asked", b.unasked)
+// anyNode returns a node below a member.
+func (t *Topology) anyNode(member int32) int32 {
+	for member < 0 {
+		member = t.groups[^member].members[0]
 	}
+	return member
+}
+
+// figures are what is drawn of a branch or a node.
+type figures struct {
+	revision, workload, pods int64
+	state                    string
+}
+
+func (s *survey) branchFigures(member int32) figures {
+	sums := s.sums(member)
+	return figures{sums.revision, sums.workload, s.of(member).pods, s.branchState(member, &sums)}
+}
+
+// branchState says how many nodes a branch has to offer, and what is held against it.
+func (s *survey) branchState(member int32, sums *sums) string {
+	below := s.of(member)
+	text := fmt.Sprintf("%d open", below.open)
+	if below.notAsked > 0 {
+		text += fmt.Sprintf(", %d not asked", below.notAsked)
+	}
+	stands := max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
 	switch {
-	case b.open == 0:
-	case b.standing.noneHealthy():
-		s += ", none healthy"
-	case b.standing == faultyAsAWhole:
-		s += fmt.Sprintf(", faulty as a whole (%d failures)", b.history.failures)
-	case b.standing == onTrial:
-		s += ", on trial"
+	case below.open == 0:
+	case stands.noneHealthy():
+		text += ", none healthy"
+	case stands == faultyAsAWhole:
+		text += fmt.Sprintf(", faulty as a whole (%d failures)", sums.history.failures)
+	case stands == onTrial:
+		text += ", on trial"
 	}
-	return s + unforgiven(b.history.unforgiven)
+	return text + unforgiven(sums.history.unforgiven)
 }
 
-func (n *node) figures() []string {
-	return []string{
-		strconv.FormatInt(n.Tally.Revision, 10),
-		strconv.FormatInt(n.Tally.Workload, 10),
-		strconv.FormatInt(n.Tally.All, 10),
-		n.state(),
+func (s *survey) nodeState(node int32, e *entry) string {
+	text := "not asked"
+	switch a := s.Feasibility.answers[node]; {
+	case a == fits:
+		text = "fits"
+	case a.refuses():
+		text = "refused"
 	}
-}
-
-func (n *node) state() string {
-	s := "not asked"
-	switch n.answer {
-	case fits:
-		s = "fits"
-	case refused:
-		s = "refused"
-	}
+	isUnready := s.Topology.nodes.all[node].Unready
+	v := judge(&s.Tally.rule, &e.Record, isUnready)
 	switch {
-	case n.failures > 0:
-		s += fmt.Sprintf(", faulty (%d failures)", n.failures)
-	case n.standing == onTrial:
-		s += ", on trial"
+	case v.failures > 0:
+		text += fmt.Sprintf(", faulty (%d failures)", v.failures)
+	case v.standing == onTrial:
+		text += ", on trial"
 	}
-	if n.Unready {
-		s += ", not ready"
+	if isUnready {
+		text += ", not ready"
 	}
-	return s + unforgiven(n.unforgiven)
+	return text + unforgiven(v.unforgiven)
 }
 
 // unforgiven says what may have broken a tie.
@@ -138,9 +165,29 @@ func unforgiven(failures int) string {
 	return fmt.Sprintf(", %d unforgiven", failures)
 }
 
+// drawing collects rows, so that the columns can be as wide as the widest cell.
+type drawing struct{ rows [][5]string }
+
+func (d *drawing) row(label string, f figures) {
+	d.rows = append(d.rows, [5]string{
+		label, strconv.FormatInt(f.revision, 10), strconv.FormatInt(f.workload, 10), strconv.FormatInt(f.pods, 10), f.state,
+	})
+}
+
+func (d *drawing) limbs(limbs []limb, indent string) {
+	for i, l := range limbs {
+		twig, trunk := "├── ", "│   "
+		if i == len(limbs)-1 {
+			twig, trunk = "└── ", "    "
+		}
+		d.row(indent+twig+l.label, l.figures)
+		d.limbs(l.below, indent+trunk)
+	}
+}
+
 // table sets the rows under their headings: labels to the left, numbers to the right.
 func (d *drawing) table() string {
-	rows := append([][]string{{"", "revision", "workload", "pods", ""}}, d.rows...)
+	rows := append([][5]string{{"", "revision", "workload", "pods", ""}}, d.rows...)
 	var width [5]int
 	for _, row := range rows {
 		for i, cell := range row {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // The stories in testdata are read by people first. Commands:
@@ -48,7 +49,7 @@ func TestGolden(t *testing.T) {
 }
 
 type story struct {
-	tree   *tree.Tree
+	tree   *simulation.Tree
 	levels int
 	// room is how many more pods fit on a node; absent is any number.
 	room map[string]int
@@ -64,7 +65,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 				d.Fatalf(t, "%v", err)
 			}
 		}
-		s.tree, s.levels = tree.New(levels), len(levels)
+		s.tree, s.levels = simulation.New(levels), len(levels)
+		s.tree.Request = placementtest.Request
 	case "nodes":
 		for line := range strings.Lines(d.Input) {
 			s.tree.Set(s.node(t, d, strings.Fields(line)))
@@ -99,7 +101,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *story) node(t *testing.T, d *datadriven.TestData, words []string) placement.Node {
-	n := placement.Node{Name: words[0]}
+	n := placement.Node{Name: words[0], Usage: placementtest.Usage(0)}
 	for _, word := range words[1 : 1+s.levels] {
 		if word == "-" {
 			n.Values = append(n.Values, placement.Value{Missing: true})
@@ -123,6 +125,7 @@ func (s *story) describe(t *testing.T, d *datadriven.TestData, n *placement.Node
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "pods":
 			_, err = fmt.Sscanf(value, "%d/%d/%d", &n.Tally.Revision, &n.Tally.Workload, &n.Tally.All)
+			n.Usage = placementtest.Usage(n.Tally.All)
 		case "failures":
 			_, err = fmt.Sscan(value, &n.Failures)
 		case "unforgiven":

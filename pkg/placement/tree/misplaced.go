@@ -20,40 +20,62 @@ import (
 // nobody has asked about is none yet. How many pods a node can take nobody has been
 // asked, so the count is an upper bound where little room is left. An even tree costs one
 // look at each branch and node, an uneven one a step in two heaps for every pod that is counted.
-func (t *Tree) Misplaced() []int64 {
-	t.settle()
-	r := reckoning{byLevel: make([]int64, len(t.levels)+1)}
-	r.count(t.root)
-	return r.byLevel
+//
+// Without a Feasibility, a node takes pods if it has pods of the revision already.
+func (v View) Misplaced() []int64 {
+	c := count{View: v, byLevel: make([]int64, len(v.Topology.levels)+1)}
+	c.below(0)
+	return c.byLevel
 }
 
-// reckoning is a count of misplaced pods.
-type reckoning struct {
+// count is a count of misplaced pods.
+type count struct {
+	View
 	byLevel []int64
-	piles   []pile // of the branches on the way to the one at hand, and then its own
+	piles   []pile // of the groups on the way to the one at hand, and then its own
 }
 
-// count counts in b, and reports whether a node below it takes pods.
-func (r *reckoning) count(b *branch) (takes bool) {
-	first := len(r.piles)
-	for _, c := range b.children {
-		inside := r.count(c)
-		r.piles = append(r.piles, pile{pods: c.tally.Revision, share: c.share, takes: inside && c.standing == free})
+// below counts in a group, and reports whether a node below it takes pods.
+func (c *count) below(id int32) (takes bool) {
+	g := &c.Topology.groups[id]
+	first := len(c.piles)
+	for slot, member := range g.members {
+		p := pile{share: g.share(int32(slot)), takes: true}
+		if member < 0 {
+			p.takes = c.below(^member)
+		} else {
+			p.takes = c.takes(member)
+		}
+		s := c.sums(member)
+		p.pods = s.revision
+		p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
+		c.piles = append(c.piles, p)
 	}
-	for i := range b.nodes.places {
-		r.piles = append(r.piles, b.nodes.at(i).pile())
-	}
-	piles := r.piles[first:]
+	piles := c.piles[first:]
 	takes = slices.ContainsFunc(piles, func(p pile) bool { return p.takes })
 	// A virtual branch divides by the same level as the one that it is in.
-	level := len(r.byLevel) - 1 - len(b.below.levels)
-	if !b.isLeaf() && b.below.packs() {
-		r.byLevel[level] += strewn(piles)
+	if c.Topology.packs(g) {
+		c.byLevel[g.level] += strewn(piles)
 	} else {
-		r.byLevel[level] += uneven(piles)
+		c.byLevel[g.level] += uneven(piles)
 	}
-	r.piles = r.piles[:first]
+	c.piles = c.piles[:first]
 	return takes
+}
+
+// takes reports whether the filters would allow a pod on a node, as far as that is known,
+// and nothing is held against it. What they said holds beyond the cycle in which they were
+// asked: most of what they refuse they refuse to every pod, and are asked about it anew for each.
+func (c *count) takes(node int32) bool {
+	e := c.Tally.entries[node]
+	if c.Topology.nodes.all[node].Unready || judge(&c.Tally.rule, &e.Record, false).standing != free {
+		return false
+	}
+	said := unasked
+	if c.Feasibility != nil {
+		said = c.Feasibility.last(node)
+	}
+	return said == fits || said == unasked && e.Revision > 0
 }
 
 // pile is the pods of one branch among its siblings, or of a node among those of its leaf.
@@ -61,19 +83,6 @@ type pile struct {
 	pods, share int64
 	takes       bool
 }
-
-func (n *node) pile() pile {
-	p := pile{pods: n.Tally.Revision, share: 1, takes: n.takes() && n.standing == free}
-	if n.Unready {
-		p.pods = 0 // they do not run
-	}
-	return p
-}
-
-// takes reports whether the filters would allow a pod, as far as that is known. What they
-// said holds beyond the cycle in which they were asked: most of what they refuse they
-// refuse to every pod, and are asked about it anew for each.
-func (n *node) takes() bool { return n.said == fits || n.said == unasked && n.Tally.Revision > 0 }
 
 // higher reports that one pod is better off on q than on p.
 func (p *pile) higher(q *pile) bool { return p.pods*q.share > (q.pods+1)*p.share }

@@ -1,18 +1,16 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree
+package tree_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // stand is a node with pods of the revision.
@@ -59,15 +57,15 @@ func TestMisplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tree := New(levels)
+			tr := simulation.New(levels)
 			for _, n := range c.nodes {
-				tree.Set(n)
+				tr.Set(n)
 			}
-			tree.Rank(func(name string) bool { return !slices.Contains(c.refused, name) })
-			if got := tree.Misplaced(); !slices.Equal(got, c.want) {
+			tr.Rank(func(name string) bool { return !slices.Contains(c.refused, name) })
+			if got := tr.Misplaced(); !slices.Equal(got, c.want) {
 				t.Errorf("misplaced by level: %d, want %d", got, c.want)
 			}
-			if err := tree.Validate(); err != nil {
+			if err := tr.Validate(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -75,10 +73,10 @@ func TestMisplaced(t *testing.T) {
 }
 
 // wantMisplaced compares the counts by level.
-func wantMisplaced(t *testing.T, tree *Tree, when string, want ...int64) {
+func wantMisplaced(t *testing.T, tr *simulation.Tree, when string, want ...int64) {
 	t.Helper()
-	if got := tree.Misplaced(); !slices.Equal(got, want) {
-		t.Errorf("%s: misplaced by level: %d, want %d\n%s", when, got, want, tree)
+	if got := tr.Misplaced(); !slices.Equal(got, want) {
+		t.Errorf("%s: misplaced by level: %d, want %d\n%s", when, got, want, tr)
 	}
 }
 
@@ -89,102 +87,46 @@ func TestMisplacedBesideRefusedNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := New(levels)
+	tr := simulation.New(levels)
 	for _, zone := range []string{"a", "b", "c"} {
-		tree.Set(stand(zone+"-control", 0, zone))
-		tree.Set(stand(zone+"-worker", 0, zone))
+		tr.Set(stand(zone+"-control", 0, zone))
+		tr.Set(stand(zone+"-worker", 0, zone))
 	}
 	fit := func(name string) bool { return name[2:] == "worker" }
 	for i := range 30 {
-		name, ok := tree.Next(fit)
+		name, ok := tr.Next(fit)
 		if !ok {
 			t.Fatal("no node fits")
 		}
-		tree.Add(name, placement.Tally{Revision: 1, Workload: 1, All: 1})
-		wantMisplaced(t, tree, fmt.Sprintf("after %d pods", i+1), 0, 0)
-		tree.RecheckAll()
-		wantMisplaced(t, tree, fmt.Sprintf("after %d pods, all forgotten", i+1), 0, 0)
+		tr.Add(name, placement.Tally{Revision: 1, Workload: 1, All: 1})
+		wantMisplaced(t, tr, fmt.Sprintf("after %d pods", i+1), 0, 0)
+		tr.RecheckAll()
+		wantMisplaced(t, tr, fmt.Sprintf("after %d pods, all forgotten", i+1), 0, 0)
 	}
 }
 
 func TestMisplacedByWhatWasSaidLast(t *testing.T) {
-	tree := New(nil)
-	tree.Set(stand("a", 4))
-	tree.Set(stand("b", 0))
-	wantMisplaced(t, tree, "nobody has asked about an empty node", 0)
-	allow := func(b bool) { tree.Rank(func(name string) bool { return name == "a" || b }) }
+	tr := simulation.New(nil)
+	tr.Set(stand("a", 4))
+	tr.Set(stand("b", 0))
+	wantMisplaced(t, tr, "nobody has asked about an empty node", 0)
+	allow := func(b bool) { tr.Rank(func(name string) bool { return name == "a" || b }) }
 	allow(true)
-	tree.RecheckAll()
-	wantMisplaced(t, tree, "it fits", 2)
+	tr.RecheckAll()
+	wantMisplaced(t, tr, "it fits", 2)
 	allow(false)
-	tree.Recheck("b")
-	wantMisplaced(t, tree, "it does not any more", 0)
-	tree.Set(stand("b", 0))
-	wantMisplaced(t, tree, "it has changed, and is empty", 0)
-	tree.Set(stand("b", 1))
-	wantMisplaced(t, tree, "it has a pod", 1)
+	tr.Recheck("b")
+	wantMisplaced(t, tr, "it does not any more", 0)
+	tr.Set(stand("b", 0))
+	wantMisplaced(t, tr, "it has changed, and is empty", 0)
+	tr.Set(stand("b", 1))
+	wantMisplaced(t, tr, "it has a pod", 1)
 	allow(false)
-	tree.RecheckAll()
-	wantMisplaced(t, tree, "it takes no more", 0)
+	tr.RecheckAll()
+	wantMisplaced(t, tr, "it takes no more", 0)
 	allow(true)
-	tree.RecheckAll()
-	wantMisplaced(t, tree, "it takes more", 1)
-}
-
-// As many pods move as in the best of all divisions that are even, and there is one.
-func TestPropertyUnevenIsTheLeast(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		piles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pile {
-			return pile{rapid.Int64Range(0, 6).Draw(t, "pods"), rapid.Int64Range(1, 4).Draw(t, "share"), rapid.Bool().Draw(t, "takes")}
-		}), 0, 4).Draw(t, "piles")
-		want := leastMoves(piles)
-		if got := uneven(slices.Clone(piles)); got != want {
-			t.Fatalf("%d pods move, and %d are enough", got, want)
-		}
-	})
-}
-
-// leastMoves tries every division of the pods.
-func leastMoves(piles []pile) int64 {
-	total := int64(0)
-	for _, p := range piles {
-		total += p.pods
-	}
-	least := int64(math.MaxInt64)
-	divide(slices.Clone(piles), piles, 0, total, func(divided []pile) {
-		moves := int64(0)
-		for i, p := range divided {
-			moves += max(0, piles[i].pods-p.pods)
-		}
-		least = min(least, moves)
-	})
-	return least
-}
-
-// divide calls found with every division in which no pod is better off elsewhere. A
-// pile that takes nothing has room for what it has.
-func divide(now, piles []pile, at int, left int64, found func([]pile)) {
-	if at < len(now) {
-		most := left
-		if !piles[at].takes {
-			most = min(left, piles[at].pods)
-		}
-		for now[at].pods = 0; now[at].pods <= most; now[at].pods++ {
-			divide(now, piles, at+1, left-now[at].pods, found)
-		}
-		return
-	}
-	if left > 0 {
-		return
-	}
-	for i := range now {
-		for j := range now {
-			if room := piles[j].takes || now[j].pods < piles[j].pods; i != j && room && now[i].higher(&now[j]) {
-				return
-			}
-		}
-	}
-	found(now)
+	tr.RecheckAll()
+	wantMisplaced(t, tr, "it takes more", 1)
 }
 
 // What a scrape costs for one tree that has changed, even or not.
@@ -198,13 +140,13 @@ func BenchmarkMisplaced(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tree := New(levels)
+			tr := simulation.New(levels)
 			for i := range 5000 {
-				tree.Set(stand(fmt.Sprintf("node-%04d", i), pods(i), fmt.Sprint(i%5)))
+				tr.Set(stand(fmt.Sprintf("node-%04d", i), pods(i), fmt.Sprint(i%5)))
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				tree.Misplaced()
+				tr.Misplaced()
 			}
 		})
 	}

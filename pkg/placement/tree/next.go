@@ -3,139 +3,191 @@
 
 package tree
 
-import "github.com/espalier-scheduler/espalier/pkg/placement"
+// View is the nodes as one pod sees them: a topology, what the filters have said to its
+// needs, and the tally of its revision. It is a value, and costs nothing to make. None of
+// the three may be stale.
+type View struct {
+	Topology    *Topology
+	Feasibility *Feasibility
+	Tally       *Tally
+}
 
-// Next decides one pod: the node it goes to, or false if the filters refuse all
-// of them. It counts nothing; whoever takes the node says Add.
+// Fit asks the filters about one more pod on a node. Where they refuse it, for a reason
+// below MaxReasons.
+type Fit func(node int32) (fits bool, reason int)
+
+// Next decides one pod: the node it goes to, or false if the filters refuse all of
+// them. It counts nothing.
 //
-// Every choice is first made as if all nodes not asked about would fit, and made
-// again when one turns out not to. That is exact: a refusal can only make a
-// branch less attractive, so what wins with its own answers known wins for good.
-func (t *Tree) Next(fit placement.Fits) (string, bool) {
-	n := t.next(fit)
-	if n == nil {
-		return "", false
+// It asks about the best of the nodes that have not been refused, and about the next
+// best if that one is. Nothing else is asked: no choice between branches depends on more
+// than whether there is an open node, and a refusal can only make a branch less
+// attractive.
+func (v View) Next(fit Fit) (node int32, ok bool) {
+	if node, ok = v.next(v.Feasibility.mask(v.Topology), fit); ok {
+		return node, true
 	}
-	return n.Name, true
-}
-
-// NextAhead is Next for who can ask about many nodes at once: ahead is told the nodes
-// before fit is called for each of them, whenever it is about more than one.
-func (t *Tree) NextAhead(fit placement.Fits, ahead func(names []string)) (string, bool) {
-	t.ahead = ahead
-	defer func() { t.ahead = nil }()
-	return t.Next(fit)
-}
-
-// Place decides a batch of k pods, counting each: the nodes, in the order in which
-// they were chosen. They are fewer than k if the room ends.
-func (t *Tree) Place(k int, fit placement.Fits) []string {
-	var placed []string
-	for range k {
-		n := t.next(fit)
-		if n == nil {
-			break
-		}
-		placed = append(placed, n.Name)
-		t.add(n, placement.Tally{Revision: 1, Workload: 1, All: 1})
+	if !v.hasUnready() {
+		return none, false
 	}
-	return placed
+	return v.next(v.Feasibility.newMask(v.Topology, true), fit)
 }
 
-func (t *Tree) next(fit placement.Fits) *node {
-	t.settle()
-	for t.root.open > 0 {
-		if n, certain := t.descend(fit); certain {
-			return n
-		}
-	}
-	return nil
-}
-
-// descend walks from the root to the best node. It is not certain of it when a
-// filter refused a node on the way, which may have changed the order.
-func (t *Tree) descend(fit placement.Fits) (n *node, certain bool) {
-	b := t.root
-	for !b.isLeaf() {
-		best := b.children[0]
-		if drawn(b.children) && !t.askAll(best, fit) {
-			return nil, false
-		}
-		b = best
-	}
-	n = b.nodes.best()
-	return n, t.ask(n, fit)
-}
-
-// drawn reports that the number of open nodes decides between the first branch
-// and another, so that it has to be known for certain. Only the first branch's has:
-// the others' can only fall.
-func drawn(h siblings) bool {
-	// In a heap the second best is a child of the best.
-	for i := 1; i < len(h) && i <= 2; i++ {
-		if compareLoad(h[0], h[i]) == 0 && h[0].open-h[0].unasked <= h[i].open {
+func (v View) hasUnready() bool {
+	for i := range v.Topology.nodes.all {
+		if v.Topology.nodes.all[i].Unready {
 			return true
 		}
 	}
 	return false
 }
 
-// askAll asks the filters about every open node below b that they have not been
-// asked about. It is false if they refused one.
-func (t *Tree) askAll(b *branch, fit placement.Fits) bool {
-	all := true
-	nodes := b.takeUnasked(nil)
-	t.lookAhead(nodes)
-	for _, n := range nodes {
-		n.queued = false
-		if !t.ask(n, fit) {
-			all = false
+func (v View) next(m *mask, fit Fit) (int32, bool) {
+	f := v.Feasibility
+	for m.open[0] > 0 {
+		node := v.descend(m)
+		if !f.Allowed(node) && !f.Refused(node) {
+			if ok, reason := fit(node); ok {
+				f.Allow(node)
+			} else {
+				f.Refuse(node, reason)
+			}
 		}
+		if f.Allowed(node) {
+			return node, true
+		}
+		m.set(node, false)
 	}
-	return all
+	return none, false
 }
 
-// lookAhead tells who wants to know which nodes will be asked about.
-func (t *Tree) lookAhead(nodes []*node) {
-	if t.ahead == nil || len(nodes) < 2 {
-		return
-	}
-	names := make([]string, 0, len(nodes))
-	for _, n := range nodes {
-		if n.answer == unasked {
-			names = append(names, n.Name)
+// descend walks from the root to the best open node.
+func (v View) descend(m *mask) int32 {
+	id := int32(0)
+	for {
+		member := v.Topology.groups[id].members[v.choose(m, id)]
+		if member >= 0 {
+			return member
 		}
+		id = ^member
 	}
-	t.ahead(names)
 }
 
-// takeUnasked empties the lists of nodes to ask below b. It is done before the
-// first question, because an answer moves branches about.
-func (b *branch) takeUnasked(nodes []*node) []*node {
-	if b.unasked == 0 {
-		return nodes
+// choose returns the best open member of a group that has one.
+func (v View) choose(m *mask, id int32) int32 {
+	g := &v.Topology.groups[id]
+	open := m.of(g)
+	b := v.Tally.branches[id]
+	if b == nil && g.shares == nil {
+		return g.load.fresh(open, nil, nil, none)
 	}
-	nodes = append(nodes, b.toAsk...)
-	clear(b.toAsk)
-	b.toAsk = b.toAsk[:0]
-	for _, c := range b.children {
-		nodes = c.takeUnasked(nodes)
+	if b == nil {
+		b = &branch{}
 	}
-	return nodes
+	packs := v.Topology.packs(g)
+	best, bestKey := v.listed(g, b, open, packs)
+	for _, w := range b.apart {
+		each(w.at, w.bits&open[w.at], func(slot int32) {
+			k := v.apartKey(m, g, slot)
+			if best != none {
+				if c := k.compare(&bestKey, packs); c > 0 || c == 0 && !g.load.before(slot, best) {
+					return
+				}
+			}
+			best, bestKey = slot, k
+		})
+	}
+	return best
 }
 
-// ask returns whether the filters allow a pod on n, from memory if they were asked before.
-func (t *Tree) ask(n *node, fit placement.Fits) bool {
-	switch {
-	case n.answer != unasked:
-	case fit(n.Name):
-		// The node was open before and is so still. Only certainty has grown.
-		n.answer, n.said = fits, fits
-		for b := n.leaf; b != nil; b = b.parent {
-			b.unasked--
-		}
-	default:
-		n.change(func() { n.answer, n.said = refused, refused })
+// listed returns the best open member that is not apart, none if there is none. It goes
+// through the classes of those that tie in the order of their keys, and in between through
+// those that are in no class, which tie if their shares are the same.
+func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32, k key) {
+	others := g.byShare
+	if g.shares == nil {
+		others = equalShares
 	}
-	return n.answer == fits
+	for at, i := 0, 0; at < len(b.classes) || i < len(others); {
+		order := 1
+		if i < len(others) {
+			k = key{share: others[i].share}
+			order = -1
+		}
+		if at < len(b.classes) {
+			if order > 0 || b.classes[at].key.compare(&k, packs) < 0 {
+				k, order = b.classes[at].key, 1
+			} else if b.classes[at].key.compare(&k, packs) == 0 {
+				order = 0
+			}
+		}
+		best = none
+		if order >= 0 {
+			for _, w := range b.classes[at].members {
+				best = g.load.best(best, w.at, w.bits&open[w.at])
+			}
+			at++
+		}
+		if order <= 0 {
+			best = g.load.fresh(open, b.listed, others[i].members, best)
+			i++
+		}
+		if best != none {
+			return best, k
+		}
+	}
+	return none, key{}
+}
+
+// apartKey is the key of a branch with failures below it, by what is open there.
+func (v View) apartKey(m *mask, g *group, slot int32) key {
+	s := v.sums(g.members[slot])
+	k := branchKey(&s, g.share(slot))
+	k.standing = v.standing(m, g.members[slot])
+	return k
+}
+
+// sums returns those of a member of a group.
+func (v View) sums(member int32) sums {
+	if member >= 0 {
+		e := v.Tally.entries[member]
+		return v.Tally.part(member, &e)
+	}
+	if b := v.Tally.branches[^member]; b != nil {
+		return b.sums
+	}
+	return sums{}
+}
+
+// standing is where a branch stands that has an open node: as the best of them, or as its
+// failures have it as a whole. Among nodes that are not ready nothing stands before another.
+func (v View) standing(m *mask, member int32) standing {
+	s := v.sums(member)
+	if m.unready || s.marked == 0 {
+		return free
+	}
+	whole := s.history.asAWhole(v.Tally.rule.Threshold)
+	if member >= 0 {
+		e := v.Tally.entries[member]
+		return max(whole, judge(&v.Tally.rule, &e.Record, false).standing)
+	}
+	return max(whole, v.bestStanding(m, ^member))
+}
+
+// bestStanding is that of the best open member of a group.
+func (v View) bestStanding(m *mask, id int32) standing {
+	g := &v.Topology.groups[id]
+	b, open := v.Tally.branches[id], m.of(g)
+	if _, k := v.listed(g, b, open, v.Topology.packs(g)); k != (key{}) && k.standing == free {
+		return free
+	} else if k != (key{}) && g.leaf {
+		return k.standing
+	}
+	best := unready
+	for _, w := range b.apart {
+		each(w.at, w.bits&open[w.at], func(slot int32) {
+			best = min(best, v.standing(m, g.members[slot]))
+		})
+	}
+	return best
 }

@@ -74,10 +74,14 @@ type size struct {
 	healthy       bool // no failures and no unready nodes
 }
 
-// ordinary draws the size of most clusters: up to 40 nodes, and one in 50 up to 200.
+// ordinary draws the size of most clusters: up to 40 nodes and 4 levels, one in 50 up to
+// 200 nodes, and one in 10 as many levels as there may be.
 func ordinary(t *rapid.T) size {
-	if oneIn(t, 50, "large") {
+	switch {
+	case oneIn(t, 50, "large"):
 		return size{levels: 4, nodes: 200}
+	case oneIn(t, 10, "deep"):
+		return size{levels: level.MaxLevels, nodes: 25}
 	}
 	return size{levels: 4, nodes: 40}
 }
@@ -94,6 +98,10 @@ type cluster struct {
 	// most is the highest count of pods of a kind on a node: where it is 0 or 1, branches tie.
 	most    int64
 	healthy bool
+	// unique is a level at which each node has a value of its own, -1 for none.
+	unique int
+	// request is what each pod requests of a node's CPU or memory, if anything.
+	request placement.Usage
 	// spotless: one node in so many has a record. Where most have, branches are faulty
 	// as a whole.
 	spotless int
@@ -105,8 +113,13 @@ var values = []string{"", "A", "a", "b", "c"}
 
 func drawCluster(t *rapid.T, s size) *cluster {
 	c := &cluster{levels: drawLevels(t, s.levels), rule: drawRule(t), room: make(map[string]int64), healthy: s.healthy}
+	if c.unique = -1; len(c.levels) > 0 && oneIn(t, 5, "a level of nodes") {
+		c.unique = rapid.IntRange(0, len(c.levels)-1).Draw(t, "unique")
+	}
 	c.from = rapid.IntRange(0, len(values)).Draw(t, "first value")
 	c.most = rapid.Int64Range(0, 4).Draw(t, "most pods")
+	c.request = drawUsage(t, 1)
+	c.request.CPU.Allocatable, c.request.Memory.Allocatable = 0, 0
 	c.spotless = rapid.IntRange(1, 5).Draw(t, "nodes for a record")
 	for i := range rapid.IntRange(1, s.nodes).Draw(t, "nodes") {
 		n := c.drawNode(t, "n"+strconv.Itoa(i))
@@ -152,9 +165,14 @@ func drawWeights(t *rapid.T) []level.Weight {
 }
 
 func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
-	n := placement.Node{Name: name, Tally: c.drawTally(t)}
-	for range c.levels {
+	n := placement.Node{Name: name, Tally: c.drawTally(t), Usage: drawUsage(t, 3)}
+	for i := range c.levels {
 		v := placement.Value{Missing: true}
+		if i == c.unique {
+			// In another order than the names.
+			n.Values = append(n.Values, placement.Value{Text: strconv.Itoa(len(name)) + name[len(name)-1:] + name})
+			continue
+		}
 		if i := rapid.IntRange(c.from, len(values)).Draw(t, "value"); i < len(values) {
 			v = placement.Value{Text: values[i]}
 		}
@@ -192,6 +210,17 @@ func (c *cluster) drawTally(t *rapid.T) placement.Tally {
 	revision := rapid.Int64Range(0, c.most).Draw(t, "revision")
 	workload := revision + rapid.Int64Range(0, min(2, c.most)).Draw(t, "of other revisions")
 	return placement.Tally{Revision: revision, Workload: workload, All: workload + rapid.Int64Range(0, min(2, c.most)).Draw(t, "of others")}
+}
+
+// drawUsage has few numbers, so that loads tie, and nodes that say nothing of what they have.
+func drawUsage(t *rapid.T, most int64) placement.Usage {
+	amount := func() placement.Amount {
+		return placement.Amount{Requested: rapid.Int64Range(0, most).Draw(t, "requested"), Allocatable: rapid.SampledFrom([]int64{0, 4, 8, 64}).Draw(t, "allocatable")}
+	}
+	if oneIn(t, 2, "no load") {
+		return placement.Usage{}
+	}
+	return placement.Usage{CPU: amount(), Memory: amount()}
 }
 
 // drawRoom is 0 for one node in four.

@@ -13,14 +13,14 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // subject is a tree under test beside what it should know, and the filters it asks.
 type subject struct {
 	*cluster
 	t    *rapid.T
-	tree *tree.Tree
+	tree *simulation.Tree
 	// answers is what the filters told the tree since the node last changed.
 	answers map[string]bool
 	// onAsk, if set, sees every question before it is answered.
@@ -28,9 +28,8 @@ type subject struct {
 }
 
 func grow(t *rapid.T, c *cluster) *subject {
-	s := &subject{cluster: c, t: t, tree: tree.New(c.levels), answers: make(map[string]bool)}
-	// Room for too few, for all, or for more.
-	s.tree.Grow(rapid.IntRange(0, len(c.nodes)+1).Draw(t, "room"))
+	s := &subject{cluster: c, t: t, tree: simulation.New(c.levels), answers: make(map[string]bool)}
+	s.tree.Request = c.request
 	s.tree.SetRule(c.rule)
 	for _, n := range c.nodes {
 		s.tree.Set(n)
@@ -93,6 +92,7 @@ func (s *subject) add(name string, d placement.Tally) {
 	i := s.index(name)
 	s.nodes[i].Tally = s.nodes[i].Tally.Add(d)
 	s.nodes[i].Unproven = max(0, s.nodes[i].Unproven+d.Revision)
+	s.nodes[i].Usage = s.nodes[i].Usage.Add(s.requested(d.All))
 	s.room[name] -= d.All
 	s.tree.Add(name, d)
 	s.validate()
@@ -130,6 +130,17 @@ func (s *subject) next() (string, bool) {
 	}
 	s.validate()
 	return got, ok
+}
+
+// requested is what so many pods request.
+func (s *subject) requested(pods int64) (u placement.Usage) {
+	for range pods {
+		u = u.Add(s.request)
+	}
+	for range -pods {
+		u = u.Sub(s.request)
+	}
+	return u
 }
 
 func (s *subject) anyNode() placement.Node {
@@ -209,7 +220,7 @@ func TestPlaceIsTheOraclesBatch(t *testing.T) {
 	checkShare(t, 20, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))
 		k := rapid.IntRange(0, 25).Draw(t, "k")
-		want := oracle.Place(s.levels, s.rule, s.nodes, k, func(name string, placed int) bool { return int64(placed) < s.room[name] })
+		want := oracle.Place(s.levels, s.rule, s.nodes, k, s.request, func(name string, placed int) bool { return int64(placed) < s.room[name] })
 		got := s.place(k)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("placed otherwise than the oracle (-want +got):\n%s\n%s", diff, s.tree)
@@ -264,7 +275,8 @@ func TestPlaceKeepsThePromise(t *testing.T) {
 func TestHistoryDoesNotMatter(t *testing.T) {
 	checkShare(t, 10, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))
-		other := &subject{cluster: s.cluster, t: t, tree: tree.New(s.levels), answers: make(map[string]bool)}
+		other := &subject{cluster: s.cluster, t: t, tree: simulation.New(s.levels), answers: make(map[string]bool)}
+		other.tree.Request = s.request
 		other.tree.SetRule(drawRule(t))
 		for _, n := range rapid.Permutation(s.nodes).Draw(t, "order") {
 			if oneIn(t, 4, "was another") {
@@ -345,16 +357,10 @@ func TestNextAsksOnlyWhatDecides(t *testing.T) {
 	})
 }
 
-// nextWithReason decides, and then again, for which nothing needs to be asked. A
-// reason once given holds to the end of a decision: the tree asks about the nodes
-// of a branch in one go.
+// nextWithReason decides, and then again, for which nothing needs to be asked.
 func (s *subject) nextWithReason() {
-	reasons := make(map[string]bool)
 	s.onAsk = func(name string) {
-		for _, may := range oracle.MayAsk(s.levels, s.rule, s.nodes, s.answered) {
-			reasons[may] = true
-		}
-		if !reasons[name] {
+		if oracle.MayAsk(s.levels, s.rule, s.nodes, s.answered) != name {
 			s.t.Fatalf("asked about %q without a reason; answers so far %v\n%s", name, s.answers, s.tree)
 		}
 	}

@@ -4,19 +4,128 @@
 package tree
 
 import (
+	"cmp"
 	"slices"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
+
+// survey is what all members of all groups are to one view: for ranking and drawing, which
+// look at all nodes. It is found without classes, masks and sets, so that these can be
+// held against it.
+type survey struct {
+	View
+	groups []surveyed
+}
+
+// surveyed is what the nodes below a member add up to.
+type surveyed struct {
+	open, notAsked int
+	pods           int64
+	// best is the best standing of an open node, or of any if none is open.
+	best standing
+}
+
+func (v View) survey() *survey {
+	s := &survey{v, make([]surveyed, len(v.Topology.groups))}
+	for id := len(s.groups) - 1; id >= 0; id-- {
+		is := surveyed{best: unready}
+		for slot, member := range v.Topology.groups[id].members {
+			part, standing := s.of(member), s.member(&v.Topology.groups[id], int32(slot)).standing
+			switch {
+			case (part.open > 0) == (is.open > 0):
+				is.best = min(is.best, standing)
+			case part.open > 0:
+				is.best = standing
+			}
+			is.open += part.open
+			is.notAsked += part.notAsked
+			is.pods += part.pods
+		}
+		s.groups[id] = is
+	}
+	return s
+}
+
+// of returns what is below a member of a group.
+func (s *survey) of(member int32) surveyed {
+	if member < 0 {
+		return s.groups[^member]
+	}
+	is, a := surveyed{best: s.nodeStanding(member)}, s.Feasibility.answers[member]
+	is.open = oneIf(!a.refuses())
+	is.notAsked = oneIf(a == unasked || a&outdated != 0)
+	if n := &s.Topology.nodes.all[member]; !n.Unready {
+		is.pods = n.Pods
+	}
+	return is
+}
+
+func (s *survey) nodeStanding(node int32) standing {
+	if s.Topology.nodes.all[node].Unready {
+		return unready
+	}
+	e := s.Tally.entries[node]
+	return judge(&s.Tally.rule, &e.Record, false).standing
+}
+
+// ranked is a member of a group with all that it is compared by.
+type ranked struct {
+	key
+	member, slot int32
+	closed       bool
+	load         uint32
+}
+
+func (s *survey) member(g *group, slot int32) ranked {
+	member := g.members[slot]
+	below := s.of(member)
+	r := ranked{member: member, slot: slot, closed: below.open == 0, load: g.load.of[slot]}
+	if g.leaf {
+		e := s.Tally.entries[member]
+		r.key = s.Tally.nodeKey(member, &e)
+		r.standing = below.best
+		return r
+	}
+	sums := s.sums(member)
+	r.key = branchKey(&sums, g.share(slot))
+	r.standing = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
+	return r
+}
+
+// members returns those of a group, best first and closed ones last.
+func (s *survey) members(id int32) []ranked {
+	g := &s.Topology.groups[id]
+	all := make([]ranked, len(g.members))
+	for slot := range all {
+		all[slot] = s.member(g, int32(slot))
+	}
+	packs := s.Topology.packs(g)
+	slices.SortStableFunc(all, func(a, b ranked) int { return a.compare(&b, packs, true) })
+	return all
+}
+
+// compare orders members as choose does, up to their values.
+func (r *ranked) compare(o *ranked, packs, byLoad bool) int {
+	switch {
+	case !r.closed && o.closed:
+		return -1
+	case r.closed && !o.closed:
+		return 1
+	}
+	if c := r.key.compare(&o.key, packs); c != 0 || !byLoad {
+		return c
+	}
+	return cmp.Compare(r.load, o.load)
+}
 
 // Ranked is a node's position among all that fit.
 type Ranked struct {
-	Name string
+	Node int32
 	// Class numbers the classes of equals, 0 for the best: see Rank.
 	Class int
 }
 
-// Rank returns the nodes that fit, best class first.
+// Rank returns the nodes that the filters have not refused, best class first. They should
+// have been asked about all of them.
 //
 // Two nodes of a leaf are equals if nothing but their names tells them apart. Two
 // branches are equals likewise, and then it is all the same which of them gets
@@ -24,31 +133,37 @@ type Ranked struct {
 // the best class of the other are one class, and so on with the second. What lies
 // deeper is not compared across branches. A node is in the best class if and only if
 // Next might choose it under other names, and Next's own choice comes first.
-func (t *Tree) Rank(fit placement.Fits) []Ranked {
-	t.settle()
-	t.askAll(t.root, fit)
-	ranked := make([]Ranked, 0, t.root.open)
-	for class, nodes := range t.root.classes() {
+//
+// Without byLoad, nodes and branches that only their loads tell apart are equals too:
+// for pods that have preferences of their own, which are to break ties before load does.
+func (v View) Rank(byLoad bool) []Ranked {
+	s := v.survey()
+	var all []Ranked
+	for class, nodes := range s.classes(0, byLoad) {
 		for _, n := range nodes {
-			ranked = append(ranked, Ranked{Name: n.Name, Class: class})
+			all = append(all, Ranked{n, class})
 		}
 	}
-	return ranked
+	return all
 }
 
-// classes returns the open nodes below b by class, best first.
-func (b *branch) classes() [][]*node {
-	if b.isLeaf() {
-		return chunks(sortedOpenNodes(b), func(a, b *node) int {
-			m, o := a.merits(), b.merits()
-			return m.compare(&o)
-		})
-	}
-	var all [][]*node
-	for _, equals := range chunks(sortedOpenBranches(b), compareMerits) {
-		var merged [][]*node
-		for _, c := range equals {
-			for i, nodes := range c.classes() {
+// classes returns the open nodes below a group by class, best first.
+func (s *survey) classes(id int32, byLoad bool) [][]int32 {
+	packs := s.Topology.packs(&s.Topology.groups[id])
+	var all [][]int32
+	members := slices.DeleteFunc(s.members(id), func(r ranked) bool { return r.closed })
+	for len(members) > 0 {
+		equals := 1
+		for equals < len(members) && members[0].compare(&members[equals], packs, byLoad) == 0 {
+			equals++
+		}
+		var merged [][]int32
+		for _, r := range members[:equals] {
+			below := [][]int32{{r.member}}
+			if r.member < 0 {
+				below = s.classes(^r.member, byLoad)
+			}
+			for i, nodes := range below {
 				if i == len(merged) {
 					merged = append(merged, nil)
 				}
@@ -56,31 +171,7 @@ func (b *branch) classes() [][]*node {
 			}
 		}
 		all = append(all, merged...)
+		members = members[equals:]
 	}
 	return all
-}
-
-// chunks divides a sorted list where compare tells neighbours apart.
-func chunks[T any](sorted []T, compare func(a, b T) int) [][]T {
-	var out [][]T
-	first := 0
-	for i := range sorted {
-		if next := i + 1; next == len(sorted) || compare(sorted[i], sorted[next]) != 0 {
-			out = append(out, sorted[first:next:next])
-			first = next
-		}
-	}
-	return out
-}
-
-// sortedOpenBranches returns the children of b that have an open node, best first.
-func sortedOpenBranches(b *branch) []*branch {
-	open := slices.DeleteFunc(slices.Clone(b.children), func(c *branch) bool { return c.open == 0 })
-	slices.SortFunc(open, compareBranches)
-	return open
-}
-
-// sortedOpenNodes returns the nodes of a leaf that are not refused, best first.
-func sortedOpenNodes(b *branch) []*node {
-	return slices.DeleteFunc(b.nodes.inOrder(), func(n *node) bool { return n.answer == refused })
 }

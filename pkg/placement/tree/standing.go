@@ -8,10 +8,8 @@ import "github.com/espalier-scheduler/espalier/pkg/placement"
 // standing is how far readiness and the records put a node or a branch behind its
 // siblings, whatever the pods on them: lower is better.
 //
-// A branch stands as the best that it has to offer, or worse if the records of all
-// its nodes together say so. That makes standings safe to guess: a filter that
-// refuses a node can only worsen those above it, and a branch whose best node fits
-// stands as it seemed to.
+// A branch stands as the best that it has to offer, or worse if the records of all its
+// nodes together say so.
 type standing uint8
 
 const (
@@ -29,7 +27,7 @@ const (
 // noneHealthy reports that a branch has nothing but faulty and unready nodes to offer.
 func (s standing) noneHealthy() bool { return s >= faulty }
 
-// verdict is what the tree's rule makes of a node's record.
+// verdict is what a rule makes of a node's record.
 type verdict struct {
 	standing standing
 	// failures are those of a node that has enough to be faulty, else 0;
@@ -37,21 +35,24 @@ type verdict struct {
 	failures, unforgiven int
 }
 
-func (n *node) judge() verdict {
+// judge returns the verdict on a node. One that is not ready stands behind all that are,
+// which mask sees to; among its like it does not matter whether it is on trial.
+func judge(rule *placement.Faults, r *placement.Record, isUnready bool) verdict {
 	var v verdict
-	rule := &n.leaf.tree.rule
-	if rule.HalfOpen {
-		v.unforgiven = n.Unforgiven
+	if *r == (placement.Record{}) {
+		return v
 	}
-	if n.Failures >= rule.Threshold {
-		v.failures = n.Failures
+	if rule.HalfOpen {
+		v.unforgiven = r.Unforgiven
+	}
+	if r.Failures >= rule.Threshold {
+		v.failures = r.Failures
 	}
 	switch {
-	case n.Unready:
-		v.standing = unready
+	case isUnready:
 	case v.failures > 0:
 		v.standing = faulty
-	case v.unforgiven > 0 && !n.Proven && n.Unproven > 0:
+	case v.unforgiven > 0 && !r.Proven && r.Unproven > 0:
 		v.standing = onTrial
 	}
 	return v
@@ -67,18 +68,16 @@ type history struct {
 	failed, unforgiving, proven, tried int
 }
 
-func (n *node) history() history {
-	if !n.leaf.tree.rule.HalfOpen || n.Unready {
-		return history{}
-	}
+// historyOf returns the part of a ready node.
+func historyOf(e *entry) history {
 	return history{
-		failures:    n.Failures,
-		unforgiven:  n.Unforgiven,
-		unproven:    n.Unproven,
-		failed:      oneIf(n.Failures > 0),
-		unforgiving: oneIf(n.Unforgiven > 0),
-		proven:      oneIf(n.Proven),
-		tried:       oneIf(n.Record != (placement.Record{}) || n.Tally.Revision > 0),
+		failures:    e.Failures,
+		unforgiven:  e.Unforgiven,
+		unproven:    e.Unproven,
+		failed:      oneIf(e.Failures > 0),
+		unforgiving: oneIf(e.Unforgiven > 0),
+		proven:      oneIf(e.Proven),
+		tried:       oneIf(e.Record != (placement.Record{}) || e.Revision > 0),
 	}
 }
 
@@ -99,18 +98,6 @@ func (h *history) add(o *history, by int) {
 	h.tried += by * o.tried
 }
 
-// judge is where a branch stands, if everything below it is in its place.
-func (b *branch) judge() standing {
-	s := b.asAWhole()
-	switch {
-	case b.nodes.len() > 0:
-		s = max(s, b.nodes.at(0).standing)
-	case len(b.children) > 0:
-		s = max(s, b.children[0].standing)
-	}
-	return s
-}
-
 // asAWhole is the standing that the failures of all nodes below give a branch. They
 // must be on more than half of those tried: one bad node, while the pods on the
 // others are still starting, is no bad zone.
@@ -118,16 +105,15 @@ func (b *branch) judge() standing {
 // When two nodes have failed and none has succeeded, the branch waits for what is out
 // already, if that is enough to make it faulty. Otherwise what replaces the first pods
 // that fail would go there too, as long as the news of the fifth is on its way.
-func (b *branch) asAWhole() standing {
-	h := &b.history
+func (h *history) asAWhole(threshold int) standing {
 	switch {
 	case h.proven > 0:
 		return free
-	case h.failures >= b.tree.rule.Threshold && 2*h.failed > h.tried:
+	case h.failures >= threshold && 2*h.failed > h.tried:
 		return faultyAsAWhole
 	case h.unproven == 0:
 		return free
-	case h.unforgiven >= b.tree.rule.Threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(b.tree.rule.Threshold):
+	case h.unforgiven >= threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(threshold):
 		return onTrial
 	}
 	return free

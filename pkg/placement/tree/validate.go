@@ -6,101 +6,66 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
-// Validate checks the tree's invariants. It is for tests, after every change: a
-// tree that is out of order by one place decides wrongly much later.
-func (t *Tree) Validate() error {
-	seen := 0
-	err := t.root.validate(func(n *node) error {
-		seen++
-		if t.nodes[n.Name] != n {
-			return fmt.Errorf("node %q hangs in the tree but is not known to it", n.Name)
-		}
-		return nil
-	})
-	if err == nil && seen != len(t.nodes) {
-		err = fmt.Errorf("%d nodes hang in the tree, %d are known to it", seen, len(t.nodes))
+// Validate holds all that is kept up to date step by step against the same made at once,
+// and what is chosen against a survey of all nodes. It is for tests, after every change: a
+// view that is out of order by one place decides wrongly much later.
+func (v View) Validate() error {
+	t := v.Topology
+	if t.Stale() || t.version != t.nodes.version || v.Feasibility.version != t.nodes.version || v.Tally.topology != t {
+		return errors.New("a part of the view is stale")
 	}
-	return err
-}
-
-func (b *branch) validate(visit func(*node) error) error {
-	if b.parent != nil && b.nodes.len() == 0 && len(b.children) == 0 {
-		return fmt.Errorf("branch %q is empty", b.value)
-	}
-	var want sums
-	err := b.validateNodes(&want, visit)
-	for i, c := range b.children {
-		err = errors.Join(err, c.validate(visit))
-		if c.pos != i || c.parent != b || b.byValue[c.value] != c {
-			err = errors.Join(err, fmt.Errorf("branch %q is not where it believes to be", c.value))
-		}
-		if above := b.children[(i-1)/2]; i > 0 && !b.tree.unsettled && compareBranches(above, c) > 0 {
-			err = errors.Join(err, fmt.Errorf("branch %q stands before %q", above.value, c.value))
-		}
-		want.add(&c.sums, +1)
-	}
-	if b.sums != want {
-		err = errors.Join(err, fmt.Errorf("branch %q adds up to %+v, not %+v", b.value, want, b.sums))
-	}
-	if stands := b.judge(); b.standing != stands && !b.tree.unsettled {
-		err = errors.Join(err, fmt.Errorf("branch %q stands at %d, not %d", b.value, stands, b.standing))
-	}
-	return err
-}
-
-func (b *branch) validateNodes(want *sums, visit func(*node) error) error {
-	err := b.nodes.validate()
-	for i := range b.nodes.places {
-		n := b.nodes.at(i)
-		err = errors.Join(err, visit(n))
-		if n.answer == unasked && !slices.Contains(b.toAsk, n) {
-			err = errors.Join(err, fmt.Errorf("node %q has not been asked about and never will be", n.Name))
-		}
-		if n.leaf != b {
-			err = errors.Join(err, fmt.Errorf("node %q is not where it believes to be", n.Name))
-		}
-		part := n.sums()
-		want.add(&part, +1)
-		if judged := n.judge(); n.verdict != judged {
-			err = errors.Join(err, fmt.Errorf("node %q is judged %+v, not %+v", n.Name, judged, n.verdict))
-		}
-	}
-	return err
-}
-
-func (q *queue) validate() error {
+	anew := NewTopology(t.nodes, t.levels, t.value)
 	var err error
-	for i := range q.places {
-		p, n := &q.places[i], q.at(i)
-		if n.slot != p.slot || q.place[p.slot] != int32(i) {
-			err = errors.Join(err, fmt.Errorf("node %q is not where it believes to be", n.Name))
-		}
-		if p.merits != n.merits() {
-			err = errors.Join(err, fmt.Errorf("node %q is placed by %v and not by %v", n.Name, p.merits, n.merits()))
-		}
-		if ahead := (i - 1) / ways; i > 0 && p.before(&q.places[ahead]) {
-			err = errors.Join(err, fmt.Errorf("node %q stands before %q", q.at(ahead).Name, n.Name))
+	for id := range t.groups {
+		if want, is := anew.groups[id], t.groups[id]; !reflect.DeepEqual(want, is) {
+			err = errors.Join(err, fmt.Errorf("group %d is %+v, and should be %+v", id, is, want))
 		}
 	}
-	name, nodes := "", 0
-	for _, n := range q.nodes {
-		switch {
-		case n == nil:
-			continue
-		case n.Name <= name && nodes > 0 && !q.shuffled:
-			err = errors.Join(err, fmt.Errorf("node %q has a slot after %q", n.Name, name))
+	m := v.Feasibility.mask(t)
+	if want := v.Feasibility.newMask(t, false); !reflect.DeepEqual(m, want) {
+		err = errors.Join(err, fmt.Errorf("the mask is %+v, and should be %+v", m, want))
+	}
+	refused := 0
+	for _, a := range v.Feasibility.answers {
+		refused += oneIf(a.refuses())
+	}
+	if refused != v.Feasibility.refused {
+		err = errors.Join(err, fmt.Errorf("%d nodes are counted as refused, not %d", v.Feasibility.refused, refused))
+	}
+	err = errors.Join(err, v.Tally.validate())
+	if m.open[0] == 0 || err != nil {
+		return err
+	}
+	if is, want := v.descend(m), v.Rank(true)[0].Node; is != want {
+		err = fmt.Errorf("node %q is chosen, and %q should be", t.nodes.Name(is), t.nodes.Name(want))
+	}
+	return err
+}
+
+func (t *Tally) validate() error {
+	anew := t.over(t.topology)
+	var err error
+	if len(anew.branches) != len(t.branches) {
+		err = fmt.Errorf("%d branches have something known of them, not %d", len(t.branches), len(anew.branches))
+	}
+	for id, want := range anew.branches {
+		is := t.branch(id)
+		packs := t.topology.packs(&t.topology.groups[id])
+		if is.sums != want.sums || !slices.Equal(is.listed, want.listed) || !slices.Equal(is.apart, want.apart) {
+			err = errors.Join(err, fmt.Errorf("branch %d is %+v, and should be %+v", id, is, want))
 		}
-		name = n.Name
-		nodes++
-	}
-	if nodes != len(q.places) || len(q.place) != len(q.nodes) {
-		err = errors.Join(err, fmt.Errorf("%d nodes with %d slots have %d places", nodes, len(q.place), len(q.places)))
-	}
-	if 2*nodes < len(q.nodes) {
-		err = errors.Join(err, fmt.Errorf("%d slots for %d nodes are mostly gaps", len(q.nodes), nodes))
+		same := len(is.classes) == len(want.classes)
+		for i := 0; same && i < len(want.classes); i++ {
+			a, b := &is.classes[i], &want.classes[i]
+			same = a.key.compare(&b.key, packs) == 0 && slices.Equal(a.members, b.members)
+		}
+		if !same {
+			err = errors.Join(err, fmt.Errorf("branch %d has the classes %+v, and should have %+v", id, is.classes, want.classes))
+		}
 	}
 	return err
 }

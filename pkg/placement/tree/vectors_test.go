@@ -10,7 +10,8 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // The vectors are the scenarios of SwarmKit's own tests, by the numbers that
@@ -75,7 +76,7 @@ func (m *member) total() (total int) {
 var seedsRule = placement.Faults{Threshold: 5}
 
 // grow hangs the nodes in a tree, as one revision of a service sees them.
-func (s *swarm) grow(service, revision, levels string) *tree.Tree {
+func (s *swarm) grow(service, revision, levels string) *simulation.Tree {
 	s.t.Helper()
 	var ls []level.Level
 	if levels != "" {
@@ -84,14 +85,16 @@ func (s *swarm) grow(service, revision, levels string) *tree.Tree {
 			s.t.Fatal(err)
 		}
 	}
-	tr := tree.New(ls)
+	tr := simulation.New(ls)
 	tr.SetRule(seedsRule)
+	tr.Request = placementtest.Request
 	for _, m := range s.nodes {
 		n := placement.Node{Name: m.name, Values: m.values, Unready: m.down}
 		n.Tally = placement.Tally{Workload: int64(m.tasks[service]), All: int64(m.total())}
 		if revision == "" {
 			n.Tally.Revision = n.Tally.Workload
 		}
+		n.Usage = placementtest.Usage(n.Tally.All)
 		n.Failures = m.failures[service+revision]
 		tr.Set(n)
 	}
@@ -358,7 +361,7 @@ func TestVector_2_6_R2(t *testing.T) {
 
 // What the filters said of a node is asked again when a task on it has ended.
 func TestVector_2_6_R3(t *testing.T) {
-	tr := tree.New(nil)
+	tr := simulation.New(nil)
 	tr.Set(placement.Node{Name: "n1"})
 	fits := func(name string) bool {
 		tally, _ := tr.Tally(name)

@@ -12,13 +12,13 @@ import (
 
 // What a pod pays on the score path, where all nodes have been filtered.
 func BenchmarkPreScore(b *testing.B) {
-	for _, batches := range []int{1, 100, 200} { // there is room for 100 trees; of 200, each pod plants one
+	for _, batches := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("nodes=5000/batches=%d", batches), func(b *testing.B) {
 			r := newRig(b.Context(), b, args())
 			for i := range 5000 {
 				r.join(fmt.Sprintf("node-%04d", i), fmt.Sprint("zone=", i%3), fmt.Sprint("rack=", i%50))
 			}
-			r.runs("node-0000", "old", 1) // so that each batch has a tree of its own
+			r.runs("node-0000", "old", 1) // so that each batch has a tally of its own
 			nodes := r.feasible()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

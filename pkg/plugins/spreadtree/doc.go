@@ -9,16 +9,15 @@
 // other scorers' weights times 100 the others only break its ties.
 //
 // It answers the seed "Scheduler design": a tree of nodes built for one service,
-// shared by a batch of identical tasks. One tree is kept for each batch (workload,
-// revision and levels) and brought up to date from the nodes that have changed.
+// shared by a batch of identical tasks. Here the tree is shared by all workloads with the
+// same levels, and a batch (workload, revision and levels) has a tally on it.
 //
 //   - score.go: PreScore and Score
 //   - hint.go: the node that is proposed instead, where all others need no look
-//   - reserve.go: Reserve and Unreserve
 //   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
-//   - forest.go: the trees, by batch
-//   - grove.go, idle.go: which of them are kept, and for how long
-//   - faults.go: how they learn on which nodes a revision has failed
+//   - trees.go: what all decisions share; tally.go: what is of one revision
+//   - filtered.go, question.go: what the filters have said, and how they are asked
+//   - recent.go, idle.go: what is kept, and for how long
 //   - debounce.go: when a batch is complete
 //   - metrics.go: what a scrape is told
 package spreadtree

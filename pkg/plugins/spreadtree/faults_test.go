@@ -119,18 +119,16 @@ func TestOnePodAtATimeInABatch(t *testing.T) {
 	r.runs("b", "2", 3)
 	state := l.under()
 	expectScores(t, "the first goes to c", r.rank(webPod("p1", "").Obj(), state), 99, 99, 100)
-	if s := r.pl.Reserve(r.ctx, state, webPod("p1", "").Obj(), "c"); !s.IsSuccess() {
-		t.Fatal(s)
-	}
-	// Nobody has heard of the pod yet but the tree.
-	if got := r.treeOf(webPod("p1", "").Obj()).String(); !strings.Contains(got, "on trial, 1 unforgiven") {
+	// FaultyNode tells the ledger of the pod when its node is reserved.
+	assumed := r.assume(webPod("p1", "").Obj(), "c")
+	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+	expectScores(t, "the next does not", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
+	if got := r.shown(webPod("p1", "").Obj()).String(); !strings.Contains(got, "on trial, 1 unforgiven") {
 		t.Errorf("c is not on trial in\n%s", got)
 	}
-	expectScores(t, "the next does not", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
-	r.pl.Unreserve(r.ctx, state, webPod("p1", "").Obj(), "c")
+	r.must(r.cache.ForgetPod(r.logger, assumed))
+	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1})
 	expectScores(t, "but when it could not be bound", r.rank(webPod("p2", "").Obj(), l.under()), 99, 99, 100)
-	l.write(onC, placement.Record{Unforgiven: 1, Unproven: 1})
-	expectScores(t, "the ledger's word", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
 }
 
 func TestRecordsAreAskedForWhenTheyChange(t *testing.T) {
@@ -145,11 +143,11 @@ func TestRecordsAreAskedForWhenTheyChange(t *testing.T) {
 		{name: "a revision without records", pod: other},
 		{name: "a node changes", change: func() { r.runs("a", "3", 1) }, pod: other},
 		{name: "records of another revision", change: func() { l.write(onC, placement.Record{}) }, pod: other},
-		{name: "a new tree", most: 5}, // all nodes, and every change
+		{name: "a new tally", most: 2}, // every change
 		{name: "nothing changes"},
-		{name: "a node changes", change: func() { r.runs("a", "2", 1) }, most: 1},
+		{name: "a node changes", change: func() { r.runs("a", "2", 1) }},
 		{name: "a record changes", change: func() { l.write(onC, placement.Record{Failures: 2}) }, most: 1},
-		{name: "both", change: func() { r.runs("a", "2", 1); l.write(onC, placement.Record{}) }, most: 2},
+		{name: "both", change: func() { r.runs("a", "2", 1); l.write(onC, placement.Record{}) }, most: 1},
 		{name: "nobody knows what", change: l.forget, most: 3},
 	} {
 		if step.change != nil {
@@ -199,9 +197,9 @@ func TestProposedNodeByRecords(t *testing.T) {
 	var asked []string
 	propose := func() string {
 		asked = nil
-		node, err := r.pl.Hint(r.ctx, l.under(), webPod("p", "").Obj(), true, func(node string) (bool, error) {
+		node, _, err := r.pl.Hint(r.ctx, l.under(), webPod("p", "").Obj(), true, func(node string) *fwk.Status {
 			asked = append(asked, node)
-			return true, nil
+			return nil
 		})
 		r.must(err)
 		return node
@@ -219,7 +217,7 @@ func TestProposedNodeByRecords(t *testing.T) {
 	}
 	state := l.under()
 	state.Write("Espalier/Faults", scores{})
-	if node, err := r.pl.Hint(r.ctx, state, webPod("p", "").Obj(), true, func(string) (bool, error) { return true, nil }); err == nil {
+	if node, _, err := r.pl.Hint(r.ctx, state, webPod("p", "").Obj(), true, func(string) *fwk.Status { return nil }); err == nil {
 		t.Errorf("with faults that cannot be read the node is %q", node)
 	}
 }

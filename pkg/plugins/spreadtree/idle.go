@@ -9,37 +9,43 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxIdle is how long a tree is kept that nobody uses, at least; it is felled before
-// twice that time has passed. To plant one takes milliseconds, so that a workload that
-// comes seldom loses nothing by it.
+// maxIdle is how long a tally, a topology or answers of filters are kept that nobody uses, at
+// least; they are evicted before twice that time has passed. To make one takes milliseconds
+// at most, so that a workload that comes seldom loses nothing by it.
 const maxIdle = 5 * time.Minute
 
-// keeper fells what is idle. A scheduler that has nothing to do is left with no tree,
+// idle evicts what nobody uses. A scheduler that has nothing to do is left with no tally,
 // no census and no timer.
-type keeper struct {
+type idle struct {
 	clock clock.WithDelayedExecution
 	// due says that a visit is to come.
 	due bool
 }
 
-// tendLocked sees to it that a tree that has been planted will not be forgotten.
-func (pl *SpreadTree) tendLocked() {
-	if !pl.keeper.due {
-		pl.keeper.due = true
-		pl.keeper.clock.AfterFunc(maxIdle, pl.visit)
+// watchLocked sees to it that what is kept will be visited.
+func (pl *SpreadTree) watchLocked() {
+	if !pl.idle.due {
+		pl.idle.due = true
+		pl.idle.clock.AfterFunc(maxIdle, pl.visit)
 	}
 }
 
-// visit fells the trees that are idle, and comes again if there are others.
+// visit evicts what was not used since the last one, and comes again if anything is left.
 func (pl *SpreadTree) visit() {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	pl.keeper.due = false
-	pl.forest.trees.fellIdle()
-	if pl.forest.trees.Len() > 0 {
-		pl.tendLocked()
+	pl.idle.due = false
+	t := pl.trees
+	left := t.topologies.evictIdle() + t.filtered.evictIdle()
+	for workload, ofWorkload := range t.tallies {
+		if ofWorkload.evictIdle() == 0 {
+			delete(t.tallies, workload)
+		}
+	}
+	if left+len(t.tallies) > 0 {
+		pl.watchLocked()
 		return
 	}
-	// Nothing shows the census any more: who plants next counts anew.
-	pl.forest.countAnew()
+	// Nothing shows the census any more: whoever comes next has it counted anew.
+	t.reset()
 }

@@ -43,13 +43,14 @@ func (r *rig) live(pod *corev1.Pod, node string) {
 	snapshot, err := r.snapshot.NodeInfos().List()
 	r.must(err)
 	r.pl.mu.Lock()
-	b := batch{r.pl.forest.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot}), levels}
-	t := r.pl.forest.tree(b, nil).tree
+	b := batch{r.pl.trees.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot}), levels}
+	topology := r.pl.trees.topology(levels)
+	r.pl.trees.tally(b, topology, nil)
 	r.pl.mu.Unlock()
-	if t.Len() != len(snapshot) {
-		r.Fatalf("the tree has %d nodes", t.Len())
+	if !topology.Has(int32(len(snapshot) - 1)) {
+		r.Fatal("the topology has too few nodes")
 	}
-	r.assume(pod, state, node)
+	r.assume(pod, node)
 }
 
 // What the live tree costs each pod, whatever its path: the one before has changed a node.

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // subsystem is the prefix of our metrics: espalier_.
@@ -29,8 +31,8 @@ const (
 var (
 	treeDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "tree_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time it took to have a pod's tree show the cluster as it is, by operation: build for a tree that was told of " +
-			"all nodes, update for one that was told of those that had changed.",
+		Help: "Time it took to have a pod's tree show the cluster as it is, by operation: build for one whose tally was made anew, " +
+			"update for one that was told of what had changed.",
 		// From what an update of one node takes, to a build for 10,000 on a slow machine.
 		Buckets: metrics.ExponentialBuckets(0.00001, 2, 16),
 	}, []string{"profile", "operation"})
@@ -64,8 +66,8 @@ func newGauges(profile string) gauges {
 }
 
 // shown notes how long it took until a tree was true.
-func (g gauges) shown(p *planted, took time.Duration) {
-	if p.retold {
+func (g gauges) shown(t *tally, took time.Duration) {
+	if t.rebuilt {
 		g.built.Observe(took.Seconds())
 		return
 	}
@@ -131,31 +133,34 @@ func (m misplaced) plus(o misplaced) misplaced {
 	return m
 }
 
-// misplaced adds up what the trees say. The lock is given back after each of them: a
-// pod that is being placed waits for one tree, and for none that has not changed.
+// misplaced adds up what the tallies say. The lock is given back after each of them: a
+// pod that is being placed waits for one tally, and for none that has not changed.
 func (pl *SpreadTree) misplaced() misplaced {
+	pl.mu.Lock()
+	all := pl.trees.all()
+	pl.mu.Unlock()
 	var sum misplaced
-	for _, p := range pl.planted() {
+	for _, t := range all {
 		pl.mu.Lock()
-		sum = sum.plus(p.misplaced())
+		sum = sum.plus(t.misplaced(pl.trees))
 		pl.mu.Unlock()
 	}
 	return sum
 }
 
-func (pl *SpreadTree) planted() []*planted {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	return pl.forest.trees.all()
-}
-
-// misplaced counts unless it has since the tree changed.
-func (p *planted) misplaced() misplaced {
-	if !p.counted {
-		p.counted = true
-		levels := p.tree.Misplaced()
+// misplaced counts unless it has since the tally changed.
+func (t *tally) misplaced(in *trees) misplaced {
+	if !t.counted {
+		topology := in.topology(t.levels)
+		t.refresh(in, topology, t.faults)
+		view := tree.View{Topology: topology, Tally: t.Tally}
+		if t.filtered != nil {
+			t.filtered.Refresh()
+			view.Feasibility = t.filtered.Feasibility
+		}
+		levels := view.Misplaced()
 		last := len(levels) - 1
-		p.count = misplaced{byLevel: levels[:last], onNodes: levels[last]}
+		t.counted, t.count = true, misplaced{byLevel: levels[:last], onNodes: levels[last]}
 	}
-	return p.count
+	return t.count
 }

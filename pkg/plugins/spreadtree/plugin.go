@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,19 +33,18 @@ type SpreadTree struct {
 	gauges     gauges
 	pace       pace
 
-	// mu guards forest and keeper: a binding that fails takes its pod back from another
-	// goroutine than the one that decides. Filters and faults are asked under it, which
-	// must not wait for who takes a pod back.
-	mu     sync.Mutex
-	forest *forest
-	keeper keeper
+	// mu guards trees and idle: a scrape and a timer come from other goroutines than the one
+	// that decides. Filters and faults are asked under it, so that they must not call back
+	// into the plugin.
+	mu    sync.Mutex
+	trees *trees
+	idle  idle
 }
 
 var (
 	_ fwk.PreEnqueuePlugin  = &SpreadTree{}
 	_ fwk.PreScorePlugin    = &SpreadTree{}
 	_ fwk.ScorePlugin       = &SpreadTree{}
-	_ fwk.ReservePlugin     = &SpreadTree{}
 	_ fwk.EnqueueExtensions = &SpreadTree{}
 	_ fwk.SignPlugin        = &SpreadTree{}
 )
@@ -70,10 +68,10 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		hints:      args.NodeHint,
 		pace:       usual,
 		gauges:     newGauges(handle.ProfileName()),
-		forest:     newForest(identifier, args.CountRevisions == config.CountAll),
+		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 	}
-	pl.keeper.clock = clock.RealClock{}
-	pl.forest.onPlant = pl.tendLocked
+	pl.idle.clock = clock.RealClock{}
+	pl.trees.onUse = pl.watchLocked
 	logger := klog.FromContext(ctx)
 	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
 		func(pods map[string]*corev1.Pod) {
@@ -108,15 +106,6 @@ func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithH
 
 func (pl *SpreadTree) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
 	return pl.identifier.Identify(before) != pl.identifier.Identify(after)
-}
-
-// treeLocked returns the batch of a pod, and its tree as the cluster is now.
-func (pl *SpreadTree) treeLocked(pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot) (batch, *planted) {
-	start := time.Now()
-	b := batch{pl.forest.census.RefreshFor(pod, snapshot), levels}
-	p := pl.forest.tree(b, faults)
-	pl.gauges.shown(p, time.Since(start))
-	return b, p
 }
 
 // levels returns the pod's levels as the plugin Preferences resolved them. In a

@@ -6,6 +6,8 @@ package spreadtree
 import (
 	"slices"
 
+	fwk "k8s.io/kube-scheduler/framework"
+
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
 )
@@ -16,7 +18,7 @@ import (
 func (w *world) propose(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }
 	w.feasible()
-	node, err := w.pl.Hint(w.ctx, p.state, p.pod, true, func(name string) (bool, error) { return fits(name), nil })
+	node, _, err := w.pl.Hint(w.ctx, p.state, p.pod, true, func(name string) *fwk.Status { return statusIf(fits(name)) })
 	w.must(err)
 	if node == "" && len(fit) == 0 {
 		return ""

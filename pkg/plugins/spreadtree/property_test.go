@@ -207,7 +207,7 @@ func (w *world) schedule(*rapid.T) {
 	if node == "" {
 		return
 	}
-	p.pod = w.assume(p.pod, p.state, node)
+	p.pod = w.assume(p.pod, node)
 	w.unproven(p.pod, +1)
 	w.pods[p.pod.Name] = p
 }
@@ -243,7 +243,6 @@ func (w *world) confirm(*rapid.T) {
 
 func (w *world) bindingFails(*rapid.T) {
 	if p := w.some(func(p *worldPod) bool { return p.binding }); p != nil {
-		w.pl.Unreserve(w.ctx, p.state, p.pod, p.pod.Spec.NodeName)
 		w.unproven(p.pod, -1)
 		if rapid.IntRange(0, 3).Draw(w.t, "a pod comes in between") == 0 {
 			w.schedule(w.t)
@@ -345,9 +344,8 @@ func TestPropertyBatchesEndEven(t *testing.T) {
 			}
 			slices.Sort(best)
 			node := rapid.SampledFrom(best).Draw(t, "chosen")
-			assumed := r.assume(pod, state, node)
+			assumed := r.assume(pod, node)
 			if rapid.IntRange(0, 4).Draw(t, "its binding fails") == 0 {
-				r.pl.Unreserve(r.ctx, state, assumed, node)
 				r.must(r.cache.ForgetPod(r.logger, assumed))
 				continue
 			}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -170,14 +170,11 @@ func (r *rig) rank(pod *corev1.Pod, state fwk.CycleState, fit ...string) map[str
 }
 
 // assume does what the scheduler does with a node it has chosen.
-func (r *rig) assume(pod *corev1.Pod, state fwk.CycleState, node string) *corev1.Pod {
+func (r *rig) assume(pod *corev1.Pod, node string) *corev1.Pod {
 	r.Helper()
 	assumed := pod.DeepCopy()
 	assumed.Spec.NodeName = node
 	r.must(r.cache.AssumePod(r.logger, assumed))
-	if s := r.pl.Reserve(r.ctx, state, assumed, node); !s.IsSuccess() {
-		r.Fatalf("Reserve of %s: %v", pod.Name, s)
-	}
 	return assumed
 }
 
@@ -188,7 +185,7 @@ func (r *rig) place(pod *corev1.Pod, fit ...string) string {
 	scores := r.rank(pod, state, fit...)
 	for _, name := range sortedKeys(scores) {
 		if scores[name] == fwk.MaxScore {
-			r.assume(pod, state, name)
+			r.assume(pod, name)
 			return name
 		}
 	}
@@ -205,33 +202,51 @@ func sortedKeys(m map[string]int64) []string {
 	return keys
 }
 
-// treeOf is the tree of a pod's batch alone, nil if there is none.
-func (r *rig) treeOf(pod *corev1.Pod) *tree.Tree {
+// kept is the tally of a pod's batch, nil if there is none. It does not use it.
+func (r *rig) kept(pod *corev1.Pod) *tally {
 	r.Helper()
-	ls, err := clusterview.Levels(pod, nil, nil)
-	r.must(err)
-	if p, ok := r.pl.forest.trees.Get(batch{r.pl.identifier.Identify(pod), ls}.key()); ok {
-		return p.tree
+	b := batch{r.pl.identifier.Identify(pod), mustLevels(r, pod)}
+	if ofWorkload := r.pl.trees.tallies[b.id.Workload]; ofWorkload != nil {
+		if e := ofWorkload.values[b.key()]; e != nil {
+			return e.value
+		}
 	}
 	return nil
 }
 
 // shown is the tree by which a pod is placed.
-func (r *rig) shown(pod *corev1.Pod) *tree.Tree {
+func (r *rig) shown(pod *corev1.Pod) tree.View {
 	r.Helper()
-	ls, err := clusterview.Levels(pod, nil, nil)
-	r.must(err)
-	return r.pl.forest.plant(batch{r.pl.identifier.Identify(pod), ls}, nil).tree
+	levels := mustLevels(r, pod)
+	topology := r.pl.trees.topology(levels)
+	id := r.pl.identifier.Identify(pod)
+	is := &tally{batch: batch{id, levels}}
+	if kept := r.kept(pod); kept != nil {
+		is = kept
+	}
+	is.refresh(r.pl.trees, topology, is.faults)
+	return tree.View{Topology: topology, Feasibility: r.pl.trees.answers("").Feasibility, Tally: is.Tally}
 }
 
-// counted is what the tree by which a pod is placed counts on a node.
-func (r *rig) counted(pod *corev1.Pod, node string) placement.Tally {
+// counted is what the tree by which a pod is placed counts on a node, of its revision and its workload.
+func (r *rig) counted(pod *corev1.Pod, node string) [2]int64 {
 	r.Helper()
-	tally, ok := r.shown(pod).Tally(node)
-	if !ok {
-		r.Fatalf("the tree of %s has no node %s", pod.Name, node)
+	r.pl.trees.census.Refresh(clusterview.Snapshot{Nodes: r.feasible()})
+	id, known := r.pl.trees.census.Nodes().Find(node)
+	if !known {
+		r.Fatalf("there is no node %s", node)
 	}
-	return tally
+	revision, workload := r.shown(pod).Tally.Pods(id)
+	return [2]int64{revision, workload}
+}
+
+func mustLevels(t placementtest.TB, pod *corev1.Pod) []level.Level {
+	t.Helper()
+	levels, err := clusterview.Levels(pod, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return levels
 }
 
 var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}

@@ -6,6 +6,7 @@ package spreadtree
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -43,37 +44,40 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	ranked := pl.rank(ctx, pod, levels, faults, snapshot, nodes)
-	state.Write(scoresKey, score(ranked))
+	state.Write(scoresKey, pl.rank(ctx, pod, levels, faults, snapshot, nodes))
 	return nil
 }
 
-func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot, feasible []fwk.NodeInfo) []tree.Ranked {
+// rank scores the nodes that fit: the best class of equals gets 100, each class after it
+// one less, and those that are beyond counting 0. A pod's own preferences come before
+// loads: to those that have any, nodes are equals that only their loads tell apart.
+func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot, feasible []fwk.NodeInfo) scores {
 	fits := make(map[string]bool, len(feasible))
 	for _, n := range feasible {
 		fits[n.Node().Name] = true
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	b, p := pl.treeLocked(pod, levels, faults, snapshot)
-	t := p.tree
-	// The filters have just spoken, on every node that they were asked about: for the next pod
-	// it may be others.
-	t.RecheckAll()
-	p.memory = memory{unknown: true}
-	ranked := t.Rank(func(name string) bool { return fits[name] })
-	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
-		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", t.String())
+	start := time.Now()
+	b := batch{pl.trees.census.RefreshFor(pod, snapshot), levels}
+	topology := pl.trees.topology(levels)
+	t := pl.trees.tally(b, topology, faults)
+	pl.gauges.shown(t, time.Since(start))
+	t.filtered = nil
+	nodes, answers := pl.trees.census.Nodes(), tree.NewFeasibility(pl.trees.census.Nodes())
+	answers.Refresh()
+	for _, node := range topology.Nodes() {
+		if !fits[nodes.Name(node)] {
+			answers.Refuse(node, 0)
+		}
 	}
-	return ranked
-}
-
-// score gives the best class of equals 100, each class after it one less, and
-// those that are beyond counting 0.
-func score(ranked []tree.Ranked) scores {
-	s := make(scores, len(ranked))
-	for _, r := range ranked {
-		s[r.Name] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
+	view := tree.View{Topology: topology, Feasibility: answers, Tally: t.Tally}
+	s := make(scores, len(feasible))
+	for _, r := range view.Rank(!clusterview.Prefers(pod)) {
+		s[nodes.Name(r.Node)] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
+	}
+	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
+		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", view.String())
 	}
 	return s
 }

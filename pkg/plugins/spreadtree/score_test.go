@@ -31,8 +31,8 @@ func TestScore(t *testing.T) {
 		{"one class of equals", "", func(*rig) {}, nil, map[string]int64{"a1": 100, "a2": 100, "b1": 100, "c1": 100}},
 		{"fewer pods on the node", "", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, nil,
 			map[string]int64{"a2": 100, "c1": 100, "b1": 99, "a1": 98}},
-		{"more room first, all else being equal", "spread=zone", func(*rig) {}, nil,
-			map[string]int64{"a1": 100, "a2": 100, "b1": 99, "c1": 99}},
+		{"zones of any size are equals", "spread=zone", func(*rig) {}, nil,
+			map[string]int64{"a1": 100, "a2": 100, "b1": 100, "c1": 100}},
 		{"the lowest branch first", "spread=zone", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 2) }, nil,
 			map[string]int64{"b1": 100, "a2": 99, "a1": 98, "c1": 97}},
 		{"only what fits", "spread=zone", func(r *rig) { r.runs("a1", "2", 1) }, []string{"a1", "a2"},
@@ -146,11 +146,10 @@ func TestPreScoreSkipsWhatIsNotSpread(t *testing.T) {
 		if s := r.pl.PreScore(r.ctx, state, pod, r.feasible()); !s.IsSkip() {
 			t.Errorf("PreScore of %s is %v", pod.Name, s)
 		}
-		r.assume(pod, state, "a1")
-		r.pl.Unreserve(r.ctx, state, pod, "a1")
+		r.assume(pod, "a1")
 	}
-	if n := r.pl.forest.trees.Len(); n != 0 {
-		t.Errorf("there are %d trees", n)
+	if n := len(r.pl.trees.topologies.values); n != 0 {
+		t.Errorf("there are %d topologies", n)
 	}
 }
 
@@ -179,13 +178,8 @@ func TestMalformedAnnotationIsAnError(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	r.join("a1")
 	pod := webPod("p", "sprd=zone").Obj()
-	for name, s := range map[string]*fwk.Status{
-		"PreScore": r.pl.PreScore(r.ctx, framework.NewCycleState(), pod, r.feasible()),
-		"Reserve":  r.pl.Reserve(r.ctx, framework.NewCycleState(), pod, "a1"),
-	} {
-		if s.Code() != fwk.Error || !strings.Contains(s.Message(), `"sprd"`) {
-			t.Errorf("%s: %v", name, s)
-		}
+	if s := r.pl.PreScore(r.ctx, framework.NewCycleState(), pod, r.feasible()); s.Code() != fwk.Error || !strings.Contains(s.Message(), `"sprd"`) {
+		t.Errorf("PreScore: %v", s)
 	}
 }
 

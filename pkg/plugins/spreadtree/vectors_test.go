@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -14,11 +15,12 @@ import (
 // its choice takes the second.
 func TestVector_2_8_G1(t *testing.T) {
 	r := newRig(t.Context(), t, args())
-	r.join("n1")
-	r.join("n2")
+	for _, name := range []string{"n1", "n2"} {
+		r.cache.AddNode(r.logger, st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj())
+	}
 	for i := range 2 {
 		name := fmt.Sprint("global-", i)
-		r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name(name).UID(name).OwnerReference("ds", daemonSet).Node("n1").Obj()))
+		r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name(name).UID(name).OwnerReference("ds", daemonSet).Container("image").Node("n1").Obj()))
 	}
 	if got := r.place(webPod("p", "").Obj()); got != "n2" {
 		t.Errorf("placed on %s", got)

@@ -18,7 +18,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // zones is a rig with the nodes a1 and a2 in zone a, b1 in zone b.
@@ -31,69 +30,73 @@ func zones(t *testing.T) *rig {
 	return r
 }
 
-func TestOneTreeForABatch(t *testing.T) {
+func TestOneTallyForABatch(t *testing.T) {
 	r := zones(t)
 	pod := func(i int) *corev1.Pod { return webPod(fmt.Sprint("p", i), "spread=zone").Obj() }
 	r.place(pod(0))
-	if r.treeOf(pod(0)) != nil {
-		t.Error("the first pod of a batch plants a tree for it alone")
+	if r.kept(pod(0)) != nil {
+		t.Error("the first pod of a batch makes a tally for it alone")
 	}
 	r.place(pod(1))
-	first := r.treeOf(pod(0))
+	first := r.kept(pod(0))
 	if first == nil {
-		t.Fatal("the batch has no tree")
+		t.Fatal("the batch has no tally")
 	}
+	topology, entries := first.Topology(), first.Tally
 	for i := range 5 {
 		r.place(pod(i + 2))
 	}
-	if r.treeOf(pod(9)) != first || r.pl.forest.trees.Len() != 2 {
-		t.Errorf("there are %d trees after seven pods of one batch, want its own and the shared one", r.pl.forest.trees.Len())
+	if r.kept(pod(9)) != first || len(r.pl.trees.all()) != 1 || first.Tally != entries || first.Topology() != topology {
+		t.Errorf("there are %d tallies after seven pods of one batch, want its own, made once", len(r.pl.trees.all()))
 	}
-	if err := first.Validate(); err != nil {
+	if err := r.shown(pod(0)).Validate(); err != nil {
 		t.Error(err)
 	}
-
-	// What a pod of the batch changes is all that is told to the tree.
-	r.feasible()
-	r.pl.forest.census.Refresh(clusterview.Snapshot{Nodes: r.feasible()})
-	p, _ := r.pl.forest.trees.Get(batch{id: r.pl.identifier.Identify(pod(0)), levels: mustLevels(t, pod(0))}.key())
-	told := 0
-	r.pl.forest.census.Each(p.version, r.pl.identifier.Identify(pod(0)), mustLevels(t, pod(0)), func(placement.Node) { told++ })
-	if told != 1 {
-		t.Errorf("after one more pod, %d nodes are told to the tree", told)
-	}
-
 	r.place(webPod("other levels", "pack=zone").Obj())
 	r.place(webPod("other revision", "spread=zone").Label("pod-template-hash", "3").Obj())
-	if n := r.pl.forest.trees.Len(); n != 4 || r.treeOf(pod(0)) != first {
-		t.Errorf("there are %d trees for three batches, want their own and the shared one", n)
+	if n := len(r.pl.trees.all()); n != 3 || r.kept(pod(0)) != first {
+		t.Errorf("there are %d tallies for three batches, want their own", n)
+	}
+	if n := len(r.pl.trees.topologies.values); n != 2 {
+		t.Errorf("there are %d topologies for two lists of levels", n)
 	}
 }
 
-func TestTreesAreBounded(t *testing.T) {
-	const maxTrees = 3
+// What one workload costs in memory is for its pods to say, and not for their labels.
+func TestTalliesOfAWorkloadAreBounded(t *testing.T) {
 	r := zones(t)
-	r.pl.forest.maxNodes = maxTrees * len(r.feasible())
 	r.runs("a1", "0", 1)
-	for i := range maxTrees + 5 {
-		r.place(webPod(fmt.Sprint("p", i), "spread=zone").Label("pod-template-hash", fmt.Sprint(i)).Obj())
+	pod := func(revision int) *corev1.Pod {
+		return webPod(fmt.Sprint("p", revision), "spread=zone").Label("pod-template-hash", fmt.Sprint(revision)).Obj()
 	}
-	if n := r.pl.forest.trees.Len(); n != maxTrees {
-		t.Errorf("there are %d trees, want %d", n, maxTrees)
+	for i := range maxRevisions + 5 {
+		r.place(pod(i))
 	}
-	// The first was dropped, and is built again with what it had counted.
-	again := webPod("again", "spread=zone").Label("pod-template-hash", "0").Obj()
-	if r.treeOf(again) != nil {
-		t.Fatal("the oldest tree is still there")
+	if n := len(r.pl.trees.all()); n != maxRevisions {
+		t.Errorf("there are %d tallies, want %d", n, maxRevisions)
 	}
-	state := framework.NewCycleState()
-	if got := r.rank(again, state); got["b1"] != 100 {
+	if r.kept(pod(0)) != nil {
+		t.Fatal("the oldest tally is still there")
+	}
+	// It is made again with what it had counted.
+	if got := r.rank(pod(0), framework.NewCycleState()); got["b1"] != 100 {
 		t.Errorf("the scores are %v; the first pod is in zone a", got)
 	}
 }
 
+// A topology is shared, and the lists of levels that are in use at a time are bounded.
+func TestTopologiesAreBounded(t *testing.T) {
+	r := zones(t)
+	for i := range maxTopologies + 5 {
+		r.place(ofWorkload(fmt.Sprint("w", i), fmt.Sprint("p", i), fmt.Sprintf("spread=zone,spread=rack-%d", i)).Obj())
+	}
+	if n := len(r.pl.trees.topologies.values); n != maxTopologies {
+		t.Errorf("there are %d topologies, want %d", n, maxTopologies)
+	}
+}
+
 // TestTreeFollowsTheSnapshot changes one cluster step by step and asks the tree of
-// one batch after each. Before any pod of its workload runs that is the shared one.
+// one batch after each.
 func TestTreeFollowsTheSnapshot(t *testing.T) {
 	r := zones(t)
 	b1 := labelled("b1", "zone=b").Obj()
@@ -102,7 +105,7 @@ func TestTreeFollowsTheSnapshot(t *testing.T) {
 		change func()
 		best   []string
 	}{
-		{"nothing runs", func() {}, []string{"a1", "a2"}},
+		{"nothing runs", func() {}, []string{"a1", "a2", "b1"}},
 		{"pods of another scheduler", func() { r.runs("a1", "2", 2) }, []string{"b1"}},
 		{"more of them", func() { r.runs("b1", "2", 3) }, []string{"a2"}},
 		{"a node is relabelled", func() {
@@ -136,12 +139,12 @@ func TestTreeFollowsTheSnapshot(t *testing.T) {
 		if err := shown.Validate(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		if got, want := shown.Len(), len(scores); got != want {
+		if got, want := len(shown.Topology.Nodes()), len(scores); got != want {
 			t.Errorf("%s: the tree has %d nodes, the cluster %d", step.name, got, want)
 		}
 	}
-	if r.pl.forest.trees.Len() != 2 {
-		t.Errorf("it took %d trees, want the shared one and the batch's", r.pl.forest.trees.Len())
+	if n := len(r.pl.trees.all()); n != 1 {
+		t.Errorf("it took %d tallies, want one", n)
 	}
 }
 
@@ -174,7 +177,7 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 	r := zones(t)
 	asked := 1
 	r.pl.identifier = clusterview.NewIdentifier(slow{asked: &asked})
-	r.pl.forest = newForest(r.pl.identifier, false)
+	r.pl.trees = newTrees(r.pl.identifier, false)
 	pod := func(name, node string) *corev1.Pod {
 		p := st.MakePod().Namespace("ns").Name(name).UID(name).Node(node).Annotation(clusterview.PlacementAnnotation, "spread=zone").Obj()
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "web-1-uid", Controller: new(true)}}
@@ -183,7 +186,7 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 	r.must(r.cache.AddPod(r.logger, pod("p", "a1")))
 	for first := range 4 { // whichever look-up of the cycle is the last in vain
 		asked = 1 - first
-		r.pl.forest = newForest(r.pl.identifier, false)
+		r.pl.trees = newTrees(r.pl.identifier, false)
 		if scores := r.rank(pod("q", ""), framework.NewCycleState()); scores["b1"] != fwk.MaxScore || scores["a2"] == fwk.MaxScore {
 			t.Errorf("after %d look-ups in vain the scores are %v", first, scores)
 		}

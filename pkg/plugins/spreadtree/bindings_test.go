@@ -4,7 +4,6 @@
 package spreadtree
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,74 +12,24 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func mustLevels(t placementtest.TB, pod *corev1.Pod) []level.Level {
-	t.Helper()
-	ls, err := clusterview.Levels(pod, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return clusterview.AboveNodes(ls, false) // the nodes of the rig have no host names
-}
-
-func TestReserveAndUnreserve(t *testing.T) {
+// A pod is counted from the moment it is assumed in the scheduler's cache until it is
+// forgotten there: the plugin keeps no reservations of its own.
+func TestAssumedPodsAreCounted(t *testing.T) {
 	r := zones(t)
-	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
-	state := framework.NewCycleState()
-	r.rank(pod, state)
-	assumed := r.assume(pod, state, "a1")
-	if got := r.counted(pod, "a1"); got != onePod {
-		t.Errorf("after Reserve the tree counts %+v", got)
+	assumed := r.assume(pod, "a1")
+	if got := r.place(webPod("q", "spread=zone").Obj()); got != "b1" {
+		t.Errorf("the next pod went to %s", got)
 	}
-	for range 2 { // it may be called more than once
-		r.pl.Unreserve(r.ctx, state, assumed, "a1")
+	if got := r.counted(pod, "a1"); got != [2]int64{1, 1} {
+		t.Errorf("with the pod assumed the tree counts %v", got)
 	}
 	r.must(r.cache.ForgetPod(r.logger, assumed))
 	r.rank(pod, framework.NewCycleState())
-	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
-		t.Errorf("in the next cycle the tree counts %+v", got)
-	}
-}
-
-// The framework calls Unreserve of all plugins when Reserve of one failed, whether
-// theirs was reached or not.
-func TestUnreserveWithoutReserve(t *testing.T) {
-	r := zones(t)
-	pod := webPod("p", "spread=zone").Obj()
-	state := framework.NewCycleState()
-	r.rank(pod, state)
-	r.pl.Unreserve(r.ctx, state, pod, "a1")
-	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
-		t.Errorf("the tree counts %+v", got)
-	}
-}
-
-// A pod for which a single node fits is reserved without having been scored: there
-// may be no tree of its batch, or one of an older snapshot.
-func TestReserveWithoutPreScore(t *testing.T) {
-	r := zones(t)
-	pod := webPod("p", "spread=zone").Obj()
-	state := framework.NewCycleState()
-	assumed := r.assume(pod, state, "a1")
-	if n := r.pl.forest.trees.Len(); n != 0 {
-		t.Errorf("Reserve grew %d trees", n)
-	}
-	next := webPod("q", "spread=zone").Obj()
-	if got := r.place(next); got != "b1" {
-		t.Errorf("the next pod went to %s", got)
-	}
-	r.pl.Unreserve(r.ctx, state, assumed, "a1")
-	r.must(r.cache.ForgetPod(r.logger, assumed))
-	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
-	if a, b := r.counted(next, "a1"), r.counted(next, "b1"); a != (placement.Tally{}) || b != onePod {
-		t.Errorf("the tree counts %+v on a1 and %+v on b1", a, b)
+	if a, b := r.counted(pod, "a1"), r.counted(pod, "b1"); a != [2]int64{} || b != [2]int64{1, 1} {
+		t.Errorf("in the next cycle the tree counts %v on a1 and %v on b1", a, b)
 	}
 }
 
@@ -90,15 +39,13 @@ func TestRegression_DeletedWhileBinding(t *testing.T) {
 	r := zones(t)
 	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
-	state := framework.NewCycleState()
-	r.rank(pod, state)
-	assumed := r.assume(pod, state, "a1")
+	r.rank(pod, framework.NewCycleState())
+	assumed := r.assume(pod, "a1")
 	r.must(r.cache.RemoveAssumedPod(r.logger, assumed))
 	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
-	r.pl.Unreserve(r.ctx, state, assumed, "a1")
 	r.must(r.cache.ForgetPod(r.logger, assumed))
 	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
-	if got := r.counted(pod, "a1"); got != (placement.Tally{}) {
+	if got := r.counted(pod, "a1"); got != ([2]int64{}) {
 		t.Errorf("the tree counts %+v", got)
 	}
 }
@@ -108,17 +55,15 @@ func TestRegression_BoundThoughTheBindingFailed(t *testing.T) {
 	r := zones(t)
 	r.runs("b1", "1", 1) // so that the batch has a tree of its own
 	pod := webPod("p", "spread=zone").Obj()
-	state := framework.NewCycleState()
-	r.rank(pod, state)
-	assumed := r.assume(pod, state, "a1")
+	r.rank(pod, framework.NewCycleState())
+	assumed := r.assume(pod, "a1")
 	r.must(r.cache.AddPod(r.logger, assumed))
 	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
-	r.pl.Unreserve(r.ctx, state, assumed, "a1")
 	if err := r.cache.ForgetPod(r.logger, assumed); err == nil {
 		t.Error("the cache forgot a pod that is bound")
 	}
 	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
-	if got := r.counted(pod, "a1"); got != onePod {
+	if got := r.counted(pod, "a1"); got != [2]int64{1, 1} {
 		t.Errorf("the tree counts %+v", got)
 	}
 }
@@ -137,19 +82,23 @@ func TestRegression_GroupCycle(t *testing.T) {
 	info, err := framework.NewPodInfo(g1)
 	r.must(err)
 	r.must(r.snapshot.AssumePod(info))
-	if s := r.pl.Reserve(r.ctx, framework.NewCycleState(), g1, "a1"); !s.IsSuccess() {
-		t.Fatal(s)
-	}
 	r.preScore(g2)
-	if got := r.counted(g2, "a1").Revision; got != 1 {
+	if got := r.groupCounted(g2, "a1"); got != 1 {
 		t.Errorf("within the cycle the tree counts %d pods of the group on a1, want 1", got)
 	}
-	r.pl.Unreserve(r.ctx, framework.NewCycleState(), g1, "a1")
 	r.must(r.snapshot.ForgetPod(r.logger, g1))
 	r.preScore(g2)
-	if got := r.counted(g2, "a1").Revision; got != 0 {
+	if got := r.groupCounted(g2, "a1"); got != 0 {
 		t.Errorf("after the group failed the tree counts %d pods of it on a1", got)
 	}
+}
+
+// groupCounted is what the tree counts of a revision on a node, in the snapshot as it is.
+func (r *rig) groupCounted(pod *corev1.Pod, node string) int64 {
+	r.Helper()
+	id, _ := r.pl.trees.census.Nodes().Find(node)
+	revision, _ := r.shown(pod).Tally.Pods(id)
+	return revision
 }
 
 // preScore scores a pod on the snapshot as it is.
@@ -166,17 +115,12 @@ func (r *rig) preScore(pod *corev1.Pod) {
 func TestBindingsFailWhilePodsAreDecided(t *testing.T) {
 	r := zones(t)
 	const pods = 200
-	type bound struct {
-		pod   *corev1.Pod
-		state fwk.CycleState
-	}
-	failing := make(chan bound, pods)
+	failing := make(chan *corev1.Pod, pods)
 	var binders sync.WaitGroup
 	for range 4 {
 		binders.Go(func() {
-			for b := range failing {
-				r.pl.Unreserve(context.Background(), b.state, b.pod, b.pod.Spec.NodeName)
-				if err := r.cache.ForgetPod(r.logger, b.pod); err != nil {
+			for pod := range failing {
+				if err := r.cache.ForgetPod(r.logger, pod); err != nil {
 					t.Error(err)
 				}
 			}
@@ -184,17 +128,15 @@ func TestBindingsFailWhilePodsAreDecided(t *testing.T) {
 	}
 	for i := range pods {
 		pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
-		state := framework.NewCycleState()
-		scores := r.rank(pod, state)
+		scores := r.rank(pod, framework.NewCycleState())
 		best := ""
 		for _, name := range sortedKeys(scores) {
 			if scores[name] == fwk.MaxScore {
 				best = name
 			}
 		}
-		assumed := r.assume(pod, state, best)
-		if i%3 == 0 {
-			failing <- bound{assumed, state}
+		if assumed := r.assume(pod, best); i%3 == 0 {
+			failing <- assumed
 		}
 	}
 	close(failing)
@@ -204,12 +146,12 @@ func TestBindingsFailWhilePodsAreDecided(t *testing.T) {
 	r.rank(last, framework.NewCycleState())
 	var sum int64
 	for _, node := range []string{"a1", "a2", "b1"} {
-		sum += r.counted(last, node).Revision
+		sum += r.counted(last, node)[0]
 	}
 	if want := int64(pods - (pods+2)/3); sum != want {
 		t.Errorf("the tree counts %d pods, and %d were bound", sum, want)
 	}
-	if err := r.treeOf(last).Validate(); err != nil {
+	if err := r.shown(last).Validate(); err != nil {
 		t.Error(err)
 	}
 }

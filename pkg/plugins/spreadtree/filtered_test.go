@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
@@ -29,10 +30,9 @@ func TestRegression_AnswersAboutNodesThatAreGoneAreForgotten(t *testing.T) {
 			here = here[1:]
 		}
 		r.feasible()
-		_, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(string) (bool, error) { return false, nil })
+		_, _, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(string) *fwk.Status { return refused })
 		r.must(err)
-		known, _ := r.pl.forest.said.byNeeds.Get(needs)
-		most = max(most, len(known.(answers)))
+		most = max(most, r.pl.trees.answers(needs).Reasons()[1])
 	}
 	if most < nodes || most > 3*nodes {
 		t.Errorf("there were answers about %d nodes, want those about the %d that are there and at most %d in all", most, nodes, 3*nodes)

@@ -1,0 +1,241 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulation decides for one revision of one workload alone: for tests, and for
+// whoever wants to know where pods would go. It puts together the parts of package tree,
+// which a scheduler shares between all workloads.
+package simulation
+
+import (
+	"slices"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// Tree is the nodes of a cluster as one revision sees them. What the filters say of a node
+// is remembered until the node changes. It is not safe for concurrent use.
+type Tree struct {
+	// Request is what each pod that Add and Place count requests of a node.
+	Request placement.Usage
+
+	levels []level.Level
+	rule   placement.Faults
+	nodes  *tree.Nodes
+	known  []placement.Node // by the number of the node
+	// said has the filters' last answer, also when they are to be asked again; Set forgets it.
+	said map[int32]bool
+	view tree.View
+}
+
+// Ranked is a node's position among all that fit: see tree.View.Rank.
+type Ranked struct {
+	Name  string
+	Class int
+}
+
+// New returns an empty tree over the levels, first level first. The levels must
+// be valid in the sense of level.Validate; none at all spreads over nodes only. Until
+// SetRule says otherwise one failure marks a node faulty, and nothing is half-open.
+func New(levels []level.Level) *Tree {
+	t := &Tree{levels: levels, nodes: tree.NewNodes(), said: make(map[int32]bool)}
+	t.view.Feasibility = tree.NewFeasibility(t.nodes)
+	t.build()
+	return t
+}
+
+// build makes the parts that depend on the structure of the nodes.
+func (t *Tree) build() {
+	t.view.Topology = tree.NewTopology(t.nodes, t.levels, func(node int32, l int) placement.Value { return t.known[node].Values[l] })
+	t.view.Tally = tree.NewTally(t.view.Topology)
+	t.view.Tally.SetRule(t.rule)
+	for _, name := range t.nodes.Names() {
+		id, _ := t.nodes.Find(name)
+		t.count(id)
+	}
+}
+
+// count has the tally show a node as it is known.
+func (t *Tree) count(id int32) {
+	n := &t.known[id]
+	t.view.Tally.SetPods(id, n.Tally.Revision, n.Tally.Workload)
+	t.view.Tally.SetRecord(id, n.Record)
+}
+
+// View returns the tree as it is now.
+func (t *Tree) View() tree.View {
+	if t.view.Topology.Stale() {
+		t.build()
+	}
+	t.view.Topology.Refresh()
+	t.view.Feasibility.Refresh()
+	return t.view
+}
+
+// SetRule changes how records count.
+func (t *Tree) SetRule(rule placement.Faults) {
+	t.rule = rule
+	t.view.Tally.SetRule(rule)
+}
+
+// Len is the number of nodes in the tree.
+func (t *Tree) Len() int { return len(t.View().Topology.Nodes()) }
+
+// Tally returns what the tree counts on a node, and whether the node is in it.
+func (t *Tree) Tally(name string) (placement.Tally, bool) {
+	id, known := t.nodes.Find(name)
+	if !known || !t.View().Topology.Has(id) {
+		return placement.Tally{}, false
+	}
+	return t.known[id].Tally, true
+}
+
+// Set adds a node, or replaces all that is known of it: values, tally, usage, record,
+// readiness. What the filters said of it is forgotten. A node that a level leaves
+// out because it lacks the property (level.Exclude) is not in the tree.
+func (t *Tree) Set(n placement.Node) {
+	id := t.tell(n)
+	for len(t.known) <= int(id) {
+		t.known = append(t.known, placement.Node{})
+	}
+	if !slices.Equal(t.known[id].Values, n.Values) {
+		t.nodes.Relabel()
+	}
+	t.known[id] = n
+	delete(t.said, id)
+	if !t.view.Topology.Stale() {
+		t.count(id)
+	}
+}
+
+func (t *Tree) tell(n placement.Node) (id int32) {
+	return t.nodes.Set(n.Name, tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready})
+}
+
+// Remove takes a node out of the tree, with its pods. An unknown name is no error:
+// nodes go when they please.
+func (t *Tree) Remove(name string) {
+	if id, known := t.nodes.Find(name); known {
+		t.known[id] = placement.Node{}
+		t.nodes.Remove(name)
+	}
+}
+
+// SetRecord replaces a node's record. What the filters said of the node holds: they
+// do not look at records.
+func (t *Tree) SetRecord(name string, r placement.Record) {
+	if id, known := t.nodes.Find(name); known {
+		t.known[id].Record = r
+		t.View().Tally.SetRecord(id, r)
+	}
+}
+
+// Add counts pods that came to a node or, negative, went from it. Those of the
+// revision are unproven. The filters are asked about the node again: a pod more
+// or less is what they look at.
+func (t *Tree) Add(name string, d placement.Tally) {
+	if id, known := t.nodes.Find(name); known {
+		t.add(id, d)
+	}
+}
+
+func (t *Tree) add(id int32, d placement.Tally) {
+	n := &t.known[id]
+	n.Tally = n.Tally.Add(d)
+	n.Unproven = max(0, n.Unproven+d.Revision)
+	for range d.All {
+		n.Usage = n.Usage.Add(t.Request)
+	}
+	for range -d.All {
+		n.Usage = n.Usage.Sub(t.Request)
+	}
+	t.tell(*n)
+	v := t.View()
+	if fits, ok := t.said[id]; ok {
+		t.note(id, fits)
+		v.Feasibility.Recheck(id)
+	}
+	t.count(id)
+}
+
+func (t *Tree) note(id int32, fits bool) {
+	t.said[id] = fits
+	if fits {
+		t.view.Feasibility.Allow(id)
+	} else {
+		t.view.Feasibility.Refuse(id, 0)
+	}
+}
+
+// Recheck has the filters asked about a node again.
+func (t *Tree) Recheck(name string) {
+	if id, known := t.nodes.Find(name); known {
+		t.View().Feasibility.Recheck(id)
+	}
+}
+
+// RecheckAll has them asked about all nodes again.
+func (t *Tree) RecheckAll() {
+	for _, name := range t.nodes.Names() {
+		t.Recheck(name)
+	}
+}
+
+// Next decides one pod: see tree.View.Next.
+func (t *Tree) Next(fits placement.Fits) (string, bool) {
+	id, ok := t.View().Next(t.fit(fits))
+	if !ok {
+		return "", false
+	}
+	return t.nodes.Name(id), true
+}
+
+func (t *Tree) fit(fits placement.Fits) tree.Fit {
+	return func(node int32) (bool, int) {
+		t.said[node] = fits(t.nodes.Name(node))
+		return t.said[node], 0
+	}
+}
+
+// Place decides a batch of k pods, counting each: the nodes, in the order in which
+// they were chosen. They are fewer than k if the room ends.
+func (t *Tree) Place(k int, fits placement.Fits) []string {
+	var placed []string
+	for range k {
+		id, ok := t.View().Next(t.fit(fits))
+		if !ok {
+			break
+		}
+		placed = append(placed, t.nodes.Name(id))
+		t.add(id, placement.Tally{Revision: 1, Workload: 1, All: 1})
+	}
+	return placed
+}
+
+// Rank asks the filters about all nodes, and ranks those that fit: see tree.View.Rank.
+func (t *Tree) Rank(fits placement.Fits) []Ranked {
+	v := t.View()
+	for _, id := range v.Topology.Nodes() {
+		if !v.Feasibility.Allowed(id) && !v.Feasibility.Refused(id) {
+			t.note(id, fits(t.nodes.Name(id)))
+		}
+	}
+	var all []Ranked
+	for _, r := range v.Rank(true) {
+		all = append(all, Ranked{t.nodes.Name(r.Node), r.Class})
+	}
+	return all
+}
+
+// Misplaced counts by level: see tree.View.Misplaced.
+func (t *Tree) Misplaced() []int64 { return t.View().Misplaced() }
+
+// Explain decides one pod like Next, and says why.
+func (t *Tree) Explain(fits placement.Fits) tree.Decision { return t.View().Explain(t.fit(fits)) }
+
+// String draws the tree.
+func (t *Tree) String() string { return t.View().String() }
+
+// Validate checks the invariants of all parts.
+func (t *Tree) Validate() error { return t.View().Validate() }

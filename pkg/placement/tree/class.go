@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import "cmp"
+
+// key is what a member of a group is ordered by, as far as one tally has it: less is
+// better. It has no load, which moves with every placement of anybody; see loads.
+type key struct {
+	standing standing
+	// failures are those of a faulty node, 0 for a branch.
+	failures           int
+	revision, workload int64
+	share              int64
+	unforgiven         int
+}
+
+// compare orders the keys of two members of one group. Equal keys tie.
+func (a *key) compare(b *key, packs bool) int {
+	if a.standing != b.standing {
+		// A broken zone must not go on swallowing pods because it is the emptiest.
+		return cmp.Compare(a.standing, b.standing)
+	}
+	if a.failures != b.failures {
+		return cmp.Compare(a.failures, b.failures)
+	}
+	if c := comparePods(a.revision, a.share, b.revision, b.share, packs); c != 0 {
+		return c
+	}
+	if c := comparePods(a.workload, a.share, b.workload, b.share, packs); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.unforgiven, b.unforgiven)
+}
+
+// comparePods orders two members by what each pod's share would be with one pod more:
+// (count + 1) / share. Multiplied by both shares it needs no fractions, and cannot
+// overflow: a count is far below 2^40 and a share below 2^20. Where the level packs,
+// the one with more pods comes first.
+func comparePods(aCount, aShare, bCount, bShare int64, packs bool) int {
+	if packs {
+		return cmp.Compare(bCount, aCount)
+	}
+	return cmp.Compare((aCount+1)*bShare, (bCount+1)*aShare)
+}
+
+// class is the members of a group that tie, but for their loads.
+type class struct {
+	key     key
+	members set
+}
+
+// classes are in the order of their keys.
+type classes []class
+
+func (c classes) find(k *key, packs bool) (at int, found bool) {
+	low, high := 0, len(c)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		order := c[middle].key.compare(k, packs)
+		if order == 0 {
+			return middle, true
+		}
+		if order < 0 {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, false
+}

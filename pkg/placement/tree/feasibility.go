@@ -1,0 +1,200 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import "slices"
+
+// Feasibility is what the filters have said of each node to pods that they cannot tell
+// apart: one for each class of needs, whatever workloads its pods are of. A node that
+// they have not refused since it changed last is open.
+//
+// Beside the bit a node and the count a branch that decisions need, it has two bytes a
+// node that say for which reason a node was refused.
+type Feasibility struct {
+	nodes   *Nodes
+	version uint64
+	answers []answer // by node
+	refused int      // how many are
+	masks   []*mask
+}
+
+// answer is what the filters said of a node last, since it changed.
+type answer uint16
+
+const (
+	unasked answer = iota
+	fits
+	// refused and all above it: for the reason of this number.
+	refused
+	// outdated marks an answer that must not be relied on any more.
+	outdated answer = 1 << 15
+)
+
+// MaxReasons bounds the reasons for which nodes are refused. Who has more gives one number to the rest.
+const MaxReasons = int(outdated - refused)
+
+// NewFeasibility returns that of filters that have said nothing.
+func NewFeasibility(nodes *Nodes) *Feasibility {
+	return &Feasibility{nodes: nodes, version: nodes.version}
+}
+
+func (a answer) refuses() bool { return a >= refused && a&outdated == 0 }
+
+// Refresh forgets what was said of nodes that have changed since.
+func (f *Feasibility) Refresh() {
+	f.answers = append(f.answers, make([]answer, len(f.nodes.all)-len(f.answers))...)
+	version := f.version
+	f.version = f.nodes.version
+	if changes, known := f.nodes.since(version); known {
+		for i := range changes {
+			f.set(changes[i].node, unasked)
+		}
+		return
+	}
+	for n := range f.nodes.all {
+		if f.nodes.all[n].changed > version {
+			f.set(int32(n), unasked)
+		}
+	}
+}
+
+// Allow notes that the filters allow a pod on a node.
+func (f *Feasibility) Allow(node int32) { f.set(node, fits) }
+
+// Refuse notes that they do not, for a reason below MaxReasons.
+func (f *Feasibility) Refuse(node int32, reason int) { f.set(node, refused+answer(reason)) }
+
+// Recheck has the filters asked about a node again.
+func (f *Feasibility) Recheck(node int32) {
+	if f.answers[node] != unasked {
+		f.set(node, f.answers[node]|outdated)
+	}
+}
+
+// Allowed reports that the filters allow a pod on a node, as far as is known.
+func (f *Feasibility) Allowed(node int32) bool { return f.answers[node] == fits }
+
+// Refused reports that they do not.
+func (f *Feasibility) Refused(node int32) bool { return f.answers[node].refuses() }
+
+// Reason is that for which they have refused a node.
+func (f *Feasibility) Reason(node int32) int {
+	if f.Refused(node) {
+		return int(f.answers[node] - refused)
+	}
+	return 0
+}
+
+// Open is how many nodes have not been refused, of all topologies.
+func (f *Feasibility) Open() int { return f.nodes.Len() - f.refused }
+
+// Reasons counts the nodes that are refused, by reason.
+func (f *Feasibility) Reasons() map[int]int {
+	count := make(map[int]int)
+	for _, a := range f.answers {
+		if a.refuses() {
+			count[int(a-refused)]++
+		}
+	}
+	return count
+}
+
+func (f *Feasibility) set(node int32, a answer) {
+	was := f.answers[node]
+	f.answers[node] = a
+	if was.refuses() == a.refuses() {
+		return
+	}
+	if a.refuses() {
+		f.refused++
+	} else {
+		f.refused--
+	}
+	for _, m := range f.masks {
+		m.set(node, !a.refuses())
+	}
+}
+
+// last is what was said of a node since it changed, whether it is relied on or not.
+func (f *Feasibility) last(node int32) answer { return f.answers[node] &^ outdated }
+
+// mask marks the open ready nodes, and the groups that have any.
+//
+// A node that is not ready comes after all others, so that no decision needs to see it
+// while there are others: those have a mask of their own, which is made when it is needed.
+type mask struct {
+	topology *Topology
+	unready  bool // it marks the open nodes that are not ready instead
+	words    []uint64
+	open     []int32 // open members, by group
+}
+
+// maxMasks bounds the topologies that one class of needs has masks for.
+const maxMasks = 64
+
+// mask returns the one over a topology, which must not be stale.
+func (f *Feasibility) mask(t *Topology) *mask {
+	for i := len(f.masks) - 1; i >= 0; i-- {
+		if f.masks[i].topology == t {
+			return f.masks[i]
+		}
+	}
+	f.masks = slices.DeleteFunc(f.masks, func(m *mask) bool { return m.topology.structure != t.structure })
+	if len(f.masks) == maxMasks {
+		f.masks = slices.Delete(f.masks, 0, 1)
+	}
+	m := f.newMask(t, false)
+	f.masks = append(f.masks, m)
+	return m
+}
+
+func (f *Feasibility) newMask(t *Topology, unready bool) *mask {
+	m := &mask{topology: t, unready: unready, words: make([]uint64, t.words), open: make([]int32, len(t.groups))}
+	for i := len(t.groups) - 1; i >= 0; i-- {
+		g := &t.groups[i]
+		for slot, member := range g.members {
+			open := false
+			if member < 0 {
+				open = m.open[^member] > 0
+			} else {
+				open = !f.answers[member].refuses() && t.nodes.all[member].Unready == unready
+			}
+			if open {
+				m.words[int(g.mask)+slot/64] |= 1 << (slot % 64)
+				m.open[i]++
+			}
+		}
+	}
+	return m
+}
+
+// set marks a node, and the groups above it whose first or last open member it is.
+func (m *mask) set(node int32, open bool) {
+	if !m.topology.Has(node) || m.topology.nodes.all[node].Unready != m.unready {
+		return
+	}
+	at := m.topology.where[node]
+	for {
+		g := &m.topology.groups[at.group]
+		w, bit := &m.words[g.mask+at.slot/64], uint64(1)<<(at.slot%64)
+		if (*w&bit != 0) == open {
+			return
+		}
+		*w ^= bit
+		if open {
+			m.open[at.group]++
+		} else {
+			m.open[at.group]--
+		}
+		if first := open && m.open[at.group] == 1; g.parent == none || !first && m.open[at.group] > 0 {
+			return
+		}
+		at = place{g.parent, g.slot}
+	}
+}
+
+// of returns the words of a group.
+func (m *mask) of(g *group) []uint64 {
+	return m.words[g.mask : int(g.mask)+(len(g.members)+63)/64]
+}

@@ -1,0 +1,154 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// loads are the loads of a group's members, and the lowest of each 64 of them, and of
+// each 64 of those.
+//
+// Load moves with every placement of anybody. So it is part of no order that is kept for
+// a workload, and is looked at only among members that tie in all that is. To find the
+// lowest of these, whole words are passed over that have none that is lower: a look at
+// 100,000 nodes of one leaf is a look at some hundred numbers in most cases, and at most
+// at those that tie.
+type loads struct {
+	of       []uint32
+	low, top []uint32
+}
+
+func newLoads(members int) loads {
+	words := (members + 63) / 64
+	return loads{make([]uint32, members), make([]uint32, words), make([]uint32, (words+63)/64)}
+}
+
+func lowest(of []uint32) uint32 {
+	low := uint32(math.MaxUint32)
+	for _, l := range of {
+		low = min(low, l)
+	}
+	return low
+}
+
+func (l *loads) set(slot int32, load uint32) {
+	was := l.of[slot]
+	l.of[slot] = load
+	if word := slot / 64; load < l.low[word] || was == l.low[word] {
+		l.renew(word)
+	}
+}
+
+func (l *loads) renew(word int32) {
+	l.low[word] = lowest(l.of[word*64 : min(int(word)*64+64, len(l.of))])
+	block := word / 64
+	l.top[block] = lowest(l.low[block*64 : min(int(block)*64+64, len(l.low))])
+}
+
+func (l *loads) init() {
+	for word := range l.low {
+		l.low[word] = lowest(l.of[word*64 : min(word*64+64, len(l.of))])
+	}
+	for block := range l.top {
+		l.top[block] = lowest(l.low[block*64 : min(block*64+64, len(l.low))])
+	}
+}
+
+// best returns the better of the member best, none if there is none, and those that have
+// a bit in the word at: the lower load, and then the lower slot.
+func (l *loads) best(best, at int32, members uint64) int32 {
+	if members == 0 || best != none && !l.mayBeat(best, at) {
+		return best
+	}
+	for ; members != 0; members &= members - 1 {
+		slot := at*64 + int32(bits.TrailingZeros64(members))
+		if best == none || l.before(slot, best) {
+			best = slot
+		}
+	}
+	return best
+}
+
+// fresh returns the better of best and the open members that are not listed; of some
+// members only, unless these are nil.
+func (l *loads) fresh(open []uint64, listed, members set, best int32) int32 {
+	for at := int32(0); at < int32(len(open)); at++ {
+		if block := at / 64; at%64 == 0 && best != none && l.top[block] >= l.of[best] && at*64 > best {
+			at += 63 // 4,096 members of which none is better
+			continue
+		}
+		for len(listed) > 0 && listed[0].at < at {
+			listed = listed[1:]
+		}
+		bits := open[at]
+		if len(listed) > 0 && listed[0].at == at {
+			bits &^= listed[0].bits
+		}
+		if members != nil {
+			bits &= members.has64(at)
+		}
+		best = l.best(best, at, bits)
+	}
+	return best
+}
+
+// mayBeat reports that a member of a word may be better than one that is known.
+func (l *loads) mayBeat(best, at int32) bool {
+	return l.low[at] < l.of[best] || l.low[at] == l.of[best] && at*64 < best
+}
+
+func (l *loads) before(a, b int32) bool {
+	return l.of[a] < l.of[b] || l.of[a] == l.of[b] && a < b
+}
+
+// sum makes the usage and the loads of a group from those of its members.
+func (g *group) sum(t *Topology) {
+	g.load = newLoads(len(g.members))
+	for slot, member := range g.members {
+		u := t.usageOf(member)
+		g.usage = g.usage.Add(u)
+		g.load.of[slot] = u.Load()
+	}
+	g.load.init()
+}
+
+// Refresh has the loads follow the nodes. The structure must not be stale.
+func (t *Topology) Refresh() {
+	changes, known := t.nodes.since(t.version)
+	t.version = t.nodes.version
+	if !known {
+		for i := len(t.groups) - 1; i >= 0; i-- {
+			t.groups[i].usage = placement.Usage{}
+			t.groups[i].sum(t)
+		}
+		return
+	}
+	for i := range changes {
+		t.reload(&changes[i])
+	}
+}
+
+// reload renews the loads from a node up to the root.
+func (t *Topology) reload(c *change) {
+	if !t.Has(c.node) {
+		return
+	}
+	at := t.where[c.node]
+	load := t.nodes.all[c.node].Usage.Load()
+	for {
+		g := &t.groups[at.group]
+		if g.load.of[at.slot] != load {
+			g.load.set(at.slot, load)
+		}
+		if g.usage = g.usage.Add(c.by); g.parent == none {
+			return
+		}
+		load = g.usage.Load()
+		at = place{g.parent, g.slot}
+	}
+}

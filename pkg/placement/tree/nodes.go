@@ -1,0 +1,168 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// Nodes is the nodes of a cluster, and what they are to all workloads alike. Each has a
+// small number by which everything else knows it. The number of a node that is gone is
+// given to another one.
+//
+// Two versions tell others what to look at again. The structure moves when a node comes
+// or goes, is relabelled, or becomes ready or not: then topologies are built anew. The
+// version moves with every change of a node, and changes has what those were.
+type Nodes struct {
+	all   []nodeInfo
+	index map[string]int32
+	free  []int32
+	// byName has all nodes; unsorted says that one has come since they were in order.
+	byName   []int32
+	unsorted bool
+
+	structure uint64
+	version   uint64
+	changes   []change // the last of them: that of version is the last
+}
+
+type nodeInfo struct {
+	name string
+	Facts
+	// changed is the version of its last change.
+	changed uint64
+}
+
+// Facts are what is known of a node.
+type Facts struct {
+	Usage placement.Usage
+	// Pods is how many pods there are, for people to read.
+	Pods int64
+	// Unready: see placement.Node.
+	Unready bool
+}
+
+// change is one change of a node, with what has been added to its usage.
+type change struct {
+	node int32
+	by   placement.Usage
+}
+
+// NewNodes returns no nodes.
+func NewNodes() *Nodes { return &Nodes{index: make(map[string]int32)} }
+
+// Len is the number of nodes.
+func (n *Nodes) Len() int { return len(n.index) }
+
+// Find returns the number of a node.
+func (n *Nodes) Find(name string) (id int32, known bool) {
+	id, known = n.index[name]
+	return id, known
+}
+
+// Name returns the name of a node.
+func (n *Nodes) Name(id int32) string { return n.all[id].name }
+
+// Names returns the names of all nodes, in order.
+func (n *Nodes) Names() []string {
+	names := make([]string, 0, len(n.index))
+	for _, id := range n.sorted() {
+		names = append(names, n.all[id].name)
+	}
+	return names
+}
+
+// Facts returns what is known of a node.
+func (n *Nodes) Facts(id int32) Facts { return n.all[id].Facts }
+
+// Structure identifies what topologies are built from.
+func (n *Nodes) Structure() uint64 { return n.structure }
+
+// Set adds a node, or replaces what is known of it. What the filters have said of it is
+// taken back, whatever has changed: pods are what they look at.
+func (n *Nodes) Set(name string, facts Facts) (id int32) {
+	id, known := n.index[name]
+	if !known {
+		id = n.add(name)
+	}
+	if !known || n.all[id].Unready != facts.Unready {
+		n.structure++
+	}
+	n.update(id, facts)
+	return id
+}
+
+// update replaces what is known of a node whose readiness is as it was.
+func (n *Nodes) update(id int32, facts Facts) {
+	is := &n.all[id]
+	by := facts.Usage.Sub(is.Usage)
+	is.Facts = facts
+	n.note(change{id, by})
+}
+
+// Relabel says that a node has other values than it had.
+func (n *Nodes) Relabel() { n.structure++ }
+
+// Remove forgets a node. An unknown name is no error: nodes go when they please.
+func (n *Nodes) Remove(name string) {
+	id, known := n.index[name]
+	if !known {
+		return
+	}
+	delete(n.index, name)
+	at := slices.Index(n.byName, id)
+	n.byName = slices.Delete(n.byName, at, at+1)
+	n.all[id] = nodeInfo{}
+	n.free = append(n.free, id)
+	n.structure++
+	n.note(change{node: id})
+}
+
+func (n *Nodes) add(name string) (id int32) {
+	if last := len(n.free) - 1; last >= 0 {
+		id, n.free = n.free[last], n.free[:last]
+	} else {
+		id = int32(len(n.all))
+		n.all = append(n.all, nodeInfo{})
+	}
+	n.all[id].name = name
+	n.index[name] = id
+	n.byName = append(n.byName, id)
+	n.unsorted = true
+	return id
+}
+
+// sorted returns all nodes by name. It must not be altered.
+func (n *Nodes) sorted() []int32 {
+	if n.unsorted {
+		n.unsorted = false
+		slices.SortFunc(n.byName, func(a, b int32) int { return strings.Compare(n.all[a].name, n.all[b].name) })
+	}
+	return n.byName
+}
+
+// maxChanges bounds the changes that are kept beside as many as there are nodes: who has
+// missed more looks at all nodes, which is then no more work.
+const maxChanges = 256
+
+func (n *Nodes) note(c change) {
+	n.version++
+	n.all[c.node].changed = n.version
+	n.changes = append(n.changes, c)
+	if most := len(n.index) + maxChanges; len(n.changes) > 2*most {
+		n.changes = slices.Delete(n.changes, 0, len(n.changes)-most)
+	}
+}
+
+// since returns the changes after a version, or false if some of them are forgotten.
+func (n *Nodes) since(version uint64) ([]change, bool) {
+	missed := n.version - version
+	if missed > uint64(len(n.changes)) {
+		return nil, false
+	}
+	return n.changes[uint64(len(n.changes))-missed:], true
+}

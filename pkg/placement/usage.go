@@ -1,0 +1,57 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Usage is what pods have requested of a node or a branch, and what it has. It is
+// additive: the usage of a branch is the sum of those of its nodes.
+type Usage struct {
+	CPU, Memory Amount
+}
+
+// Amount is one resource, in any unit. Neither number is negative.
+type Amount struct {
+	Requested, Allocatable int64
+}
+
+// Add returns the sum of two usages.
+func (u Usage) Add(o Usage) Usage {
+	return Usage{u.CPU.add(o.CPU), u.Memory.add(o.Memory)}
+}
+
+// Sub returns the usage less another.
+func (u Usage) Sub(o Usage) Usage {
+	return Usage{u.CPU.sub(o.CPU), u.Memory.sub(o.Memory)}
+}
+
+// Load is the larger share of CPU or memory that is requested, in parts per million:
+// one number for each node and branch. It breaks ties, and promises nothing. A resource
+// of which there is nothing has no share.
+func (u Usage) Load() uint32 { return max(u.CPU.load(), u.Memory.load()) }
+
+func (a Amount) add(o Amount) Amount {
+	return Amount{a.Requested + o.Requested, a.Allocatable + o.Allocatable}
+}
+
+func (a Amount) sub(o Amount) Amount {
+	return Amount{a.Requested - o.Requested, a.Allocatable - o.Allocatable}
+}
+
+// load is exact: a million times the bytes of a large branch does not fit into 64 bits,
+// and a float would round two branches apart that are the same.
+func (a Amount) load() uint32 {
+	if a.Requested <= 0 || a.Allocatable <= 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(a.Requested), 1_000_000)
+	if high >= uint64(a.Allocatable) {
+		return math.MaxUint32
+	}
+	load, _ := bits.Div64(high, low, uint64(a.Allocatable))
+	return uint32(min(load, math.MaxUint32))
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// filtered is what the filters have said of nodes to pods that they cannot tell apart, and
+// why they refused those that they did. Whose pods are spread is nothing to them, so that
+// workloads with the same needs share it.
+//
+// That a node was allowed is not believed in a later cycle: the one that is proposed is
+// asked about in any case, and no other answer decides.
+type filtered struct {
+	*tree.Feasibility
+	// reasons has the status of each number but otherReason.
+	reasons []*fwk.Status
+	numbers map[string]int
+	// passing are the nodes to be asked about again in the next cycle.
+	passing []int32
+	// preemption is what it came to when it was tried last, for nodes refused for the
+	// reasons that preemptionFor tells.
+	preemption    *fwk.Status
+	preemptionFor string
+}
+
+// otherReason is any beyond maxReasons. Most filters have a few, and ours of host ports as
+// many as a node has ports.
+const (
+	otherReason = 0
+	maxReasons  = 1000
+)
+
+func newFiltered(nodes *tree.Nodes) *filtered {
+	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[string]int)}
+}
+
+// refresh forgets what was said of nodes that have changed, and what was not to be kept.
+func (f *filtered) refresh() {
+	f.Refresh()
+	for _, node := range f.passing {
+		f.Recheck(node)
+	}
+	f.passing = f.passing[:0]
+}
+
+// reason returns the number of a status.
+func (f *filtered) reason(s *fwk.Status) int {
+	text := fmt.Sprintf("%d %s %q", s.Code(), s.Plugin(), s.Reasons())
+	number, known := f.numbers[text]
+	if !known && len(f.reasons) < maxReasons {
+		number = len(f.reasons)
+		f.reasons = append(f.reasons, s)
+		f.numbers[text] = number
+	}
+	return number
+}
+
+// refusal says that the filters refuse all nodes to a pod, in the words of the scheduler's
+// own diagnosis. It is nil if they do not, or if preemption might help: that a pod cannot
+// take the place of any other is known without trying if none has a lower priority.
+func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
+	if f.Open() > 0 || mayPreempt(pod, lowest) {
+		return nil
+	}
+	r := &clusterview.Refusal{}
+	count := make(map[string]int)
+	resolvable := 0
+	for number, nodes := range f.Reasons() {
+		if number == otherReason {
+			return nil
+		}
+		s := f.reasons[number]
+		if s.Code() == fwk.Unschedulable {
+			resolvable += nodes
+		} else if s.Code() != fwk.UnschedulableAndUnresolvable {
+			return nil
+		}
+		if !slices.Contains(r.Plugins, s.Plugin()) {
+			r.Plugins = append(r.Plugins, s.Plugin())
+		}
+		for _, reason := range s.Reasons() {
+			count[reason] += nodes
+		}
+	}
+	reasons := make([]string, 0, len(count))
+	for reason, nodes := range count {
+		reasons = append(reasons, fmt.Sprintf("%d %s", nodes, reason))
+	}
+	slices.Sort(reasons)
+	r.Message = strings.Join(reasons, ", ")
+	// All else that the words of a preemption without victims depend on.
+	about := fmt.Sprintf("%s; %d; %t", r.Message, resolvable, never(pod))
+	if about == f.preemptionFor {
+		r.Preemption = f.preemption
+	}
+	r.Learn = func(preemption *fwk.Status) { f.preemption, f.preemptionFor = preemption, about }
+	return r
+}
+
+func never(pod *corev1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
+}
+
+// mayPreempt reports that a pod may take the place of another one. It is false only if no
+// pod has a lower priority than it has.
+func mayPreempt(pod *corev1.Pod, lowest int32) bool {
+	return !never(pod) && corev1helpers.PodPriority(pod) > lowest
+}

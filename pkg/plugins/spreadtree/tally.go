@@ -1,0 +1,71 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// tally is that of a batch, and what it shows.
+type tally struct {
+	batch
+	*tree.Tally
+	pods   uint64 // the version of the census whose pods it shows
+	heard  heard
+	faults clusterview.Faults // as it was used last
+
+	// filtered is what the filters said to its last pod, nil if that was not to be kept.
+	filtered *filtered
+	rebuilt  bool // when it was brought up to date last
+	counted  bool // count is of the tally as it is
+	count    misplaced
+}
+
+// heard is what a tally has been told of its revision's faults.
+type heard struct {
+	version  uint64
+	recorded bool // there is a record
+}
+
+// refresh has the tally show the pods and the faults as they are, over a topology.
+func (t *tally) refresh(in *trees, topology *tree.Topology, faults clusterview.Faults) {
+	nodes, now, known := in.census.Since(t.id.Workload, t.pods)
+	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.heard.recorded
+	if t.rebuilt {
+		t.Tally, t.heard = tree.NewTally(topology), heard{}
+		nodes, _, _ = in.census.Since(t.id.Workload, 0)
+	}
+	t.pods, t.faults, t.counted = now, faults, false
+	for _, node := range nodes {
+		revision, workload := in.census.On(t.id, node)
+		if in.countAll {
+			revision = workload
+		}
+		t.SetPods(node, revision, workload)
+	}
+	if faults == nil {
+		t.SetRule(placement.Faults{})
+		return
+	}
+	t.SetRule(faults.Rule())
+	t.hear(in.census.Nodes(), faults)
+}
+
+// hear brings the records up to date.
+func (t *tally) hear(nodes *tree.Nodes, faults clusterview.Faults) {
+	names, anew, version := faults.Changed(t.id, t.heard.version)
+	if anew {
+		names = nodes.Names()
+	}
+	t.heard.version = version
+	for _, name := range names {
+		record := faults.Record(t.id, name)
+		t.heard.recorded = t.heard.recorded || record != placement.Record{}
+		if node, known := nodes.Find(name); known {
+			t.SetRecord(node, record)
+		}
+	}
+}

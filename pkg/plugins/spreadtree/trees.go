@@ -1,0 +1,152 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+const (
+	// maxTopologies bounds the lists of levels in use. A topology of 5,000 nodes takes some
+	// 300 KiB, and a millisecond to build.
+	maxTopologies = 64
+	// maxNeeds bounds the classes of needs of which the filters' answers are kept: some
+	// 10 KiB each on 5,000 nodes. Most clusters have many workloads and few sizes of pods.
+	maxNeeds = 64
+	// maxRevisions bounds the tallies of one workload, so that all of them take room for a
+	// few times its pods, whatever their labels say. Most have one, and two in a rollout.
+	maxRevisions = 8
+)
+
+// batch is the pods that share a tally: of one workload and revision, with the same levels.
+type batch struct {
+	id     clusterview.Identity
+	levels []level.Level
+}
+
+// batchKey is a batch as a key.
+type batchKey struct {
+	workload clusterview.Workload
+	owner    string
+	revision string
+	levels   string
+}
+
+func (b batch) key() batchKey {
+	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: level.Format(b.levels)}
+}
+
+// trees is what all decisions of a profile share: the census, a topology for each list of
+// levels, what the filters have said to each class of needs; and the tallies of the
+// revisions that pods were placed of lately. It is not safe for concurrent use.
+//
+// What a placement changes is told to the census alone, by the scheduler's next snapshot.
+// Everything else follows from there when it is used.
+type trees struct {
+	identifier *clusterview.Identifier
+	// changes is nil if nobody says which nodes have changed.
+	changes    clusterview.Changes
+	census     *clusterview.Census
+	topologies *recent[string, *tree.Topology]
+	filtered   *recent[clusterview.Needs, *filtered]
+	tallies    map[clusterview.Workload]*recent[batchKey, *tally]
+	// countAll counts the pods of all revisions alike, as the seeds do.
+	countAll bool
+	// onUse is told when something is kept that may become idle, if it is set.
+	onUse func()
+}
+
+func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
+	t := &trees{identifier: identifier, countAll: countAll}
+	t.reset()
+	return t
+}
+
+// reset drops all that is known.
+func (t *trees) reset() {
+	t.census = clusterview.NewCensus(t.identifier)
+	if t.changes != nil {
+		t.census.Follow(t.changes)
+	}
+	t.topologies = newRecent[string, *tree.Topology](maxTopologies)
+	t.filtered = newRecent[clusterview.Needs, *filtered](maxNeeds)
+	t.tallies = make(map[clusterview.Workload]*recent[batchKey, *tally])
+}
+
+func (t *trees) follow(changes clusterview.Changes) {
+	t.changes = changes
+	t.census.Follow(changes)
+}
+
+// topology returns that of levels as the nodes are now.
+func (t *trees) topology(levels []level.Level) *tree.Topology {
+	key := level.Format(levels)
+	topology, ok := t.topologies.get(key)
+	if !ok || topology.Stale() {
+		topology = tree.NewTopology(t.census.Nodes(), levels, t.census.Values(levels))
+		t.topologies.put(key, topology)
+		t.used()
+	}
+	topology.Refresh()
+	return topology
+}
+
+// answers returns what the filters have said to pods with such needs; nothing yet to those
+// with needs "", whose answers do not outlive the cycle.
+func (t *trees) answers(needs clusterview.Needs) *filtered {
+	f, ok := t.filtered.get(needs)
+	if !ok || needs == "" {
+		f = newFiltered(t.census.Nodes())
+	}
+	if !ok && needs != "" {
+		t.filtered.put(needs, f)
+		t.used()
+	}
+	f.refresh()
+	return f
+}
+
+// tally returns that of a batch, brought up to date. A workload that stands nowhere and
+// has failed nowhere sees all nodes alike: bare pods and Jobs of one pod need none of their own.
+func (t *trees) tally(b batch, topology *tree.Topology, faults clusterview.Faults) *tally {
+	key := b.key()
+	ofWorkload := t.tallies[b.id.Workload]
+	if ofWorkload != nil {
+		if is, ok := ofWorkload.get(key); ok {
+			is.refresh(t, topology, faults)
+			return is
+		}
+	}
+	is := &tally{batch: b}
+	is.refresh(t, topology, faults)
+	if !t.census.Counts(b.id.Workload) && !is.heard.recorded {
+		return is
+	}
+	if ofWorkload == nil {
+		ofWorkload = newRecent[batchKey, *tally](maxRevisions)
+		t.tallies[b.id.Workload] = ofWorkload
+	}
+	ofWorkload.put(key, is)
+	t.used()
+	return is
+}
+
+func (t *trees) used() {
+	if t.onUse != nil {
+		t.onUse()
+	}
+}
+
+// all returns the tallies that are kept.
+func (t *trees) all() []*tally {
+	var all []*tally
+	for _, ofWorkload := range t.tallies {
+		for _, e := range ofWorkload.values {
+			all = append(all, e.value)
+		}
+	}
+	return all
+}
