@@ -31,7 +31,7 @@ SCALE ?= default
 .PHONY: perf
 perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, about 40 minutes; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
 	@hack/go-build.sh _output/perf/perf ./test/perf
-	@_output/perf/perf --scale=$(SCALE) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(ONLY),--only=$(ONLY)) $(if $(CHECK),--check) $(if $(PROFILE),--profile)
+	@_output/perf/perf --scale='$(SCALE)' $(if $(ROUNDS),--rounds='$(ROUNDS)') $(if $(ONLY),--only='$(ONLY)') $(if $(CHECK),--check='$(CHECK)') $(if $(PROFILE),--profile='$(PROFILE)')
 
 .PHONY: bench
 bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds; CHECK=1 fails if a promise is missed

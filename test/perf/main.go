@@ -14,7 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,7 +63,12 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.scale, "scale", "default", "number of nodes: tiny is 24, small 200, default 5000, huge 20000")
-	flags.IntVar(&o.rounds, "rounds", 0, "how often each scheduler runs each workload (default: 3, and 1 at the scales tiny and small)")
+	flags.Func("rounds", "how often each scheduler runs each workload (default: 3, and 1 at the scales tiny and small)", func(text string) (err error) {
+		if o.rounds, err = strconv.Atoi(text); err != nil || o.rounds < 1 {
+			return errors.New("it is a number, one at least")
+		}
+		return nil
+	})
 	flags.StringVar(&only, "only", "", "names of workloads, separated by commas; empty for all")
 	flags.BoolVar(&o.check, "check", false, "fail if a promise about the ratios is not kept")
 	flags.BoolVar(&o.profile, "profile", false, "profile espalier-scheduler, 10 s of each workload, into perf below the folder of --out")
@@ -80,14 +85,12 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("--scale=%q: it is tiny, small, default or huge", o.scale)
 	}
 	switch {
-	case o.rounds < 0:
-		return o, fmt.Errorf("--rounds=%d: it takes one at least", o.rounds)
 	case o.rounds == 0 && load.Scales[o.scale] < load.Scales["default"]:
 		o.rounds = 1 // a look
 	case o.rounds == 0:
 		o.rounds = 3
 	}
-	o.only = slices.DeleteFunc(strings.Split(only, ","), func(name string) bool { return name == "" })
+	o.only = strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' })
 	return o, nil
 }
 
@@ -97,12 +100,16 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(out, "[%7s] %s\n", time.Since(begin).Round(time.Second), fmt.Sprintf(format, args...))
 	}
-	report, err := measure(ctx, o, say)
-	if err != nil {
-		return err
+	report, failed := measure(ctx, o, say)
+	if failed != nil && len(report.Runs) == 0 {
+		return failed
+	}
+	// What took an hour to measure must not be lost because what came next was not measured.
+	if failed != nil {
+		report.Ended = failed.Error()
 	}
 	fmt.Fprintf(out, "\n%s\n", report.Markdown())
-	if err := write(report, o.out); err != nil {
+	if err := errors.Join(failed, write(report, o.out)); err != nil {
 		return err
 	}
 	missed := judge.Missed(report.Verdicts)

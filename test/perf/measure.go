@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/test/perf/bench"
@@ -17,11 +18,15 @@ import (
 	"github.com/espalier-scheduler/espalier/test/perf/load"
 )
 
-// measure runs every workload in a world of its own.
-func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error) {
-	report := judge.Report{
+// measure runs the workloads, those that are compared in one world. If it fails, the report
+// has what was measured before.
+func measure(ctx context.Context, o options, say bench.Say) (report judge.Report, err error) {
+	report = judge.Report{
 		Scale: o.scale, Nodes: load.Scales[o.scale], Rounds: o.rounds,
 		Limits: judge.Limits{SchedulerQPS: bench.QPS, SchedulerBurst: bench.Burst, Creators: bench.Creators},
+	}
+	if o.profile {
+		report.Profiled = bench.Profiled
 	}
 	workloads, err := load.Choose(load.Workloads(report.Nodes), o.only)
 	if err != nil {
@@ -34,55 +39,76 @@ func measure(ctx context.Context, o options, say bench.Say) (judge.Report, error
 	if report.Machine, err = describe(ctx, candidates); err != nil {
 		return report, err
 	}
-	logs := filepath.Join(o.out, "perf", "logs")
+	// Absolute, because the schedulers are told of files in it.
+	logs, err := filepath.Abs(filepath.Join(o.out, "perf", "logs"))
+	if err != nil {
+		return report, fmt.Errorf("finding the folder for logs: %w", err)
+	}
 	// Logs are appended to, and those of an earlier measurement would pass for this one's.
 	if err := os.RemoveAll(logs); err != nil {
 		return report, fmt.Errorf("emptying the folder for logs: %w", err)
 	}
-	for i, workload := range workloads {
-		say("%s (%d of %d): %s; %d nodes, %d pods", workload.Name, i+1, len(workloads), workload.About, workload.Nodes, workload.Pods())
-		dir := filepath.Join(logs, workload.Name)
-		// Absolute, because the schedulers are told of files in it.
-		if dir, err = filepath.Abs(dir); err != nil {
-			return report, fmt.Errorf("finding the folder for logs: %w", err)
+	defer func() { summarize(&report, workloads) }()
+	for _, world := range load.Worlds(workloads) {
+		for _, w := range world {
+			say("%s (%d of %d): %s; %d nodes, %d pods", w.Name, 1+slices.IndexFunc(workloads, func(of load.Workload) bool { return of.Name == w.Name }),
+				len(workloads), w.About, w.Nodes, w.Pods())
+			if w.Beside != "" && world[0].Name != w.Beside {
+				say("  %s is not measured: nothing is said of %s beside it", w.Beside, w.Name)
+			}
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return report, fmt.Errorf("making the folder for logs: %w", err)
-		}
-		runs, err := rounds(ctx, o, devcluster, dir, workload, candidates, say)
-		if err != nil {
-			return report, fmt.Errorf("workload %s: %w", workload.Name, err)
-		}
+		runs, err := rounds(ctx, o, devcluster, logs, world, candidates, say)
 		report.Runs = append(report.Runs, runs...)
-		row := judge.Summarize(workload.Name, runs)
+		if err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// summarize makes rows of the runs, of workloads that were measured to the end, and judges them.
+func summarize(report *judge.Report, workloads []load.Workload) {
+	for _, workload := range workloads {
+		ended := 0
+		for _, run := range report.Runs {
+			if run.Workload == workload.Name {
+				ended++
+			}
+		}
+		if ended < report.Rounds*len(judge.Schedulers) {
+			continue
+		}
+		row := judge.Summarize(workload.Name, workload.Beside, report.Runs)
 		row.About, row.Nodes = workload.About, workload.Nodes
 		report.Rows = append(report.Rows, row)
 	}
 	report.Verdicts = judge.Judge(report.Nodes, report.Rows)
-	return report, nil
 }
 
-// rounds has the candidates take turns in one world. Each round begins with another one,
-// because what comes first finds an API server that has seen less.
-func rounds(ctx context.Context, o options, devcluster, dir string, workload load.Workload, candidates []bench.Candidate, say bench.Say) (runs []judge.Run, err error) {
-	world, err := bench.NewWorld(ctx, devcluster, dir, workload, say)
+// rounds has the candidates take turns in one world, with one workload after the other. Each
+// round begins with another one, because what comes first finds an API server that has seen
+// less. If it fails, the runs are those that had ended.
+func rounds(ctx context.Context, o options, devcluster, logs string, workloads []load.Workload, candidates []bench.Candidate, say bench.Say) (runs []judge.Run, err error) {
+	world, err := bench.NewWorld(ctx, devcluster, logs, workloads, say)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("workload %s: %w", workloads[0].Name, err)
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
 	if o.profile {
 		world.Profiles = filepath.Join(o.out, "perf")
 	}
 	for round := 1; round <= o.rounds; round++ {
-		for i := range candidates {
-			candidate := candidates[(i+round-1)%len(candidates)]
-			run, err := world.Measure(ctx, candidate, round)
-			if err != nil {
-				return nil, fmt.Errorf("%s, round %d: %w", candidate.Name, round, err)
+		for _, workload := range workloads {
+			for i := range candidates {
+				candidate := candidates[(i+round-1)%len(candidates)]
+				run, err := world.Measure(ctx, workload, candidate, round)
+				if err != nil {
+					return runs, fmt.Errorf("workload %s: %s, round %d: %w", workload.Name, candidate.Name, round, err)
+				}
+				say("  %-5s %s, round %d: %6.1f pods/s, algorithm %8.3f ms, CPU %6.2f s per 1,000 pods and %.2f s in all, peak %4d MiB, %d misplaced",
+					candidate.Name, workload.Name, round, run.Throughput(), run.Algorithm.Mean, run.CPU(), run.AllCPUSeconds, run.PeakRSS>>20, run.MisplacedPods())
+				runs = append(runs, run)
 			}
-			say("  %-5s round %d: %6.1f pods/s, algorithm %8.3f ms, CPU %6.2f s per 1,000 pods, peak %4d MiB, %d misplaced",
-				candidate.Name, round, run.Throughput(), run.Algorithm.Mean, run.CPU(), run.PeakRSS>>20, run.MisplacedPods())
-			runs = append(runs, run)
 		}
 	}
 	return runs, nil

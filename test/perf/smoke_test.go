@@ -67,16 +67,19 @@ func TestSmoke(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for want, args := range map[string][]string{
-		`--scale="big"`: {"--scale=big"},
-		"--rounds=-1":   {"--rounds=-1"},
-		`"Spread2"`:     {"Spread2"},
+		`--scale="big"`:         {"--scale=big"},
+		`"0" for flag -rounds`:  {"--rounds=0"},
+		`"-1" for flag -rounds`: {"--rounds=-1"},
+		`"x" for flag -rounds`:  {"--rounds=x"},
+		`"maybe" for -check`:    {"--check=maybe"},
+		`"Spread2"`:             {"Spread2"},
 	} {
 		if _, err := parse(args, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: the error is %v, want one with %s", args, err, want)
 		}
 	}
-	o, err := parse([]string{"--only=Drip,,Basic", "--check"}, &bytes.Buffer{})
-	if err != nil || len(o.only) != 2 || !o.check || o.rounds != 3 {
+	o, err := parse([]string{"--only=Drip,, Basic", "--check=1", "--profile=0"}, &bytes.Buffer{})
+	if err != nil || len(o.only) != 2 || !o.check || o.profile || o.rounds != 3 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 }

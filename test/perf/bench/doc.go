@@ -5,13 +5,13 @@
 // for every run, against one API server and etcd that nothing else uses.
 //
 //	World: devcluster --bare, nodes, the pods that lie there already
-//	  └─ Measure: start a scheduler ─► prepare ─► read ─► play ─► read ─► end it, remove the pods
+//	  └─ Measure: the attackers' pods ─► start a scheduler ─► prepare ─► read ─► play ─► read ─► end it, remove the pods
 //
 //	                   prepare                               play
 //	Drip and Churn     it leads, and binds a first pod       pods come, and are bound
 //	all other rows     pods come, and lie in its queue       it leads, and they are bound
 //
-// Nobody plays the nodes: a pod is done when it is bound. The schedulers take
+// Nobody plays the nodes: a pod is done when it is bound. Claims are given their volumes. The schedulers take
 // turns in one world, so that whatever slows the machine slows them all.
 //
 // scheduler_perf of Kubernetes, whose workloads these are modelled on, runs scheduler,

@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -24,14 +24,18 @@ const (
 	pollEvery   = 100 * time.Millisecond
 )
 
-// Measure runs the world's workload with one scheduler, once, and leaves the world as
-// it was.
-func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.Run, err error) {
+// Measure runs one of the world's workloads with one scheduler, once, and leaves the world
+// as it was.
+func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate, round int) (run judge.Run, err error) {
+	w.workload = workload
 	run = judge.Run{Workload: w.workload.Name, Scheduler: c.Name, Round: round, Pods: w.workload.Fitting()}
 	if err := w.hold(ctx); err != nil {
 		return run, err
 	}
-	r, err := c.start(w.kubeconfig, w.dir)
+	if err := w.attack(ctx, c); err != nil {
+		return run, err
+	}
+	r, err := c.start(w.kubeconfig, filepath.Join(w.logs, workload.Name))
 	if err != nil {
 		return run, err
 	}
@@ -60,6 +64,7 @@ func (w *World) Measure(ctx context.Context, c Candidate, round int) (run judge.
 		return run, err
 	}
 	run.CPUSeconds, run.ServerCPUSeconds, run.PeakRSS = after.cpu-before.cpu, after.serverCPU-before.serverCPU, after.peakRSS
+	run.AllCPUSeconds, run.Growth = after.cpu, after.peakRSS-before.rss
 	run.Algorithm = algorithmBetween(before.algorithm, after.algorithm)
 	ended = true
 	if err := r.stop(); err != nil {
@@ -83,7 +88,7 @@ func (w *World) prepare(ctx context.Context, c Candidate, r *running) error {
 	if err := w.createAll(ctx, c); err != nil {
 		return err
 	}
-	return w.queued(ctx, r, w.workload.Pods())
+	return w.queued(ctx, r, w.workload.Queued())
 }
 
 // warmUp waits until the scheduler has bound a first pod: it has read all there is.
@@ -132,6 +137,11 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 		bound.waste = waste
 		group.Go(func() error { return w.churn(beside, waste) })
 	}
+	if w.workload.Claims {
+		if err := w.provision(beside, group); err != nil {
+			return 0, err
+		}
+	}
 	if !w.workload.Trickles() {
 		if err := w.release(ctx); err != nil {
 			return 0, err
@@ -160,33 +170,4 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 		end()
 	}
 	return bound.last.Sub(start).Seconds(), errors.Join(err, makers.Wait())
-}
-
-func (w *World) createAll(ctx context.Context, c Candidate) error {
-	return w.each(ctx, "pods created", w.workload.Pods(), func(ctx context.Context, i int) error { return w.create(ctx, c, i) })
-}
-
-func (w *World) create(ctx context.Context, c Candidate, i int) error {
-	pod := w.workload.MakePod(i, c.profile(), w.owners[w.workload.Group(i)])
-	if _, err := w.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating pod %s/%s: %w", namespace, pod.Name, err)
-	}
-	return nil
-}
-
-// clear removes the measured pods. One by one, many at a time, because the API server
-// deletes a collection in a single thread.
-func (w *World) clear(ctx context.Context) error {
-	pods := w.client.CoreV1().Pods(namespace)
-	list, err := pods.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("clearing %s: %w", namespace, err)
-	}
-	return w.each(ctx, "pods removed", len(list.Items), func(ctx context.Context, i int) error {
-		err := pods.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
-		if apierrors.IsNotFound(err) { // churn had asked for it before
-			return nil
-		}
-		return err
-	})
 }

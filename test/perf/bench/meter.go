@@ -22,7 +22,7 @@ const algorithmMetric = "scheduler_scheduling_algorithm_duration_seconds"
 // reading is what the meters say at one moment.
 type reading struct {
 	cpu, serverCPU float64 // seconds since the start of the process
-	peakRSS        int64
+	rss, peakRSS   int64
 	algorithm      *dto.Histogram
 }
 
@@ -30,10 +30,10 @@ type reading struct {
 func (w *World) read(ctx context.Context, r *running) (reading, error) {
 	var now reading
 	var err error
-	if now.cpu, now.peakRSS, err = usage(r.Name, r.Pid()); err != nil {
+	if now.cpu, now.rss, now.peakRSS, err = usage(r.Name, r.Pid()); err != nil {
 		return now, err
 	}
-	if now.serverCPU, _, err = usage(w.cluster.Name, w.cluster.Pid()); err != nil {
+	if now.serverCPU, _, _, err = usage(w.cluster.Name, w.cluster.Pid()); err != nil {
 		return now, err
 	}
 	families, err := scrape(ctx, r.port+"/metrics")
@@ -53,24 +53,24 @@ func algorithmIn(families map[string]*dto.MetricFamily, scheduler string) (*dto.
 	return family.GetMetric()[0].GetHistogram(), nil
 }
 
-// usage is a process's processor time in seconds, and its greatest resident set so far in bytes.
-func usage(name string, pid int) (cpu float64, peakRSS int64, err error) {
+// usage is a process's processor time in seconds, its resident set in bytes, and the greatest so far.
+func usage(name string, pid int) (cpu float64, rss, peakRSS int64, err error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0, 0, fmt.Errorf("measuring %s: it takes the /proc of Linux: %w", name, err)
+		return 0, 0, 0, fmt.Errorf("measuring %s: it takes the /proc of Linux: %w", name, err)
 	}
 	stat, err := process.Stat()
 	if err != nil {
-		return 0, 0, fmt.Errorf("measuring %s: %w", name, err)
+		return 0, 0, 0, fmt.Errorf("measuring %s: %w", name, err)
 	}
 	status, err := process.NewStatus()
 	if err != nil {
-		return 0, 0, fmt.Errorf("measuring %s: %w", name, err)
+		return 0, 0, 0, fmt.Errorf("measuring %s: %w", name, err)
 	}
 	if status.VmHWM > math.MaxInt64 {
-		return 0, 0, fmt.Errorf("measuring %s: a peak of %d bytes cannot be", name, status.VmHWM)
+		return 0, 0, 0, fmt.Errorf("measuring %s: a peak of %d bytes cannot be", name, status.VmHWM)
 	}
-	return stat.CPUTime(), int64(status.VmHWM), nil
+	return stat.CPUTime(), int64(min(status.VmRSS, status.VmHWM)), int64(status.VmHWM), nil
 }
 
 // scraper asks schedulers on this machine. Their certificates are made at every start,

@@ -45,8 +45,10 @@ func complete(workload load.Workload, pods []corev1.Pod) error {
 
 func misplaced(workload load.Workload, nodes []*corev1.Node, pods []corev1.Pod) ([]judge.Misplaced, error) {
 	counts := map[string]map[string]int{} // by group and node
+	lying := map[string][]*corev1.Pod{}   // by node
 	for i := range pods {
 		if node := pods[i].Spec.NodeName; node != "" {
+			lying[node] = append(lying[node], &pods[i])
 			group := pods[i].Labels[load.AppLabel]
 			if counts[group] == nil {
 				counts[group] = map[string]int{}
@@ -67,7 +69,7 @@ func misplaced(workload load.Workload, nodes []*corev1.Node, pods []corev1.Pod) 
 			}
 			continue
 		}
-		of := judge.CountMisplaced(levels, views(workload, nodes, on))
+		of := judge.CountMisplaced(levels, views(workload, nodes, group, on, lying))
 		if sum == nil {
 			sum = of
 			continue
@@ -79,8 +81,9 @@ func misplaced(workload load.Workload, nodes []*corev1.Node, pods []corev1.Pod) 
 	return sum, nil
 }
 
-// views are the nodes as one group sees them.
-func views(workload load.Workload, nodes []*corev1.Node, on map[string]int) []evenness.Node {
+// views are the nodes as one group sees them: on says how many of its pods a node has, and
+// lying has all pods of the node.
+func views(workload load.Workload, nodes []*corev1.Node, group int, on map[string]int, lying map[string][]*corev1.Pod) []evenness.Node {
 	var views []evenness.Node
 	for _, node := range nodes {
 		// A node that the pods may not run on, and do not, is no part of their world.
@@ -88,8 +91,12 @@ func views(workload load.Workload, nodes []*corev1.Node, on map[string]int) []ev
 			continue
 		}
 		view := evenness.Node{Name: node.Name, Count: on[node.Name], Room: evenness.Unlimited}
-		if workload.HostPort {
+		switch {
+		case workload.HostPort || workload.Apart || workload.Limited:
 			view.Room = 1
+		case workload.Mixed:
+			// Nothing leaves a node, so that one with room for another pod had it all the time.
+			view.Room = view.Count + workload.More(group, node, lying[node.Name])
 		}
 		if !workload.Admits(node) {
 			view.Room = 0

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,26 +23,30 @@ import (
 )
 
 const (
-	// namespace has the pods that are measured, crowdNamespace those that lie there.
-	namespace      = "bench"
-	crowdNamespace = "crowd"
-	endPatience    = 30 * time.Second
-	policiesPath   = "/apis/placement.espalier.dev/v1alpha1/placementpolicies"
+	// namespace has the pods that are measured, crowdNamespace those that lie there, and
+	// attackNamespace those of another tenant.
+	namespace       = "bench"
+	crowdNamespace  = "crowd"
+	attackNamespace = "attack"
+	endPatience     = 30 * time.Second
+	policiesPath    = "/apis/placement.espalier.dev/v1alpha1/placementpolicies"
 )
 
-// World is a control plane with the nodes of one workload.
+// World is a control plane with the nodes of some workloads that find the same there.
 type World struct {
 	// Profiles takes a processor profile of Profiled for the workload, of the last of its
 	// runs. "" takes none; a profile costs a little of what is measured.
 	Profiles string
 
+	// workload is the one that is measured.
 	workload load.Workload
 	cluster  *rig.Devcluster
 	config   *rest.Config
 	client   kubernetes.Interface
-	// kubeconfig and dir are for the schedulers: who they are, and where their logs go.
-	kubeconfig, dir string
-	nodes           []*corev1.Node
+	// kubeconfig and logs are for the schedulers: who they are, and the folder that has
+	// one for the logs of each workload.
+	kubeconfig, logs string
+	nodes            []*corev1.Node
 	// owners are the ReplicaSets of the groups.
 	owners []*appsv1.ReplicaSet
 	say    Say
@@ -49,14 +55,20 @@ type World struct {
 // Say reports progress to a person.
 type Say func(format string, args ...any)
 
-// NewWorld starts a control plane and lays out what the workload finds there. Logs go
-// to dir.
-func NewWorld(ctx context.Context, devcluster, dir string, workload load.Workload, say Say) (w *World, err error) {
+// NewWorld starts a control plane and lays out what the workloads find there. Logs go
+// into folders in logs, one for each workload.
+func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Workload, say Say) (w *World, err error) {
+	for _, workload := range workloads {
+		if err := os.MkdirAll(filepath.Join(logs, workload.Name), 0o755); err != nil {
+			return nil, fmt.Errorf("making the folder for logs: %w", err)
+		}
+	}
+	dir := filepath.Join(logs, workloads[0].Name)
 	cluster, err := rig.StartDevcluster(ctx, rig.DevclusterOptions{Binary: devcluster, Dir: dir, Args: []string{"--bare"}, Progress: io.Discard})
 	if err != nil {
 		return nil, err
 	}
-	w = &World{workload: workload, cluster: cluster, kubeconfig: cluster.Kubeconfig, dir: dir, say: say}
+	w = &World{cluster: cluster, kubeconfig: cluster.Kubeconfig, logs: logs, say: say}
 	defer func() {
 		if err != nil {
 			_ = w.Close()
@@ -71,7 +83,7 @@ func NewWorld(ctx context.Context, devcluster, dir string, workload load.Workloa
 	if w.client, err = kubernetes.NewForConfig(protobuf); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	if err := w.layOut(ctx); err != nil {
+	if err := w.layOut(ctx, workloads); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -81,7 +93,40 @@ func NewWorld(ctx context.Context, devcluster, dir string, workload load.Workloa
 func (w *World) Close() error { return w.cluster.Stop(endPatience) }
 
 // layOut makes what is there before the first pod comes.
-func (w *World) layOut(ctx context.Context) error {
+func (w *World) layOut(ctx context.Context, workloads []load.Workload) error {
+	if err := w.install(ctx); err != nil {
+		return err
+	}
+	groups := 0
+	for _, workload := range workloads {
+		groups = max(groups, workload.Groups)
+	}
+	w.owners = make([]*appsv1.ReplicaSet, groups)
+	err := w.each(ctx, "ReplicaSets made", groups, func(ctx context.Context, group int) error {
+		owner, err := w.client.AppsV1().ReplicaSets(namespace).Create(ctx, load.ReplicaSet(group), metav1.CreateOptions{})
+		w.owners[group] = owner
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.nodes = workloads[0].MakeNodes()
+	err = w.each(ctx, "nodes made", len(w.nodes), func(ctx context.Context, i int) error {
+		_, err := w.client.CoreV1().Nodes().Create(ctx, w.nodes[i], metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.each(ctx, "pods laid out", len(w.nodes)*workloads[0].Crowd, func(ctx context.Context, i int) error {
+		pod := load.CrowdPod(i, w.nodes[i%len(w.nodes)].Name)
+		_, err := w.client.CoreV1().Pods(crowdNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// install makes what a cluster has before its nodes come.
+func (w *World) install(ctx context.Context) error {
 	applier, err := rig.NewApplier(w.config)
 	if err != nil {
 		return err
@@ -97,7 +142,7 @@ func (w *World) layOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{namespace, crowdNamespace} {
+	for _, name := range []string{namespace, crowdNamespace, attackNamespace} {
 		if _, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating namespace %s: %w", name, err)
 		}
@@ -107,24 +152,8 @@ func (w *World) layOut(ctx context.Context) error {
 			return fmt.Errorf("creating service account %s/default: %w", name, err)
 		}
 	}
-	for group := range w.workload.Groups {
-		owner, err := w.client.AppsV1().ReplicaSets(namespace).Create(ctx, load.ReplicaSet(group), metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("creating ReplicaSet %s/%s: %w", namespace, load.ReplicaSet(group).Name, err)
-		}
-		w.owners = append(w.owners, owner)
+	if _, err := w.client.StorageV1().StorageClasses().Create(ctx, load.StorageClass(), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating StorageClass %s: %w", load.StorageName, err)
 	}
-	w.nodes = w.workload.MakeNodes()
-	err = w.each(ctx, "nodes made", len(w.nodes), func(ctx context.Context, i int) error {
-		_, err := w.client.CoreV1().Nodes().Create(ctx, w.nodes[i], metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return w.each(ctx, "pods laid out", len(w.nodes)*w.workload.Crowd, func(ctx context.Context, i int) error {
-		pod := load.CrowdPod(i, w.nodes[i%len(w.nodes)].Name)
-		_, err := w.client.CoreV1().Pods(crowdNamespace).Create(ctx, pod, metav1.CreateOptions{})
-		return err
-	})
+	return nil
 }

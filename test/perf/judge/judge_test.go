@@ -18,19 +18,21 @@ func good(workload string) []Run {
 		runs = append(runs,
 			Run{Workload: workload, Scheduler: Stock, Round: round, Pods: 1000, Seconds: 10, CPUSeconds: 10, PeakRSS: 100, Algorithm: Algorithm{Mean: 8}, Misplaced: []Misplaced{{"zone", 7}}},
 			Run{Workload: workload, Scheduler: Null, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 2, PeakRSS: 100, Algorithm: Algorithm{Mean: 0.1}},
-			Run{Workload: workload, Scheduler: Ours, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 3, PeakRSS: 110, Algorithm: Algorithm{Mean: 0.2}, Misplaced: []Misplaced{{"zone", 0}}})
+			Run{Workload: workload, Scheduler: Ours, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 3, PeakRSS: 110, AllCPUSeconds: 5, Growth: 30, Algorithm: Algorithm{Mean: 0.2}, Misplaced: []Misplaced{{"zone", 0}}})
 	}
 	return runs
 }
 
 func allRows(change func(*Run)) []Row {
 	var rows []Row
+	var all []Run
 	for _, w := range load.Workloads(5000) {
 		runs := good(w.Name)
 		for i := range runs {
 			change(&runs[i])
 		}
-		rows = append(rows, Summarize(w.Name, runs))
+		all = append(all, runs...)
+		rows = append(rows, Summarize(w.Name, w.Beside, all))
 	}
 	return rows
 }
@@ -41,14 +43,14 @@ func TestSummarize(t *testing.T) {
 	runs[0].Seconds, runs[1].Seconds, runs[2].Seconds = 100, 40, 40
 	runs[5].Misplaced = []Misplaced{{"zone", 1}, {NodeLevel, 2}}
 	runs = append(runs, good("Other")...)
-	row := Summarize("Spread2", runs)
+	row := Summarize("Spread2", "", runs)
 	if row.Pods != 1000 || row.Rounds != 3 || row.ThroughputToNull != 1 || row.ThroughputToStock != 2.5 || row.RSSToStock != 1.1 || row.CPUToStock != 0.3 {
 		t.Errorf("the row is %+v", row)
 	}
 	if ours := row.Schedulers[Ours]; ours.Throughput != 250 || ours.CPU != 3 || len(ours.Misplaced) != 2 {
 		t.Errorf("ours is %+v, want the median of the throughput and the worst of the spread", ours)
 	}
-	if row := Summarize("Spread2", nil); len(row.Schedulers) != 0 || row.ThroughputToNull != 0 {
+	if row := Summarize("Spread2", "Other", nil); len(row.Schedulers) != 0 || row.ThroughputToNull != 0 || row.ToBeside != nil {
 		t.Errorf("of nothing comes %+v", row)
 	}
 }
@@ -70,7 +72,7 @@ func TestPromisesAreKept(t *testing.T) {
 		t.Errorf("missed: %v", missed)
 	}
 	// Each promise is about rows that exist.
-	const inAll = 5 + 2 + 3 + 1 + 1 + 5 + 1
+	const inAll = 5 + 2 + 3 + 1 + 3 + 2 + 1 + 2 + 2 + 4 + 18 + 1
 	if len(verdicts) != inAll {
 		t.Errorf("there are %d verdicts, want %d", len(verdicts), inAll)
 	}
@@ -102,7 +104,30 @@ func TestPromisesAreMissed(t *testing.T) {
 			if r.Scheduler == Ours {
 				r.CPUSeconds, r.PeakRSS = 4, 120
 			}
-		}, []string{"Spread3: CPU time to stock", "Memory: peak RSS to stock"}},
+		}, []string{"Spread3: CPU time to stock", "Memory: peak RSS to stock", "Workloads500: peak RSS to stock", "Workloads2000: peak RSS to stock"}},
+		{"many workloads are slower than few, and null is as slow", func(r *Run) {
+			if r.Scheduler != Stock && r.Workload == "Workloads2000" {
+				r.Seconds = 5
+			}
+		}, []string{"Workloads2000: pods/s to Workloads60"}},
+		{"what fits nowhere takes long", func(r *Run) {
+			if r.Scheduler == Ours && r.Workload == "Unschedulable" {
+				r.Seconds = 6
+			}
+		}, []string{"Unschedulable: pods/s to null"}},
+		{"levels are dear", func(r *Run) {
+			if r.Scheduler == Ours && r.Workload == "Deep" {
+				r.Algorithm.Mean, r.Growth = 0.5, 100
+			}
+		}, []string{"Deep: mean algorithm time to Shallow", "Deep: growth of memory to Shallow"}},
+		{"attacks succeed", func(r *Run) {
+			switch {
+			case r.Workload == "AttackLevels" && r.Scheduler == Ours:
+				r.PeakRSS = 133
+			case r.Workload == "AttackOwners":
+				r.AllCPUSeconds = 5.6
+			}
+		}, []string{"AttackLevels: peak RSS to Ordinary", "AttackOwners: CPU time in all to Ordinary"}},
 		{"one pod misplaced in one round", func(r *Run) {
 			if r.Scheduler == Ours && r.Workload == "Interleaved" && r.Round == 2 {
 				r.Misplaced = []Misplaced{{"zone", 1}}
@@ -135,9 +160,15 @@ func TestMarkdown(t *testing.T) {
 	for _, part := range []string{
 		"| Spread2 | 1000 | 100 | 250 | 250 | 1.00 | 2.50 | zone 7 | 0 | 0 |\n",
 		"| Spread3: CPU time to stock | 0.3 | <= 0.35 | kept |\n",
+		"| Shallow, Deep | 250, 250: 1.00 | 0.200, 0.200: 1.00 | 5.00, 5.00: 1.00 | 0, 0: 1.00 | 0, 0: 1.00 |\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the report does not say %q:\n%s", part, text)
+		}
+	}
+	for _, part := range []string{"Profiled", "Not complete"} {
+		if strings.Contains(text, part) {
+			t.Errorf("the report says %q:\n%s", part, text)
 		}
 	}
 	columns := 0
@@ -156,12 +187,39 @@ func TestMarkdown(t *testing.T) {
 // A look at a small cluster judges the spread and nothing else.
 func TestSmallClustersAreJudgedByTheirSpread(t *testing.T) {
 	verdicts := Judge(promisedFrom-1, allRows(func(*Run) {}))
-	if len(verdicts) != len(spreads) {
-		t.Errorf("got %d verdicts, want one for each of %v: %v", len(verdicts), spreads, verdicts)
+	if len(verdicts) != len(even) {
+		t.Errorf("got %d verdicts, want one for each of %v: %v", len(verdicts), even, verdicts)
 	}
 	for _, v := range verdicts {
 		if !strings.HasSuffix(v.Promise, ": misplaced pods") {
 			t.Errorf("%q is judged", v.Promise)
+		}
+	}
+}
+
+// What is compared is what one round has: the machine may be slower in the next.
+func TestRowsAreComparedWithinRounds(t *testing.T) {
+	var runs []Run
+	for round, slow := range []float64{1, 3, 2} {
+		for workload, cpu := range map[string]float64{"Ordinary": 2, "AttackOwners": 3} {
+			runs = append(runs, Run{Workload: workload, Scheduler: Ours, Round: round + 1, Pods: 1, Seconds: slow, AllCPUSeconds: cpu * slow, PeakRSS: 10, Growth: int64(cpu)})
+		}
+	}
+	got := Summarize("AttackOwners", "Ordinary", runs).ToBeside
+	if want := (Ratios{Throughput: 1, AllCPU: 1.5, PeakRSS: 1, Growth: 1.5}); got == nil || *got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := Summarize("AttackOwners", "Missing", runs).ToBeside; got != nil {
+		t.Errorf("a row that was not measured compares as %+v", got)
+	}
+}
+
+// Who reads figures must see what they are not.
+func TestReportSaysWhatItIsNot(t *testing.T) {
+	text := Report{Profiled: Ours, Ended: "interrupted"}.Markdown()
+	for _, part := range []string{"**Profiled**: the figures of ours", "when it ended: interrupted\n"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the report does not say %q:\n%s", part, text)
 		}
 	}
 }

@@ -39,7 +39,15 @@ type promise struct {
 	atLeast   bool
 }
 
-var spreads = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
+var (
+	spreads = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
+	many    = []string{"Workloads500", "Workloads2000"}
+	attacks = []string{"AttackLevels", "AttackOwners"}
+	// even are the rows in which nothing may be misplaced.
+	even = slices.Concat(spreads, []string{"Workloads60"}, many, []string{
+		"Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
+	}, attacks)
+)
 
 // promises are the bounds of rows by themselves. They are ratios, because the figures
 // themselves are the machine's.
@@ -48,7 +56,24 @@ var promises = []promise{
 	{"pods/s to stock", []string{"Spread2", "Spread4"}, func(r Row) float64 { return r.ThroughputToStock }, 2.2, true},
 	{"mean algorithm time to stock", []string{"Spread2", "Spread4", "Drip"}, func(r Row) float64 { return r.AlgorithmToStock }, 1.0 / 20, false},
 	{"CPU time to stock", []string{"Spread3"}, func(r Row) float64 { return r.CPUToStock }, 0.35, false},
-	{"peak RSS to stock", []string{"Memory"}, func(r Row) float64 { return r.RSSToStock }, 1.15, false},
+	{"peak RSS to stock", slices.Concat([]string{"Memory"}, many), func(r Row) float64 { return r.RSSToStock }, 1.15, false},
+	{"pods/s to null", many, func(r Row) float64 { return r.ThroughputToNull }, 0.9, true},
+	{"pods/s to null", []string{"Unschedulable"}, func(r Row) float64 { return r.ThroughputToNull }, 0.8, true},
+}
+
+// comparisons are the bounds of rows beside others.
+var comparisons = []struct {
+	what      string
+	workloads []string
+	figure    func(Ratios) float64
+	bound     float64
+	atLeast   bool
+}{
+	{"pods/s", many, func(r Ratios) float64 { return r.Throughput }, 0.9, true},
+	{"mean algorithm time", []string{"Deep"}, func(r Ratios) float64 { return r.Algorithm }, 2, false},
+	{"growth of memory", []string{"Deep"}, func(r Ratios) float64 { return r.Growth }, 2, false},
+	{"peak RSS", attacks, func(r Ratios) float64 { return r.PeakRSS }, 1.2, false},
+	{"CPU time in all", attacks, func(r Ratios) float64 { return r.AllCPU }, 1.1, false},
 }
 
 const (
@@ -61,7 +86,7 @@ const (
 const promisedFrom = 5000
 
 // Judge says of every promise about the rows whether it is kept. A promise about a row
-// that was not measured is not judged, and one whose other scheduler was not is missed.
+// that was not measured, or beside one that was not, is not judged, and one whose other scheduler was not is missed.
 //
 // On fewer nodes than promisedFrom only the spread is judged: there is little to save there,
 // and the stock scheduler is quick.
@@ -78,23 +103,39 @@ func Judge(nodes int, rows []Row) []Verdict {
 			}
 		}
 	}
-	var few, many Row
+	if nodes >= promisedFrom {
+		verdicts = append(verdicts, compare(rows)...)
+	}
+	var fewest, most Row
 	for _, row := range rows {
 		ours, measured := row.Schedulers[Ours]
-		if measured && slices.Contains(spreads, row.Workload) {
+		if measured && slices.Contains(even, row.Workload) {
 			pods := Run{Misplaced: ours.Misplaced}.MisplacedPods()
 			verdicts = append(verdicts, Verdict{Promise: row.Workload + ": misplaced pods", Value: float64(pods), Kept: pods == 0})
 		}
 		switch row.Workload {
 		case uncrowded:
-			few = row
+			fewest = row
 		case mostCrowded:
-			many = row
+			most = row
 		}
 	}
-	if nodes >= promisedFrom && few.Workload != "" && many.Workload != "" {
-		value := ratio(many.Schedulers[Ours].Throughput, few.Schedulers[Ours].Throughput)
+	if nodes >= promisedFrom && fewest.Workload != "" && most.Workload != "" {
+		value := ratio(most.Schedulers[Ours].Throughput, fewest.Schedulers[Ours].Throughput)
 		verdicts = append(verdicts, verdict(mostCrowded+": pods/s to "+uncrowded, value, crowdedBound, true))
+	}
+	return verdicts
+}
+
+// compare judges the rows that are beside another which was measured too.
+func compare(rows []Row) []Verdict {
+	var verdicts []Verdict
+	for _, c := range comparisons {
+		for _, row := range rows {
+			if row.ToBeside != nil && slices.Contains(c.workloads, row.Workload) {
+				verdicts = append(verdicts, verdict(row.Workload+": "+c.what+" to "+row.Beside, c.figure(*row.ToBeside), c.bound, c.atLeast))
+			}
+		}
 	}
 	return verdicts
 }

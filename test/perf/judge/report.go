@@ -10,11 +10,16 @@ import (
 
 // Report is everything there is to say about one call of the benchmark.
 type Report struct {
-	Machine  Machine   `json:"machine"`
-	Scale    string    `json:"scale"`
-	Nodes    int       `json:"nodes"`
-	Rounds   int       `json:"rounds"`
-	Limits   Limits    `json:"apiLimits"`
+	Machine Machine `json:"machine"`
+	Scale   string  `json:"scale"`
+	Nodes   int     `json:"nodes"`
+	Rounds  int     `json:"rounds"`
+	Limits  Limits  `json:"apiLimits"`
+	// Profiled is the scheduler that was profiled, "" for none: its figures are dearer for it.
+	Profiled string `json:"profiled,omitempty"`
+	// Ended says why it ended before all rows were measured, "" if they were. Rows has those that are
+	// complete, and Runs all that ended.
+	Ended    string    `json:"ended,omitempty"`
 	Rows     []Row     `json:"rows"`
 	Verdicts []Verdict `json:"verdicts"`
 	Runs     []Run     `json:"runs"`
@@ -49,10 +54,18 @@ func (r Report) Markdown() string {
 	m := r.Machine
 	fmt.Fprintf(&b, "Measured %s: %s, %d cores, %.0f GiB, %s, %s. Espalier %s beside Kubernetes %s. %d nodes (%s), rounds: %d.\n",
 		m.Date, m.CPU, m.Cores, m.MemoryGiB, m.System, m.Go, m.Espalier, m.Kubernetes, r.Nodes, r.Scale, r.Rounds)
-	fmt.Fprintf(&b, "Schedulers may send %d requests a second, %d at once; %d pods are created at a time. Load average before: %s.\n\n",
+	fmt.Fprintf(&b, "Schedulers may send %d requests a second, %d at once; %d pods are created at a time. Load average before: %s.\n",
 		r.Limits.SchedulerQPS, r.Limits.SchedulerBurst, r.Limits.Creators, m.LoadBefore)
+	if r.Profiled != "" {
+		fmt.Fprintf(&b, "**Profiled**: the figures of %s are not those of a run by itself.\n", r.Profiled)
+	}
+	if r.Ended != "" {
+		fmt.Fprintf(&b, "**Not complete**: these are the rows that were, when it ended: %s\n", r.Ended)
+	}
+	b.WriteString("\n")
 	r.writeRatios(&b)
 	r.writeFigures(&b)
+	r.writeBeside(&b)
 	b.WriteString("| promise | measured | promised | |\n| --- | --: | --: | --- |\n")
 	for _, v := range r.Verdicts {
 		sign, word := "<=", "**missed**"
@@ -91,6 +104,29 @@ func (r Report) writeFigures(b *strings.Builder) {
 			row.each(func(m Median) string { return fmt.Sprintf("%d", m.PeakRSS>>20) }), row.RSSToStock)
 	}
 	b.WriteString("\n")
+}
+
+// writeBeside is a table of the rows that are compared with others, if there are any.
+func (r Report) writeBeside(b *strings.Builder) {
+	of := map[string]Median{}
+	for _, row := range r.Rows {
+		of[row.Workload] = row.Schedulers[Ours]
+	}
+	head := "| ours, the second beside the first | pods/s | algorithm ms, mean | CPU s in all | peak RSS MiB | growth MiB |\n| --- | --: | --: | --: | --: | --: |\n"
+	for _, row := range r.Rows {
+		if row.ToBeside == nil {
+			continue
+		}
+		b.WriteString(head)
+		head = ""
+		first, second, to := of[row.Beside], of[row.Workload], row.ToBeside
+		fmt.Fprintf(b, "| %s, %s | %.0f, %.0f: %.2f | %.3f, %.3f: %.2f | %.2f, %.2f: %.2f | %d, %d: %.2f | %d, %d: %.2f |\n", row.Beside, row.Workload,
+			first.Throughput, second.Throughput, to.Throughput, first.Algorithm.Mean, second.Algorithm.Mean, to.Algorithm,
+			first.AllCPU, second.AllCPU, to.AllCPU, first.PeakRSS>>20, second.PeakRSS>>20, to.PeakRSS, first.Growth>>20, second.Growth>>20, to.Growth)
+	}
+	if head == "" {
+		b.WriteString("\n")
+	}
 }
 
 // each is three cells of a table, one for each scheduler.

@@ -32,8 +32,12 @@ type Run struct {
 	// ServerCPUSeconds that of the API server and etcd.
 	CPUSeconds       float64 `json:"cpuSeconds"`
 	ServerCPUSeconds float64 `json:"serverCPUSeconds"`
-	// PeakRSS is the greatest resident set of the scheduler's process from its start on.
+	// AllCPUSeconds is the processor time of the scheduler's process from its start on.
+	AllCPUSeconds float64 `json:"allCPUSeconds"`
+	// PeakRSS is the greatest resident set of the scheduler's process from its start on, and
+	// Growth what it has beyond the resident set when the pods lay in the queue.
 	PeakRSS int64 `json:"peakRSSBytes"`
+	Growth  int64 `json:"growthBytes"`
 	// Misplaced is summed over the workload's Deployments, first level first.
 	Misplaced []Misplaced `json:"misplaced"`
 }

@@ -24,6 +24,19 @@ type Row struct {
 	AlgorithmToStock  float64 `json:"algorithmToStock"`
 	CPUToStock        float64 `json:"cpuToStock"`
 	RSSToStock        float64 `json:"peakRSSToStock"`
+	// Beside is the row that this one is compared with, "" for none, and ToBeside how ours
+	// compares, nil where that row was not measured.
+	Beside   string  `json:"beside,omitempty"`
+	ToBeside *Ratios `json:"toBeside,omitempty"`
+}
+
+// Ratios are the figures of ours in one row over those in another, within rounds.
+type Ratios struct {
+	Throughput float64 `json:"podsPerSecond"`
+	Algorithm  float64 `json:"schedulingAlgorithm"`
+	AllCPU     float64 `json:"allCPU"`
+	PeakRSS    float64 `json:"peakRSS"`
+	Growth     float64 `json:"growth"`
 }
 
 // Median is the middle of one scheduler's rounds, each figure for itself. Misplaced is
@@ -33,15 +46,21 @@ type Median struct {
 	Algorithm  Algorithm   `json:"schedulingAlgorithm"`
 	CPU        float64     `json:"cpuSecondsPer1000Pods"`
 	ServerCPU  float64     `json:"serverCPUSecondsPer1000Pods"`
+	AllCPU     float64     `json:"allCPUSeconds"`
 	PeakRSS    int64       `json:"peakRSSBytes"`
+	Growth     int64       `json:"growthBytes"`
 	Misplaced  []Misplaced `json:"misplaced"`
 }
 
-// Summarize makes a Row of the runs of one workload.
-func Summarize(workload string, runs []Run) Row {
-	row := Row{Workload: workload, Schedulers: map[string]Median{}}
+// Summarize makes a Row of the runs of one workload, beside another or "".
+func Summarize(workload, beside string, runs []Run) Row {
+	row := Row{Workload: workload, Beside: beside, Schedulers: map[string]Median{}}
 	by := map[string][]Run{}
+	var others []Run
 	for _, run := range runs {
+		if run.Workload == beside && run.Scheduler == Ours {
+			others = append(others, run)
+		}
 		if run.Workload != workload {
 			continue
 		}
@@ -58,16 +77,31 @@ func Summarize(workload string, runs []Run) Row {
 	row.ThroughputToStock = medianRatio(by[Ours], by[Stock], Run.Throughput)
 	row.AlgorithmToStock = medianRatio(by[Ours], by[Stock], func(r Run) float64 { return r.Algorithm.Mean })
 	row.CPUToStock = medianRatio(by[Ours], by[Stock], Run.CPU)
-	row.RSSToStock = medianRatio(by[Ours], by[Stock], func(r Run) float64 { return float64(r.PeakRSS) })
+	row.RSSToStock = medianRatio(by[Ours], by[Stock], peakRSS)
+	if len(others) > 0 {
+		row.ToBeside = &Ratios{
+			Throughput: medianRatio(by[Ours], others, Run.Throughput),
+			Algorithm:  medianRatio(by[Ours], others, func(r Run) float64 { return r.Algorithm.Mean }),
+			AllCPU:     medianRatio(by[Ours], others, allCPU),
+			PeakRSS:    medianRatio(by[Ours], others, peakRSS),
+			Growth:     medianRatio(by[Ours], others, growth),
+		}
+	}
 	return row
 }
+
+func allCPU(r Run) float64  { return r.AllCPUSeconds }
+func peakRSS(r Run) float64 { return float64(r.PeakRSS) }
+func growth(r Run) float64  { return float64(r.Growth) }
 
 func summarize(runs []Run) Median {
 	m := Median{
 		Throughput: medianOf(runs, Run.Throughput),
 		CPU:        medianOf(runs, Run.CPU),
 		ServerCPU:  medianOf(runs, func(r Run) float64 { return ratio(1000*r.ServerCPUSeconds, float64(r.Pods)) }),
-		PeakRSS:    int64(medianOf(runs, func(r Run) float64 { return float64(r.PeakRSS) })),
+		AllCPU:     medianOf(runs, allCPU),
+		PeakRSS:    int64(medianOf(runs, peakRSS)),
+		Growth:     int64(medianOf(runs, growth)),
 		Algorithm: Algorithm{
 			Count: uint64(medianOf(runs, func(r Run) float64 { return float64(r.Algorithm.Count) })),
 			Mean:  medianOf(runs, func(r Run) float64 { return r.Algorithm.Mean }),

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -30,6 +31,9 @@ func TestWorkloadsFit(t *testing.T) {
 			room := admitted * (podsOfNode - w.Crowd)
 			if w.HostPort {
 				room = admitted
+			}
+			if w.Apart || w.Limited {
+				room = admitted * w.Groups
 			}
 			if w.Fitting() > room || w.Fitting() == 0 {
 				t.Errorf("%s: %s has %d pods to place and room for %d: it would never end", name, w.Name, w.Fitting(), room)
@@ -74,15 +78,19 @@ func TestPodsAreTheSameForAll(t *testing.T) {
 			if !equality.Semantic.DeepEqual(pod, other) {
 				t.Fatalf("%s: pod %d is another one for another scheduler", w.Name, i)
 			}
-			if !strings.HasPrefix(pod.Name, owner.Name+"-") || len(pod.Annotations) > 0 {
+			if !strings.HasPrefix(pod.Name, owner.Name+"-") || (len(pod.Annotations) > 0) != w.Limited {
 				t.Fatalf("%s: pod %d is %s of %s with annotations %v", w.Name, i, pod.Name, owner.Name, pod.Annotations)
 			}
 			names.Insert(pod.Name)
 			groups[w.Group(i)]++
-			if len(pod.Spec.TopologySpreadConstraints) != len(w.Levels) {
-				t.Fatalf("%s: pod %d has %d constraints for the levels %v", w.Name, i, len(pod.Spec.TopologySpreadConstraints), w.Levels)
+			constraints := pod.Spec.TopologySpreadConstraints
+			if w.Hard {
+				constraints = constraints[:len(constraints)-1]
 			}
-			for l, c := range pod.Spec.TopologySpreadConstraints {
+			if len(constraints) != len(w.Levels) {
+				t.Fatalf("%s: pod %d has %d soft constraints for the levels %v", w.Name, i, len(constraints), w.Levels)
+			}
+			for l, c := range constraints {
 				if c.TopologyKey != w.Levels[l] || c.WhenUnsatisfiable != corev1.ScheduleAnyway {
 					t.Fatalf("%s: pod %d has %v for the level %s", w.Name, i, c, w.Levels[l])
 				}
@@ -92,8 +100,12 @@ func TestPodsAreTheSameForAll(t *testing.T) {
 			t.Errorf("%s: %d pods have %d names", w.Name, w.Pods(), len(names))
 		}
 		for group := range w.Groups {
-			if groups[group] != w.PerGroup {
-				t.Errorf("%s: group %d has %d pods, want %d", w.Name, group, groups[group], w.PerGroup)
+			least, most := w.PerGroup, w.PerGroup
+			if w.Backlog > 0 {
+				least, most = w.Backlog/w.Groups, (w.Backlog+w.Groups-1)/w.Groups
+			}
+			if groups[group] < least || groups[group] > most {
+				t.Errorf("%s: group %d has %d pods, want %d to %d", w.Name, group, groups[group], least, most)
 			}
 		}
 	}
@@ -110,5 +122,96 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := Choose(rows, []string{"Spread5"}); err == nil || !strings.Contains(err.Error(), `"Spread5"`) || !strings.Contains(err.Error(), "Spread4") {
 		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// Rows that are compared find the same nodes, and stand beside each other.
+func TestWorlds(t *testing.T) {
+	rows := Workloads(200)
+	worlds := Worlds(rows)
+	if got := slices.Concat(worlds...); len(got) != len(rows) || len(worlds) >= len(rows) {
+		t.Fatalf("%d rows are %d in %d worlds", len(rows), len(got), len(worlds))
+	}
+	firsts := sets.New[string]()
+	for _, world := range worlds {
+		first := world[0]
+		if first.Beside != "" || firsts.Has(first.Name) {
+			t.Errorf("a world begins with %s, which stands beside %q", first.Name, first.Beside)
+		}
+		firsts.Insert(first.Name)
+		for _, row := range world[1:] {
+			if row.Beside != first.Name || row.Crowd != first.Crowd || !equality.Semantic.DeepEqual(row.MakeNodes(), first.MakeNodes()) {
+				t.Errorf("%s is in the world of %s, beside %q, and differs in what it finds there", row.Name, first.Name, row.Beside)
+			}
+		}
+	}
+}
+
+// In each rack there are nodes of all sizes, and the pods fit whatever the order in which they come.
+func TestMixedSizes(t *testing.T) {
+	for name, count := range Scales {
+		rows, err := Choose(Workloads(count), []string{"Mixed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := rows[0]
+		largest, wanted := map[int64]int{}, int64(0)
+		for _, node := range w.MakeNodes() {
+			largest[node.Status.Allocatable.Cpu().Value()]++
+		}
+		for i := range w.Pods() {
+			wanted += w.request(w.Group(i))
+		}
+		// Where no pod of the largest size fits any more, less than that is free on each node.
+		room := int64(0)
+		for cpu, nodes := range largest {
+			room += int64(nodes) * (1000*cpu - mixedPods[len(mixedPods)-1])
+		}
+		if len(largest) != len(mixedNodes) || wanted > room {
+			t.Errorf("%s: nodes by CPU are %v; the pods want %d thousandths, and are sure of %d", name, largest, wanted, room)
+		}
+	}
+}
+
+func TestMore(t *testing.T) {
+	w := Workload{Nodes: 24, Groups: 3, PerGroup: 1, Mixed: true}
+	node := w.MakeNodes()[0] // 4 CPU
+	pod := w.MakePod(0, "", ReplicaSet(0))
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(2000, resource.DecimalSI)
+	for _, tc := range []struct {
+		group, on, want int
+	}{{0, 0, 40}, {0, 1, 20}, {1, 1, 2}, {2, 0, 1}, {2, 1, 0}, {1, 3, 0}} {
+		on := slices.Repeat([]*corev1.Pod{pod}, tc.on)
+		if got := w.More(tc.group, node, on); got != tc.want {
+			t.Errorf("beside %d pods of 2 CPU, %d more of group %d fit, want %d", tc.on, got, tc.group, tc.want)
+		}
+	}
+}
+
+func TestAttackers(t *testing.T) {
+	w := Workload{Nodes: 5000, Attack: AttackLevels}
+	keys := sets.New[string]()
+	pods := w.Attackers("one")
+	for _, pod := range pods {
+		for _, c := range pod.Spec.TopologySpreadConstraints {
+			keys.Insert(c.TopologyKey)
+		}
+		if len(pod.Spec.TopologySpreadConstraints) != mostLevels || pod.Spec.NodeName != "" || pod.Spec.NodeSelector[PoolLabel] != poolNone {
+			t.Fatalf("an attacker asks for %v", pod.Spec)
+		}
+	}
+	if len(pods) != 120 || len(keys) != 1+120*(mostLevels-1) || w.Queued() != w.Pods()+120 {
+		t.Errorf("%d attackers with %d keys in all, %d pods in the queue", len(pods), len(keys), w.Queued())
+	}
+	w.Attack = AttackOwners
+	nodes, racks := sets.New[string](), sets.New[string]()
+	all := w.MakeNodes()
+	for _, pod := range w.Attackers("one") {
+		i := slices.IndexFunc(all, func(node *corev1.Node) bool { return node.Name == pod.Spec.NodeName })
+		nodes.Insert(all[i].Name)
+		racks.Insert(all[i].Labels[RackLabel])
+	}
+	if len(nodes) != 500 || len(racks) != regions*zonesOfRegion*racksOfZone || w.Queued() != w.Pods() {
+		t.Errorf("attackers are on %d nodes of %d racks, with %d pods in the queue", len(nodes), len(racks), w.Queued())
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -26,8 +25,9 @@ const (
 	zonesOfRegion   = 3
 	racksOfZone     = 10
 	podsOfNode      = 250
-	nodeCPU         = "64"
-	nodeMemory      = "512Gi"
+	nodeCPU         = 64
+	memoryOfCPU     = 8 // GiB
+	mostLevels      = 16
 	nodeNamePattern = "node-%05d"
 )
 
@@ -35,17 +35,14 @@ const (
 // turn, so that the branches of a level differ by one node at most. A zone has its
 // region's name in its own, and a rack its zone's.
 func (w Workload) MakeNodes() []*corev1.Node {
-	capacity := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(nodeCPU), corev1.ResourceMemory: resource.MustParse(nodeMemory),
-		corev1.ResourcePods: *resource.NewQuantity(podsOfNode, resource.DecimalSI),
-	}
 	nodes := make([]*corev1.Node, 0, w.Nodes)
 	for i := range w.Nodes {
 		name := fmt.Sprintf(nodeNamePattern, i)
 		region := "region-" + strconv.Itoa(i%regions+1)
 		zone := region + "-zone-" + strconv.Itoa(i/regions%zonesOfRegion+1)
 		rack := zone + "-rack-" + strconv.Itoa(i/(regions*zonesOfRegion)%racksOfZone+1)
-		nodes = append(nodes, &corev1.Node{
+		capacity := w.capacity(i)
+		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 				corev1.LabelHostname: name, corev1.LabelTopologyRegion: region, corev1.LabelTopologyZone: zone,
 				RackLabel: rack, PoolLabel: pool(i, w.Nodes), corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
@@ -54,9 +51,28 @@ func (w Workload) MakeNodes() []*corev1.Node {
 				Capacity: capacity.DeepCopy(), Allocatable: capacity.DeepCopy(),
 				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Benchmark"}},
 			},
-		})
+		}
+		if w.DeepNodes {
+			for _, key := range DeepLevels {
+				node.Labels[key] = "common"
+			}
+			node.Labels[DeepLevels[0]] = fmt.Sprintf("machine-%05d", i)
+		}
+		nodes = append(nodes, node)
 	}
 	return nodes
+}
+
+// DeepLevels are the node labels of the most levels that a pod can ask for: one that no two
+// nodes have alike, and below it others that divide nothing any more.
+var DeepLevels = deepLevels()
+
+func deepLevels() []string {
+	keys := []string{"example.com/machine"}
+	for i := 2; i <= mostLevels; i++ {
+		keys = append(keys, fmt.Sprintf("example.com/part-%02d", i))
+	}
+	return keys
 }
 
 // pool takes the first nodes for the small pool: being dealt in turn, they are of all zones.

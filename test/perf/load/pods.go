@@ -18,8 +18,10 @@ const (
 	AppLabel = "app"
 	// image is never pulled: nobody plays the nodes.
 	image = "registry.example.com/pause:3.10"
-	hash  = "5d4f8c7b9"
-	port  = 8080
+	// limitsAnnotation is read by ours only: the others have nothing like it.
+	limitsAnnotation = "espalier.dev/domain-limits"
+	hash             = "5d4f8c7b9"
+	port             = 8080
 )
 
 // GroupName is the name of a group's Deployment, and of its ReplicaSet up to the hash.
@@ -46,7 +48,8 @@ func ReplicaSet(group int) *appsv1.ReplicaSet {
 
 // MakePod makes the pod that comes as number i, for a scheduler, owned by the ReplicaSet
 // of its group as the API server knows it. What it asks for is what users write
-// today: topologySpreadConstraints, one a level. Nothing in it is for one scheduler only.
+// today: topologySpreadConstraints, one a level. Nothing in it is for one scheduler only, but
+// for limits, which the others do not know.
 func (w Workload) MakePod(i int, scheduler string, owner *appsv1.ReplicaSet) *corev1.Pod {
 	group := w.Group(i)
 	pod := &corev1.Pod{
@@ -57,12 +60,8 @@ func (w Workload) MakePod(i int, scheduler string, owner *appsv1.ReplicaSet) *co
 		Spec: spec(),
 	}
 	pod.Spec.SchedulerName = scheduler
-	for _, key := range w.Levels {
-		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: groupLabels(group)},
-		})
-	}
+	pod.Spec.TopologySpreadConstraints = soft(w.Levels, pod.Labels)
+	w.restrict(pod, group)
 	switch {
 	case !w.Fits(group):
 		pod.Spec.NodeSelector = map[string]string{PoolLabel: poolNone}
@@ -72,7 +71,45 @@ func (w Workload) MakePod(i int, scheduler string, owner *appsv1.ReplicaSet) *co
 	if w.HostPort {
 		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port}}
 	}
+	if request := w.request(group); request > 0 {
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(request, resource.DecimalSI)
+	}
 	return pod
+}
+
+// restrict adds what filters have to look at more than one node for.
+func (w Workload) restrict(pod *corev1.Pod, group int) {
+	mates := &metav1.LabelSelector{MatchLabels: groupLabels(group)}
+	if w.Hard {
+		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: mates,
+		})
+	}
+	if w.Apart {
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: mates}},
+		}}
+	}
+	if w.Limited {
+		// What an even spread brings a rack, and not one pod more: as tight as it can be.
+		zone := (w.PerGroup + regions*zonesOfRegion - 1) / (regions * zonesOfRegion)
+		rack := (zone + racksOfZone - 1) / racksOfZone
+		pod.Annotations = map[string]string{limitsAnnotation: fmt.Sprintf("%s=1,%s=%d", corev1.LabelHostname, RackLabel, rack)}
+	}
+	if w.Claims {
+		pod.Spec.Volumes = []corev1.Volume{claimed(pod.Name)}
+	}
+}
+
+// soft asks for a spread over each of the keys, of pods that have these labels.
+func soft(keys []string, labels map[string]string) []corev1.TopologySpreadConstraint {
+	var constraints []corev1.TopologySpreadConstraint
+	for _, key := range keys {
+		constraints = append(constraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: labels},
+		})
+	}
+	return constraints
 }
 
 // CrowdPod makes a pod that lies on a node already, number i of all such pods.

@@ -7,7 +7,6 @@
 package load
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +21,14 @@ type Workload struct {
 	Name, About string
 	// Nodes is how many there are.
 	Nodes int
+	// Beside is the row that this one is compared with, "" for none. The two are measured in
+	// one world, in turns.
+	Beside string
 	// Groups is how many Deployments the pods belong to, PerGroup how many pods each has.
 	Groups, PerGroup int
+	// Backlog is how many pods there are in all, where they do not go into the groups evenly:
+	// they come in turn, and PerGroup says nothing.
+	Backlog int
 	// InTurn has the pods of the groups come in turn. Otherwise one group follows the other.
 	InTurn bool
 	// OneByOne has each pod come when the one before is bound. Otherwise all are there from the beginning.
@@ -36,76 +41,24 @@ type Workload struct {
 	HostPort bool
 	// Misfits has every second group fit on no node at all.
 	Misfits bool
+	// DeepNodes have a label for each of the DeepLevels.
+	DeepNodes bool
+	// Mixed has nodes and pods of three sizes.
+	Mixed bool
+	// Claims has every pod claim a volume that is made once its node is known.
+	Claims bool
+	// Apart has every pod refuse nodes with a pod of its group, by required anti-affinity.
+	Apart bool
+	// Hard has the spread over zones be a DoNotSchedule constraint as well.
+	Hard bool
+	// Limited has at most one pod of a group be on a node, and a few in a rack, by domain limits.
+	Limited bool
+	// Attack is what another tenant does meanwhile.
+	Attack Attack
 	// Crowd is how many pods of others lie on every node from the beginning.
 	Crowd int
 	// Churn has nodes closed and opened, and bound pods deleted, while pods come.
 	Churn bool
-}
-
-// Scales are the sizes of the whole benchmark, by name: the number of nodes.
-var Scales = map[string]int{"tiny": 24, "small": 200, "default": 5000, "huge": 20000}
-
-// Crowds are the pods on every node in the rows called Crowded.
-var Crowds = []int{10, 30, 60, 100}
-
-var (
-	zoneHost = []string{corev1.LabelTopologyZone, corev1.LabelHostname}
-	// The names of Kubernetes, and one that is everybody's own.
-	zoneRackHost       = []string{corev1.LabelTopologyZone, RackLabel, corev1.LabelHostname}
-	regionZoneRackHost = []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone, RackLabel, corev1.LabelHostname}
-)
-
-// Workloads are the rows for a number of nodes, in the order in which they are run.
-func Workloads(nodes int) []Workload {
-	// Half as many pods as nodes: more make the figures no steadier, only the hours longer.
-	group := max(nodes/20, 2)
-	rows := []Workload{
-		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: group},
-		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost},
-		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: group, Levels: zoneRackHost},
-		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost},
-		{Name: "Interleaved", About: "a hundred Deployments, a pod of each in turn", Groups: 100, PerGroup: max(nodes/100, 2), InTurn: true, Levels: zoneHost},
-		{Name: "Drip", About: "one pod at a time, each waited for", Groups: 1, PerGroup: 2 * group, OneByOne: true, Levels: zoneRackHost},
-		{Name: "Selective", About: "a node selector that admits one node in 20", Groups: 10, PerGroup: group, Selective: true, Levels: zoneHost},
-		{Name: "HostPort", About: "one pod a node, until every node has one", Groups: 1, PerGroup: nodes, HostPort: true, Levels: zoneHost},
-		{Name: "Unschedulable", About: "every second pod fits nowhere", Groups: 10, PerGroup: max(nodes/25, 2), InTurn: true, Misfits: true, Levels: zoneHost},
-		{Name: "Churn", About: "nodes close and open and pods are deleted meanwhile", Groups: 10, PerGroup: group, Churn: true, Levels: zoneHost},
-	}
-	for i := range rows {
-		rows[i].Nodes = nodes
-	}
-	// A hundred pods on each of 5,000 nodes would take an hour to lay out. What the row
-	// shows is how the cost grows with pods a node, and a fifth of the nodes shows it.
-	crowded := max(nodes/5, 12)
-	for _, crowd := range Crowds {
-		rows = append(rows, Workload{
-			Name: CrowdedName(crowd), About: fmt.Sprintf("%d pods on each of a fifth of the nodes", crowd),
-			Nodes: crowded, Groups: 10, PerGroup: max(crowded/10, 2), Levels: zoneRackHost, Crowd: crowd,
-		})
-	}
-	return append(rows, Workload{
-		Name: "Memory", About: "20 pods on each node, for the peak of memory", Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost, Crowd: 20,
-	})
-}
-
-// CrowdedName is the name of the row with so many pods on every node.
-func CrowdedName(crowd int) string { return fmt.Sprintf("Crowded%d", crowd) }
-
-// Choose picks rows by name, in the order of rows. No names choose all.
-func Choose(rows []Workload, names []string) ([]Workload, error) {
-	if len(names) == 0 {
-		return rows, nil
-	}
-	var known []string
-	for _, row := range rows {
-		known = append(known, row.Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no workload %q: there are %v", name, known)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(w Workload) bool { return !slices.Contains(names, w.Name) }), nil
 }
 
 // Trickles reports that pods come while others are bound. Otherwise all lie in the queue
@@ -113,14 +66,19 @@ func Choose(rows []Workload, names []string) ([]Workload, error) {
 func (w Workload) Trickles() bool { return w.OneByOne || w.Churn }
 
 // Pods is how many pods come.
-func (w Workload) Pods() int { return w.Groups * w.PerGroup }
+func (w Workload) Pods() int {
+	if w.Backlog > 0 {
+		return w.Backlog
+	}
+	return w.Groups * w.PerGroup
+}
 
 // Fitting is how many of them have a node to go to.
 func (w Workload) Fitting() int {
 	fitting := 0
-	for g := range w.Groups {
-		if w.Fits(g) {
-			fitting += w.PerGroup
+	for i := range w.Pods() {
+		if w.Fits(w.Group(i)) {
+			fitting++
 		}
 	}
 	return fitting
@@ -131,7 +89,7 @@ func (w Workload) Fits(group int) bool { return !w.Misfits || group%2 == 0 }
 
 // Group is the group of the pod that comes as number i.
 func (w Workload) Group(i int) int {
-	if w.InTurn {
+	if w.InTurn || w.Backlog > 0 {
 		return i % w.Groups
 	}
 	return i / w.PerGroup

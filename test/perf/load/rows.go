@@ -1,0 +1,150 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Scales are the sizes of the whole benchmark, by name: the number of nodes.
+var Scales = map[string]int{"tiny": 24, "small": 200, "default": 5000, "huge": 20000}
+
+// Crowds are the pods on every node in the rows called Crowded.
+var Crowds = []int{10, 30, 60, 100}
+
+var (
+	zoneHost = []string{corev1.LabelTopologyZone, corev1.LabelHostname}
+	// The names of Kubernetes, and one that is everybody's own.
+	zoneRackHost       = []string{corev1.LabelTopologyZone, RackLabel, corev1.LabelHostname}
+	regionZoneRackHost = []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone, RackLabel, corev1.LabelHostname}
+)
+
+// Rows that others are compared with.
+const (
+	fewWorkloads = "Workloads60"
+	shallow      = "Shallow"
+	ordinary     = "Ordinary"
+)
+
+// Workloads are the rows for a number of nodes, in the order in which they are run.
+func Workloads(nodes int) []Workload {
+	// Half as many pods as nodes: more make the figures no steadier, only the hours longer.
+	group := max(nodes/20, 2)
+	rows := []Workload{
+		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: group},
+		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost},
+		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: group, Levels: zoneRackHost},
+		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost},
+		{Name: "Interleaved", About: "a hundred Deployments, a pod of each in turn", Groups: 100, PerGroup: max(nodes/100, 2), InTurn: true, Levels: zoneHost},
+		{Name: "Drip", About: "one pod at a time, each waited for", Groups: 1, PerGroup: 2 * group, OneByOne: true, Levels: zoneRackHost},
+		{Name: "Selective", About: "a node selector that admits one node in 20", Groups: 10, PerGroup: group, Selective: true, Levels: zoneHost},
+		{Name: "HostPort", About: "one pod a node, until every node has one", Groups: 1, PerGroup: nodes, HostPort: true, Levels: zoneHost},
+		{Name: "Unschedulable", About: "every second pod fits nowhere", Groups: 10, PerGroup: max(nodes/25, 2), InTurn: true, Misfits: true, Levels: zoneHost},
+		{Name: "Churn", About: "nodes close and open and pods are deleted meanwhile", Groups: 10, PerGroup: group, Churn: true, Levels: zoneHost},
+	}
+	for i := range rows {
+		rows[i].Nodes = nodes
+	}
+	// A hundred pods on each of 5,000 nodes would take an hour to lay out. What the row
+	// shows is how the cost grows with pods a node, and a fifth of the nodes shows it.
+	crowded := max(nodes/5, 12)
+	for _, crowd := range Crowds {
+		rows = append(rows, Workload{
+			Name: CrowdedName(crowd), About: fmt.Sprintf("%d pods on each of a fifth of the nodes", crowd),
+			Nodes: crowded, Groups: 10, PerGroup: max(crowded/10, 2), Levels: zoneRackHost, Crowd: crowd,
+		})
+	}
+	rows = append(rows, Workload{
+		Name: "Memory", About: "20 pods on each node, for the peak of memory", Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost, Crowd: 20,
+	})
+	rows = append(rows, manyWorkloads(nodes)...)
+	rows = append(rows, notRemembered(nodes)...)
+	return append(rows, attacked(nodes)...)
+}
+
+// manyWorkloads are the rows that show what a workload costs the others, and what a level
+// costs a workload.
+func manyWorkloads(nodes int) []Workload {
+	var rows []Workload
+	for _, groups := range []int{60, 500, 2000} {
+		row := Workload{
+			Name: fmt.Sprintf("Workloads%d", groups), About: fmt.Sprintf("a backlog of %d Deployments, a pod of each in turn", groups), Beside: fewWorkloads,
+			// Every second Deployment of the most has a second pod: one that is alone has nothing to be spread from.
+			Groups: groups, Backlog: max(nodes*3/5, groups*3/2), Levels: zoneRackHost,
+		}
+		if row.Name == fewWorkloads {
+			row.Beside = ""
+		}
+		rows = append(rows, row)
+	}
+	group := max(nodes/50, 2)
+	rows = append(rows,
+		Workload{Name: shallow, About: "one level, a label that no two nodes have alike", Groups: 10, PerGroup: group, Levels: DeepLevels[:1], DeepNodes: true},
+		Workload{Name: "Deep", About: "the same with 15 levels below it", Beside: shallow, Groups: 10, PerGroup: group, Levels: DeepLevels, DeepNodes: true},
+		Workload{Name: "Mixed", About: "a hundred Deployments of three sizes, on nodes of three sizes", Groups: 100, PerGroup: max(nodes*3/500, 2), InTurn: true, Levels: zoneRackHost, Mixed: true})
+	for i := range rows {
+		rows[i].Nodes = nodes
+	}
+	return rows
+}
+
+// notRemembered are the rows of pods whose filters look at more than one node, so that what
+// they said of a node does not hold for the next pod.
+func notRemembered(nodes int) []Workload {
+	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost}
+	claims, apart, hard, limited := row, row, row, row
+	claims.Name, claims.About, claims.Claims = "Claims", "each pod claims a volume, WaitForFirstConsumer", true
+	apart.Name, apart.About, apart.Apart = "AntiAffinity", "no two pods of a Deployment on a host, by required anti-affinity", true
+	hard.Name, hard.About, hard.Hard = "DoNotSchedule", "over zones by DoNotSchedule as well", true
+	limited.Name, limited.About, limited.Limited = "DomainLimits", "one pod of a Deployment on a host and a few in a rack, by domain limits", true
+	return []Workload{claims, apart, hard, limited}
+}
+
+// attacked are the rows that show what one tenant can do to the others.
+func attacked(nodes int) []Workload {
+	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost}
+	before, levels, owners := row, row, row
+	before.Name, before.About = ordinary, "ten Deployments that nobody disturbs"
+	levels.Name, levels.About, levels.Beside, levels.Attack = "AttackLevels", "the same, and pods of another tenant with levels of their own", ordinary, AttackLevels
+	owners.Name, owners.About, owners.Beside, owners.Attack = "AttackOwners", "the same, and pods of another tenant whose owner does not exist", ordinary, AttackOwners
+	return []Workload{before, levels, owners}
+}
+
+// Worlds puts together the rows that are measured in one world: those that are compared with
+// the same row, and that row. They stand beside each other.
+func Worlds(rows []Workload) [][]Workload {
+	var worlds [][]Workload
+	of := ""
+	for _, row := range rows {
+		if first := cmp.Or(row.Beside, row.Name); first != of {
+			worlds, of = append(worlds, nil), first
+		}
+		worlds[len(worlds)-1] = append(worlds[len(worlds)-1], row)
+	}
+	return worlds
+}
+
+// CrowdedName is the name of the row with so many pods on every node.
+func CrowdedName(crowd int) string { return fmt.Sprintf("Crowded%d", crowd) }
+
+// Choose picks rows by name, in the order of rows. No names choose all.
+func Choose(rows []Workload, names []string) ([]Workload, error) {
+	if len(names) == 0 {
+		return rows, nil
+	}
+	var known []string
+	for _, row := range rows {
+		known = append(known, row.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no workload %q: there are %v", name, known)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(w Workload) bool { return !slices.Contains(names, w.Name) }), nil
+}
