@@ -132,8 +132,8 @@ func compare(rows []Row) []Verdict {
 	var verdicts []Verdict
 	for _, c := range comparisons {
 		for _, row := range rows {
-			if row.ToBeside != nil && slices.Contains(c.workloads, row.Workload) {
-				verdicts = append(verdicts, verdict(row.Workload+": "+c.what+" to "+row.Beside, c.figure(*row.ToBeside), c.bound, c.atLeast))
+			if ours, compared := row.ToBeside[Ours]; compared && slices.Contains(c.workloads, row.Workload) {
+				verdicts = append(verdicts, verdict(row.Workload+": "+c.what+" to "+row.Beside, c.figure(ours), c.bound, c.atLeast))
 			}
 		}
 	}

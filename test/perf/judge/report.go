@@ -108,21 +108,24 @@ func (r Report) writeFigures(b *strings.Builder) {
 
 // writeBeside is a table of the rows that are compared with others, if there are any.
 func (r Report) writeBeside(b *strings.Builder) {
-	of := map[string]Median{}
+	of := map[string]Row{}
 	for _, row := range r.Rows {
-		of[row.Workload] = row.Schedulers[Ours]
+		of[row.Workload] = row
 	}
-	head := "| ours, the second beside the first | pods/s | algorithm ms, mean | CPU s in all | peak RSS MiB | growth MiB |\n| --- | --: | --: | --: | --: | --: |\n"
+	head := "| a row beside another | | pods/s | algorithm ms, mean | CPU s in all | peak RSS MiB | growth MiB |\n| --- | --- |" + strings.Repeat(" --: |", 5) + "\n"
 	for _, row := range r.Rows {
-		if row.ToBeside == nil {
-			continue
+		for _, name := range Schedulers {
+			to, compared := row.ToBeside[name]
+			if !compared {
+				continue
+			}
+			b.WriteString(head)
+			head = ""
+			this, that := row.Schedulers[name], of[row.Beside].Schedulers[name]
+			fmt.Fprintf(b, "| %s, %s | %s | %.0f, %.0f: %.2f | %.3f, %.3f: %.2f | %.2f, %.2f: %.2f | %d, %d: %.2f | %d, %d: %.2f |\n", row.Workload, row.Beside, name,
+				this.Throughput, that.Throughput, to.Throughput, this.Algorithm.Mean, that.Algorithm.Mean, to.Algorithm,
+				this.AllCPU, that.AllCPU, to.AllCPU, this.PeakRSS>>20, that.PeakRSS>>20, to.PeakRSS, this.Growth>>20, that.Growth>>20, to.Growth)
 		}
-		b.WriteString(head)
-		head = ""
-		first, second, to := of[row.Beside], of[row.Workload], row.ToBeside
-		fmt.Fprintf(b, "| %s, %s | %.0f, %.0f: %.2f | %.3f, %.3f: %.2f | %.2f, %.2f: %.2f | %d, %d: %.2f | %d, %d: %.2f |\n", row.Beside, row.Workload,
-			first.Throughput, second.Throughput, to.Throughput, first.Algorithm.Mean, second.Algorithm.Mean, to.Algorithm,
-			first.AllCPU, second.AllCPU, to.AllCPU, first.PeakRSS>>20, second.PeakRSS>>20, to.PeakRSS, first.Growth>>20, second.Growth>>20, to.Growth)
 	}
 	if head == "" {
 		b.WriteString("\n")

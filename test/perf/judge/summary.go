@@ -24,13 +24,13 @@ type Row struct {
 	AlgorithmToStock  float64 `json:"algorithmToStock"`
 	CPUToStock        float64 `json:"cpuToStock"`
 	RSSToStock        float64 `json:"peakRSSToStock"`
-	// Beside is the row that this one is compared with, "" for none, and ToBeside how ours
-	// compares, nil where that row was not measured.
-	Beside   string  `json:"beside,omitempty"`
-	ToBeside *Ratios `json:"toBeside,omitempty"`
+	// Beside is the row that this one is compared with, "" for none, and ToBeside how the
+	// schedulers compare, those that were measured in both.
+	Beside   string            `json:"beside,omitempty"`
+	ToBeside map[string]Ratios `json:"toBeside,omitempty"`
 }
 
-// Ratios are the figures of ours in one row over those in another, within rounds.
+// Ratios are the figures of a scheduler in one row over its figures in another, within rounds.
 type Ratios struct {
 	Throughput float64 `json:"podsPerSecond"`
 	Algorithm  float64 `json:"schedulingAlgorithm"`
@@ -54,45 +54,48 @@ type Median struct {
 
 // Summarize makes a Row of the runs of one workload, beside another or "".
 func Summarize(workload, beside string, runs []Run) Row {
-	row := Row{Workload: workload, Beside: beside, Schedulers: map[string]Median{}}
-	by := map[string][]Run{}
-	var others []Run
+	row := Row{Workload: workload, Beside: beside, Schedulers: map[string]Median{}, ToBeside: map[string]Ratios{}}
+	by, others := map[string][]Run{}, map[string][]Run{}
 	for _, run := range runs {
-		if run.Workload == beside && run.Scheduler == Ours {
-			others = append(others, run)
+		switch run.Workload {
+		case workload:
+			by[run.Scheduler] = append(by[run.Scheduler], run)
+			row.Pods = max(row.Pods, run.Pods)
+			row.Rounds = max(row.Rounds, run.Round)
+		case beside:
+			others[run.Scheduler] = append(others[run.Scheduler], run)
 		}
-		if run.Workload != workload {
-			continue
-		}
-		by[run.Scheduler] = append(by[run.Scheduler], run)
-		row.Pods = max(row.Pods, run.Pods)
-		row.Rounds = max(row.Rounds, run.Round)
 	}
 	for _, name := range Schedulers {
 		if len(by[name]) > 0 {
 			row.Schedulers[name] = summarize(by[name])
 		}
+		if len(by[name]) > 0 && len(others[name]) > 0 {
+			row.ToBeside[name] = compareRuns(by[name], others[name])
+		}
 	}
 	row.ThroughputToNull = medianRatio(by[Ours], by[Null], Run.Throughput)
 	row.ThroughputToStock = medianRatio(by[Ours], by[Stock], Run.Throughput)
-	row.AlgorithmToStock = medianRatio(by[Ours], by[Stock], func(r Run) float64 { return r.Algorithm.Mean })
+	row.AlgorithmToStock = medianRatio(by[Ours], by[Stock], algorithm)
 	row.CPUToStock = medianRatio(by[Ours], by[Stock], Run.CPU)
 	row.RSSToStock = medianRatio(by[Ours], by[Stock], peakRSS)
-	if len(others) > 0 {
-		row.ToBeside = &Ratios{
-			Throughput: medianRatio(by[Ours], others, Run.Throughput),
-			Algorithm:  medianRatio(by[Ours], others, func(r Run) float64 { return r.Algorithm.Mean }),
-			AllCPU:     medianRatio(by[Ours], others, allCPU),
-			PeakRSS:    medianRatio(by[Ours], others, peakRSS),
-			Growth:     medianRatio(by[Ours], others, growth),
-		}
-	}
 	return row
 }
 
-func allCPU(r Run) float64  { return r.AllCPUSeconds }
-func peakRSS(r Run) float64 { return float64(r.PeakRSS) }
-func growth(r Run) float64  { return float64(r.Growth) }
+func compareRuns(these, those []Run) Ratios {
+	return Ratios{
+		Throughput: medianRatio(these, those, Run.Throughput),
+		Algorithm:  medianRatio(these, those, algorithm),
+		AllCPU:     medianRatio(these, those, allCPU),
+		PeakRSS:    medianRatio(these, those, peakRSS),
+		Growth:     medianRatio(these, those, growth),
+	}
+}
+
+func algorithm(r Run) float64 { return r.Algorithm.Mean }
+func allCPU(r Run) float64    { return r.AllCPUSeconds }
+func peakRSS(r Run) float64   { return float64(r.PeakRSS) }
+func growth(r Run) float64    { return float64(r.Growth) }
 
 func summarize(runs []Run) Median {
 	m := Median{
@@ -104,7 +107,7 @@ func summarize(runs []Run) Median {
 		Growth:     int64(medianOf(runs, growth)),
 		Algorithm: Algorithm{
 			Count: uint64(medianOf(runs, func(r Run) float64 { return float64(r.Algorithm.Count) })),
-			Mean:  medianOf(runs, func(r Run) float64 { return r.Algorithm.Mean }),
+			Mean:  medianOf(runs, algorithm),
 			P50:   medianOf(runs, func(r Run) float64 { return r.Algorithm.P50 }),
 			P99:   medianOf(runs, func(r Run) float64 { return r.Algorithm.P99 }),
 		},
