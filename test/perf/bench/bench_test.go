@@ -107,6 +107,50 @@ func TestMisplacedByGroup(t *testing.T) {
 	}
 }
 
+// A node that is full, or takes one pod of a group only, is no place for another.
+func TestMisplacedByRoom(t *testing.T) {
+	// The nodes have 4, 8, 64 and again 4 CPUs, six of each, and a pod of group 2 requests 3.
+	filled := func(of4, of8, of64, more int) (on []int) {
+		for i, count := range []int{of4, of8, of64, of4} {
+			for node := range 6 {
+				on = append(on, slices.Repeat([]int{6*i + node}, count)...)
+			}
+		}
+		return append(on, slices.Repeat([]int{0}, more)...)
+	}
+	for name, tc := range map[string]struct {
+		workload load.Workload
+		// on are the numbers of the nodes that the pods are on.
+		on   []int
+		want int
+	}{
+		"one on each host, and another":               {load.Workload{}, filled(1, 1, 1, 1), 0},
+		"another on a host that takes one":            {load.Workload{Apart: true}, filled(1, 1, 1, 1), 1},
+		"another on a host with a limit":              {load.Workload{Limited: true}, filled(1, 1, 1, 1), 1},
+		"more on the large, which have room":          {load.Workload{Mixed: true}, filled(1, 2, 3, 0), 0},
+		"more on the large, where all have room":      {load.Workload{}, filled(1, 2, 3, 0), 6},
+		"more on the large, while others have room":   {load.Workload{Mixed: true}, filled(1, 1, 3, 0), 6},
+		"much more on the large, and nowhere is room": {load.Workload{Mixed: true}, filled(1, 2, 20, 0), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const group = 2
+			w := tc.workload
+			w.Nodes, w.Groups, w.PerGroup = 24, group+1, 1
+			nodes := w.MakeNodes()
+			var pods []corev1.Pod
+			for _, node := range tc.on {
+				pod := w.MakePod(group, "", load.ReplicaSet(group))
+				pod.Spec.NodeName = nodes[node].Name
+				pods = append(pods, *pod)
+			}
+			got, err := misplaced(w, nodes, pods)
+			if err != nil || (judge.Run{Misplaced: got}).MisplacedPods() != tc.want {
+				t.Errorf("got %v, %v, want %d misplaced", got, err, tc.want)
+			}
+		})
+	}
+}
+
 // Of pods that are not there none is misplaced.
 func TestAllPodsAreJudged(t *testing.T) {
 	for name, tc := range map[string]struct {
