@@ -59,7 +59,7 @@ func (w *World) provision(ctx context.Context, group *errgroup.Group) error {
 		}
 		err := makers.Wait()
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // All pods are bound, or something else went wrong.
+			return nil // All pods are bound, or something else went wrong.
 		}
 		return errors.Join(err, errors.New("the watch of claims ended: no more volumes are made"))
 	})
