@@ -15,8 +15,6 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-
-	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/pki"
 )
 
 const serviceCIDR = "10.96.0.0/16"
@@ -27,12 +25,13 @@ var serviceIP = net.IPv4(10, 96, 0, 1)
 
 // apiServerArgs are kube-apiserver's flags. What is not here is Kubernetes'
 // default, above all the admission plugins.
-func apiServerArgs(keys pki.PKI, etcd string, port int) []string {
-	return []string{
+func (c *cluster) apiServerArgs(port int) []string {
+	keys := c.keys
+	args := []string{
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
-		"--etcd-servers=" + etcd,
+		"--etcd-servers=" + c.endpoint,
 		"--tls-cert-file=" + keys.Cert("apiserver"),
 		"--tls-private-key-file=" + keys.Key("apiserver"),
 		"--client-ca-file=" + keys.Cert("ca"),
@@ -59,24 +58,26 @@ func apiServerArgs(keys pki.PKI, etcd string, port int) []string {
 		// kwok and the schedulers under test go through plain client certificates
 		// and tokens; there is nobody else to shut down for.
 		"--shutdown-delay-duration=0s",
+		"--feature-gates=" + c.FeatureGates,
+		"--runtime-config=" + c.RuntimeConfig,
 	}
+	if c.Bare {
+		// It taints every new node until a controller has seen it Ready.
+		args = append(args, "--disable-admission-plugins=TaintNodesByCondition")
+	}
+	return args
 }
 
 // runAPIServer serves on listener until ctx ends. The listener is handed over
 // open: a port that was only looked up could be taken by somebody else meanwhile.
-func runAPIServer(ctx context.Context, keys pki.PKI, etcd string, listener net.Listener, bare bool) error {
+func (c *cluster) runAPIServer(ctx context.Context, listener net.Listener) error {
 	server := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range server.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	args := apiServerArgs(keys, etcd, port)
-	if bare {
-		// It taints every new node until a controller has seen it Ready.
-		args = append(args, "--disable-admission-plugins=TaintNodesByCondition")
-	}
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(c.apiServerArgs(port)); err != nil {
 		return fmt.Errorf("arguments of kube-apiserver: %w", err)
 	}
 	server.SecureServing.Listener = listener

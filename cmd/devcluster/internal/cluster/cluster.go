@@ -37,6 +37,9 @@ type Options struct {
 	// Bare runs etcd and the API server alone. Nobody plays nodes and nobody makes or
 	// removes pods; nodes that are made Ready stay Ready, and Nodes must be empty.
 	Bare bool
+	// FeatureGates and RuntimeConfig are kube-apiserver's flags of these names. The controllers
+	// run in the same process, so the gates are theirs as well.
+	FeatureGates, RuntimeConfig string
 	// StartLimit bounds the time until ready.
 	StartLimit time.Duration
 	// Verbose sends the logs of the parts to the terminal too.
@@ -228,7 +231,7 @@ func (c *cluster) startEtcd() (err error) {
 func (c *cluster) startAPIServer() {
 	listener := c.listener
 	c.endAPI = c.run(func(ctx context.Context) error {
-		return runAPIServer(ctx, c.keys, c.endpoint, listener, c.Bare)
+		return c.runAPIServer(ctx, listener)
 	})
 }
 

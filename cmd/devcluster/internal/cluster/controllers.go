@@ -46,6 +46,8 @@ var controllers = []string{
 	names.PersistentVolumeProtectionController,
 	names.EphemeralVolumeController,
 	names.ResourceClaimController,
+	// It runs with its feature gate only, and without it a PodGroup is never gone.
+	names.PodGroupProtectionController,
 }
 
 // controllerArgs are kube-controller-manager's flags. grace is how long a node that

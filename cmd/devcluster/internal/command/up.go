@@ -34,6 +34,8 @@ type upFlags struct {
 	startLimit       time.Duration
 	untilStdinCloses bool
 	bare             bool
+	featureGates     string
+	runtimeConfig    string
 	verbose          bool
 }
 
@@ -72,6 +74,8 @@ PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 	flags.DurationVar(&f.startLimit, "start-limit", 5*time.Minute, "give up if the cluster is not ready after this time")
 	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "take orders on standard input, and end when it is closed, as it is when the process that holds it dies")
 	flags.BoolVar(&f.bare, "bare", false, "etcd and the API server alone: no nodes, no KWOK, no controllers")
+	flags.StringVar(&f.featureGates, "feature-gates", "", "feature gates of kube-apiserver and the controllers, for example GenericWorkload=true")
+	flags.StringVar(&f.runtimeConfig, "runtime-config", "", "APIs that kube-apiserver serves beside the usual ones, for example scheduling.k8s.io/v1beta1=true")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the logs of all parts, and more of them")
 	return cmd
 }
@@ -94,6 +98,7 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	return cluster.Run(ctx, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
 		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say,
+		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
