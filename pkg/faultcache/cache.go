@@ -97,6 +97,11 @@ type Cache struct {
 	// suspected holds the suspects whose taints are to be seen to, if any are.
 	suspected chan map[string]bool
 
+	// known are the revisions in the ledger, by failure.Revision. It is written under the lock
+	// and read without: a pod is signed under the lock of the scheduling queue, which must
+	// not wait for whoever holds ours.
+	known sync.Map
+
 	mu sync.Mutex // guards what follows
 	// begun says that pods are told. Before it is known which nodes there are, what is
 	// forgiven them and which policies rule, what is told would be lost or be wrong.
@@ -157,13 +162,13 @@ func New(o Options, from Sources) (*Cache, error) {
 		options: o, Sources: from,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
-		ledger:    failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass}),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
 		taints:  taints{added: make(map[string]time.Time)},
 		pardons: pardons{byNode: make(map[string]pardon)},
 	}
+	c.ledger = failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass, Known: c.know})
 	var err error
 	if c.identifier, err = clusterview.WatchingIdentifier(from.Informers.Apps().V1().ReplicaSets()); err != nil {
 		return nil, err
@@ -234,6 +239,15 @@ func (c *Cache) lock() time.Time {
 	now := c.Clock.Now()
 	c.ledger.Advance(now)
 	return now
+}
+
+// know notes that a revision is in the ledger, or is not any more. The caller holds the lock.
+func (c *Cache) know(of failure.Revision, known bool) {
+	if known {
+		c.known.Store(of, nil)
+	} else {
+		c.known.Delete(of)
+	}
 }
 
 // wake has what has changed looked at.

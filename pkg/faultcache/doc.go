@@ -33,5 +33,6 @@
 //   - metrics.go: the metrics
 //
 // There is one lock. Nothing of the API server, the framework or the recorder is
-// called while it is held; listers are.
+// called while it is held; listers are. What is asked under the lock of the scheduling
+// queue, which is Known, does not take it.
 package faultcache

@@ -72,12 +72,11 @@ func (c *Cache) For(pod *corev1.Pod) clusterview.Faults {
 	return &faults{cache: c, rule: placement.Faults{Threshold: rule.Threshold, HalfOpen: c.options.HalfOpen}}
 }
 
-// Known reports whether anything is known of a pod's revision.
+// Known reports whether anything is known of a pod's revision. It takes no lock; what fades
+// by itself is known until the next look at the ledger.
 func (c *Cache) Known(pod *corev1.Pod) bool {
-	id := c.identifier.Identify(pod)
-	c.lock()
-	defer c.mu.Unlock()
-	return c.ledger.Knows(revisionOf(id))
+	_, known := c.known.Load(revisionOf(c.identifier.Identify(pod)))
+	return known
 }
 
 // Identify tells a pod's identity.

@@ -39,6 +39,7 @@ func (l *Ledger) Forget(of Revision) {
 		r.drop(e)
 	}
 	delete(l.revisions, of)
+	l.known(of, false)
 }
 
 // ForgetWorkload drops all revisions of a workload.

@@ -22,6 +22,9 @@ type Options struct {
 	// Class is what a kind is one of, nil if there is no such thing: of kinds that are
 	// not the workload's own one by one, all of a class may be so together.
 	Class func(kind string) string
+	// Known is told of each revision that comes to be in the ledger, and of each that is
+	// forgotten; it may be nil.
+	Known func(of Revision, known bool)
 }
 
 // Ledger holds what is known of failures. It is not safe for concurrent use.
@@ -31,6 +34,7 @@ type Ledger struct {
 	defaults  Rule
 	ownErrors bool
 	class     func(string) string
+	known     func(Revision, bool)
 	now       time.Time
 
 	revisions map[Revision]*revision
@@ -46,8 +50,11 @@ func New(o Options) *Ledger {
 	if o.Class == nil {
 		o.Class = func(kind string) string { return kind }
 	}
+	if o.Known == nil {
+		o.Known = func(Revision, bool) {}
+	}
 	return &Ledger{
-		defaults: o.Rule.normal(), ownErrors: o.OwnErrors, class: o.Class,
+		defaults: o.Rule.normal(), ownErrors: o.OwnErrors, class: o.Class, known: o.Known,
 		revisions: make(map[Revision]*revision), marked: make(map[*entry]struct{}),
 	}
 }
@@ -205,6 +212,7 @@ func (l *Ledger) revision(of Revision, rule Rule) *revision {
 		l.version++
 		r = &revision{Revision: of, in: l, rule: rule, entries: make(map[string]*entry), changed: list.New(), since: l.version}
 		l.revisions[of] = r
+		l.known(of, true)
 	}
 	return r
 }

@@ -101,7 +101,8 @@ func (pl *FaultyNode) Name() string { return Name }
 
 // SignPod signs the pods of revisions of which nothing is known, all alike: to them
 // all nodes are. A signature says that two pods get the same scores, and where
-// something is known each pod that is placed is one more on trial.
+// something is known each pod that is placed is one more on trial. It is called under the
+// lock of the scheduling queue, and takes none of the cache's.
 func (pl *FaultyNode) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if pl.cache.Known(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of the revision have failed, and every pod that is placed may be one on trial")
