@@ -4,65 +4,95 @@
 package faultcache
 
 import (
-	"strings"
-
 	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 // Whoever may make pods can make workloads that fail, a new one each second, each of
-// which is known for a while. So many are, and no more.
+// which is known for a while; and one bad image on many nodes is as much again on each of
+// them. So many are known, and no more.
 const (
 	// maxRevisions bounds the revisions that are followed.
 	maxRevisions = 5000
 	// maxPerNamespace bounds those of one namespace.
 	maxPerNamespace = 500
+	// maxFailures bounds the failures of all revisions on all nodes.
+	maxFailures = 100_000
 )
 
-// bound forgets revisions as long as there are too many: of the namespace that has most,
-// so that others keep theirs, the one that has not failed for longest. It is not asked
-// where a revision comes to be known: that has all pods of its family told, which may
-// have failed for one that was forgotten just now. The caller holds the lock.
+// bound forgets what is too much, by the rule of claims.go. It is not asked where a revision
+// comes to be known: that has all pods of its family told, which may have failed for one that
+// was forgotten just now. The caller holds the lock.
 func (c *Cache) bound() {
-	for {
-		namespace, most := c.largest()
-		if most <= maxPerNamespace && len(c.tracked) <= maxRevisions {
-			return
-		}
-		of := c.oldest(namespace)
-		klog.V(2).InfoS("Forgetting where a workload failed: too many have", "workload", of.Workload, "revision", of.Revision,
-			"ofNamespace", most, "ofAll", len(c.tracked))
-		c.ledger.Forget(of)
-		delete(c.tracked, of)
-		c.wake()
-	}
+	c.boundRevisions()
+	c.boundFailures()
 }
 
-// largest is the namespace with most revisions, the first by name of several.
-func (c *Cache) largest() (namespace string, most int) {
-	sizes := make(map[string]int)
-	for of := range c.tracked {
-		sizes[namespaceOf(of)]++
+func (c *Cache) boundRevisions() {
+	if len(c.tracked) <= min(maxRevisions, maxPerNamespace) {
+		return
 	}
-	for name, size := range sizes {
-		if size > most || size == most && strings.Compare(name, namespace) < 0 {
-			namespace, most = name, size
-		}
-	}
-	return namespace, most
-}
-
-// oldest is the revision of a namespace that has not failed for longest.
-func (c *Cache) oldest(namespace string) (oldest failure.Revision) {
-	var of *tracked
-	for r, t := range c.tracked {
-		if namespaceOf(r) != namespace {
+	claims := c.claims(func(failure.Revision) int { return 1 })
+	order(claims)
+	for i, claim := range claims {
+		if i < maxRevisions && claim.upTo <= maxPerNamespace {
 			continue
 		}
-		if of == nil || t.failed.Before(of.failed) || t.failed.Equal(of.failed) && r.Compare(oldest) < 0 {
-			oldest, of = r, t
+		klog.V(2).InfoS("Forgetting where a workload failed: too many have", "workload", claim.of.Workload, "revision", claim.of.Revision,
+			"maxPerNamespace", maxPerNamespace, "max", maxRevisions)
+		c.forget(claim.of)
+	}
+}
+
+func (c *Cache) boundFailures() {
+	all := c.ledger.Failures()
+	if all <= c.maxFailures {
+		return
+	}
+	// Some room is made: the next failure must not have all of them looked at again.
+	most := c.maxFailures - c.maxFailures/16
+	for of := range c.tracked {
+		c.ledger.Shorten(of)
+	}
+	if c.ledger.Failures() > most {
+		_, rest, room := grant(c.claims(c.ledger.FailuresOf), most)
+		for _, claim := range rest {
+			room -= c.keepNewest(claim.of, room)
 		}
 	}
-	return oldest
+	klog.V(2).InfoS("Forgetting failures: there are too many", "failures", all, "max", c.maxFailures, "kept", c.ledger.Failures())
+	c.wake()
+}
+
+// keepNewest forgets a revision's failures on all nodes but those that failed last, and tells
+// how many remain.
+func (c *Cache) keepNewest(of failure.Revision, room int) (taken int) {
+	captured, _ := c.ledger.Capture(of)
+	nodes, taken := cut(captured.Failed(), room, func(n *failure.NodeHistory) int { return len(n.Failures) })
+	if len(nodes) == 0 {
+		c.forget(of)
+		return 0
+	}
+	keep := make(map[string]bool, len(nodes))
+	for i := range nodes {
+		keep[nodes[i].Node] = true
+	}
+	c.ledger.Keep(of, keep)
+	return taken
+}
+
+// claims are those of the revisions that are followed, in no order.
+func (c *Cache) claims(sizeOf func(failure.Revision) int) []claim {
+	claims := make([]claim, 0, len(c.tracked))
+	for of, t := range c.tracked {
+		claims = append(claims, claim{of: of, failed: t.failed, size: sizeOf(of)})
+	}
+	return claims
+}
+
+func (c *Cache) forget(of failure.Revision) {
+	c.ledger.Forget(of)
+	delete(c.tracked, of)
+	c.wake()
 }

@@ -5,6 +5,7 @@ package faultcache
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -37,6 +38,75 @@ func TestOneTenantFillsNothing(t *testing.T) {
 	}
 }
 
+// Failures are bounded in all, whoever they are of. Those of other namespaces are kept, and the
+// newest; and no node is lost as long as less is known of each will do.
+func TestFailuresAreBoundedInAll(t *testing.T) {
+	for name, tc := range map[string]struct {
+		revisions, nodes, failures int
+		// kept is how many failures of these remain.
+		kept int
+	}{
+		"many of each node":           {5, 5, 64, 5 * 5 * 5},
+		"many nodes":                  {1, 300, 5, 925},
+		"many nodes of two":           {2, 120, 5, 925},
+		"many revisions":              {240, 1, 5, 925},
+		"many of which many are more": {1, 200, 10, 925},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, without(options()))
+			r.maxFailures = 1000
+			r.reject("small/db", "n1", 5)
+			r.clock.Step(time.Second)
+			r.crashLoops("big", tc.revisions, tc.nodes, tc.failures)
+			if all := r.ledger.Failures(); all <= r.maxFailures {
+				t.Fatalf("%d failures are not too many", all)
+			}
+			r.clock.Step(time.Second)
+			r.crashLoops("late", 1, 1, 5)
+			r.look()
+			kept := make(map[string]int)
+			for _, of := range r.ledger.Revisions() {
+				kept[namespaceOf(of)] += r.ledger.FailuresOf(of)
+			}
+			if want := map[string]int{"small": 5, "big": tc.kept, "late": 5}; !maps.Equal(kept, want) {
+				t.Errorf("of the namespaces these failures are kept: %v, want %v", kept, want)
+			}
+			faulty := 0
+			for _, m := range r.ledger.Marks() {
+				if namespaceOf(m.Revision) == "big" {
+					faulty++
+				}
+			}
+			if want := tc.kept / 5; faulty != want {
+				t.Errorf("%d nodes are faulty by what is kept, want %d", faulty, want)
+			}
+			if got := r.ledger.Failures(); got != tc.kept+10 {
+				t.Errorf("%d failures are counted", got)
+			}
+		})
+	}
+}
+
+// What failed last is kept, whole revisions and of one that is too much the nodes.
+func TestTheNewestFailuresAreKept(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.maxFailures = 40
+	for i := range 9 {
+		r.clock.Step(time.Second)
+		r.reject("web", fmt.Sprintf("n%d", i+1), 5)
+	}
+	r.look()
+	for i := range 9 {
+		want := 0
+		if i >= 2 {
+			want = 5
+		}
+		if got := r.ledger.Record(revisionOf(web("1")), fmt.Sprintf("n%d", i+1)).Failures; got != want {
+			t.Errorf("of n%d %d failures are known, want %d", i+1, got, want)
+		}
+	}
+}
+
 // However late and much one namespace has failed, another that asks for little has its
 // room in the record.
 func TestOneTenantFillsNoRecord(t *testing.T) {
@@ -45,11 +115,11 @@ func TestOneTenantFillsNoRecord(t *testing.T) {
 		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("big/%d", i), 20, 100, noon.Add(time.Minute)))
 	}
 	r.Revisions = append(r.Revisions, saved("small/w", 1, 100, noon))
-	one, err := sizeOf(&r.Revisions[0])
+	one, err := marshal(&r.Revisions[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := r.encode(2 * one)
+	text, err := r.encode(2 * (len(one) + len(comma)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,12 +76,14 @@ type Cache struct {
 	options Options
 	Sources
 	identifier *clusterview.Identifier
-	pods       cache.SharedIndexInformer
-	ended      cache.SharedIndexInformer // nil without a client
-	nodes      corelisters.NodeLister
-	configMap  *configMap // nil without a record
-	taints     taints
-	pardons    pardons
+	// maxFailures is the constant, but for tests.
+	maxFailures int
+	pods        cache.SharedIndexInformer
+	ended       cache.SharedIndexInformer // nil without a client
+	nodes       corelisters.NodeLister
+	configMap   *configMap // nil without a record
+	taints      taints
+	pardons     pardons
 
 	// active says that this scheduler places pods: it writes and speaks. inherited says that
 	// it has taken over the taints of the one before it; until then it leaves all alone.
@@ -159,7 +161,7 @@ type told struct {
 func New(o Options, from Sources) (*Cache, error) {
 	begin(o.SchedulerName)
 	c := &Cache{
-		options: o, Sources: from,
+		options: o, Sources: from, maxFailures: maxFailures,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),

@@ -29,6 +29,7 @@
 //   - faults.go: what the plugins ask
 //   - tick.go: what time brings: proof, absence
 //   - marks.go, suspects.go: what people are told, and the taint
+//   - bounds.go, claims.go: what is forgotten when there is too much
 //   - record.go, encode.go, configmap.go: what the next scheduler is told
 //   - metrics.go: the metrics
 //

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 	"unicode"
@@ -19,30 +20,74 @@ import (
 // A record has bounded room. What is too long for it is made shorter in this order,
 // and only as far as it must:
 //
-//  1. of a node it has as many failures as mark it, the newest, and one of each kind
-//     that is the workload's own: that many say as much as more would
-//  2. revisions are left out: of each namespace those that failed last come first, and
-//     among namespaces those that ask for least
+//  1. of a node it has the failures that say something: see failure.Telling
+//  2. revisions are left out, by the rule of claims.go
 //  3. the room that remains goes to single nodes of those, by when they failed
 
-// encode returns the record in at most so many bytes.
+// encode returns the record in at most so many bytes. Each revision is encoded by itself: how
+// much there is need not be held in one piece, and is known before it is.
 func (r *record) encode(limit int) ([]byte, error) {
-	text, err := r.join(r.Revisions)
-	if err != nil || len(text) <= limit {
-		return text, err
+	begin, end := fmt.Sprintf(`{"version":%d,"revisions":[`, r.Version), "]}"
+	room := limit - len(begin) - len(end) + len(comma) // after the last there is none
+	texts, err := r.fit(room)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(begin), bytes.Join(texts, []byte(comma)), []byte(end)), nil
+}
+
+// comma is what is between two revisions, and two nodes.
+const comma = ","
+
+// fit are the revisions that have room, each as it is written, and what has room of the
+// others.
+func (r *record) fit(room int) ([][]byte, error) {
+	if texts, size, err := encodeAll(r.Revisions, room); err != nil || size <= room {
+		return texts, err
 	}
 	short := make([]revisionSaved, len(r.Revisions))
 	for i := range r.Revisions {
 		short[i] = r.Revisions[i].shorter()
 	}
-	if text, err = r.join(short); err != nil || len(text) <= limit {
-		return text, err
+	texts, size, err := encodeAll(short, math.MaxInt)
+	if err != nil || size <= room {
+		return texts, err
 	}
-	fitting, err := fit(short, limit)
-	if err != nil {
-		return nil, err
+	claims := make([]claim, len(short))
+	for i := range short {
+		claims[i] = claim{of: short[i].of(), failed: short[i].newest(), size: len(texts[i]) + len(comma), index: i}
 	}
-	return r.join(fitting)
+	whole, rest, room := grant(claims, room)
+	fitting := make([][]byte, 0, len(texts))
+	for _, c := range whole {
+		fitting = append(fitting, texts[c.index])
+	}
+	for _, c := range rest {
+		text, err := short[c.index].cut(room - len(comma))
+		if err != nil {
+			return nil, err
+		}
+		if text != nil {
+			fitting, room = append(fitting, text), room-len(text)-len(comma)
+		}
+	}
+	return fitting, nil
+}
+
+// encodeAll encodes revisions one by one, and stops when there are more bytes than there is
+// room for.
+func encodeAll(revisions []revisionSaved, room int) (texts [][]byte, size int, err error) {
+	for i := range revisions {
+		text, err := marshal(&revisions[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		texts, size = append(texts, text), size+len(text)+len(comma)
+		if size > room {
+			break
+		}
+	}
+	return texts, size, nil
 }
 
 // decode returns what a text has, with an error an empty record: half of one would say
@@ -62,117 +107,35 @@ func decode(text []byte) (*record, error) {
 	return &r, nil
 }
 
-// join returns a record of some revisions.
-func (r *record) join(revisions []revisionSaved) ([]byte, error) {
-	if revisions == nil {
-		revisions = []revisionSaved{}
-	}
-	return marshal(&record{Version: r.Version, Revisions: revisions})
-}
-
 // shorter is a revision without the failures that say nothing new.
 func (s *revisionSaved) shorter() revisionSaved {
 	short := *s
 	short.Nodes = slices.Clone(s.Nodes)
+	isOwn := func(kind string) bool { return slices.Contains(s.own, kind) }
 	for i := range short.Nodes {
-		short.Nodes[i].Failures = s.telling(short.Nodes[i].Failures)
+		short.Nodes[i].Failures = failure.Telling(short.Nodes[i].Failures, s.threshold, isOwn)
 	}
 	return short
 }
 
-// telling are the newest failures of a node, in order: as many as mark it, and of the
-// workload's own one of each kind.
-func (s *revisionSaved) telling(failures []failure.Failure) (kept []failure.Failure) {
-	blamed := 0
-	var own []string
-	for _, f := range slices.Backward(failures) {
-		switch {
-		case !slices.Contains(s.own, f.Kind) && blamed < max(1, s.threshold):
-			blamed++
-		case slices.Contains(s.own, f.Kind) && !slices.Contains(own, f.Kind):
-			own = append(own, f.Kind)
-		default:
-			continue
-		}
-		kept = append(kept, f)
-	}
-	slices.Reverse(kept)
-	return kept
-}
-
-// share is a revision, how many bytes it takes, and how many its namespace up to it.
-type share struct {
-	revisionSaved
-	size, upTo int
-}
-
-// shares are the revisions in the order in which they have a right to room: of each
-// namespace those that failed last come first, and among namespaces those that have
-// asked for least by then. What fails in one does not take the room of another.
-func shares(revisions []revisionSaved) ([]share, error) {
-	revisions = slices.Clone(revisions)
-	slices.SortStableFunc(revisions, func(a, b revisionSaved) int { return b.newest().Compare(a.newest()) })
-	all := make([]share, len(revisions))
-	asked := make(map[string]int)
-	for i := range revisions {
-		size, err := sizeOf(&revisions[i])
-		if err != nil {
-			return nil, err
-		}
-		namespace := namespaceOf(failure.Revision{Workload: revisions[i].Workload})
-		asked[namespace] += size
-		all[i] = share{revisions[i], size, asked[namespace]}
-	}
-	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(a.upTo, b.upTo) })
-	return all, nil
-}
-
-// fit are the revisions that have room, and what has room of the others.
-func fit(revisions []revisionSaved, limit int) ([]revisionSaved, error) {
-	all, err := shares(revisions)
+// cut is a revision with the nodes that failed last and have room, as it is written; nil if
+// none has.
+func (s *revisionSaved) cut(room int) ([]byte, error) {
+	some := *s
+	some.Nodes = []failure.NodeHistory{}
+	head, err := marshal(&some)
 	if err != nil {
 		return nil, err
 	}
-	room := limit - len(`{"version":,"revisions":[]}`) - len(fmt.Sprint(recordVersion))
-	var whole, rest []revisionSaved
-	for _, s := range all {
-		if s.size > room {
-			rest = append(rest, s.revisionSaved)
-			continue
-		}
-		whole, room = append(whole, s.revisionSaved), room-s.size
+	some.Nodes, _ = cut(s.Nodes, room-len(head), func(n *failure.NodeHistory) int {
+		text, failed := marshal(n)
+		err = cmp.Or(err, failed)
+		return len(text) + len(comma)
+	})
+	if err != nil || len(some.Nodes) == 0 {
+		return nil, err
 	}
-	for i := range rest {
-		size, err := rest[i].cut(room)
-		if err != nil {
-			return nil, err
-		}
-		if len(rest[i].Nodes) > 0 {
-			whole, room = append(whole, rest[i]), room-size
-		}
-	}
-	return whole, nil
-}
-
-// cut leaves of a revision the nodes that failed last and have room. It returns the
-// room that they take.
-func (s *revisionSaved) cut(room int) (size int, err error) {
-	nodes := slices.Clone(s.Nodes)
-	slices.SortStableFunc(nodes, func(a, b failure.NodeHistory) int { return newest(&b).Compare(newest(&a)) })
-	s.Nodes = []failure.NodeHistory{}
-	if size, err = sizeOf(s); err != nil {
-		return 0, err
-	}
-	for i := range nodes {
-		more, err := sizeOf(&nodes[i])
-		if err != nil {
-			return 0, err
-		}
-		if size+more <= room {
-			s.Nodes, size = append(s.Nodes, nodes[i]), size+more
-		}
-	}
-	return size, nil
+	return marshal(&some)
 }
 
 // marshal writes in ASCII alone. What is applied is read as YAML, which refuses some
@@ -197,24 +160,15 @@ func marshal(v any) ([]byte, error) {
 	return plain, nil
 }
 
-// sizeOf is how many bytes something takes, and what is between it and the next.
-func sizeOf(v any) (int, error) {
-	text, err := marshal(v)
-	return len(text) + len(","), err
+// of is the revision that is saved.
+func (s *revisionSaved) of() failure.Revision {
+	return failure.Revision{Workload: s.Workload, Revision: s.Revision}
 }
 
 // newest is when the revision last failed.
 func (s *revisionSaved) newest() (at time.Time) {
 	for i := range s.Nodes {
 		at = latest(at, newest(&s.Nodes[i]))
-	}
-	return at
-}
-
-// newest is when a node last failed. Failures are in order.
-func newest(n *failure.NodeHistory) (at time.Time) {
-	if last := len(n.Failures) - 1; last >= 0 {
-		at = n.Failures[last].At
 	}
 	return at
 }

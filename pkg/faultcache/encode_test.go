@@ -85,6 +85,7 @@ func TestRegression_ALargeRevision(t *testing.T) {
 func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
 	r := newRig(t, options())
 	now := r.lock()
+	r.mu.Unlock()
 	of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "5d4f8c7b9d"}
 	for n := range 200 {
 		for k := range 64 {
@@ -98,8 +99,7 @@ func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
 	for i := range 5 {
 		r.ledger.Fail(small, "n1", failure.Rule{}, failure.Failure{Pod: fmt.Sprint(i), Key: "phase", Kind: "OutOfcpu", At: now})
 	}
-	next := r.toWrite()
-	r.mu.Unlock()
+	next, _ := r.toWrite()
 	text, err := next.encode(recordLimit)
 	if err != nil || len(text) > 100_000 {
 		t.Fatalf("%d bytes: %v", len(text), err)
@@ -120,7 +120,7 @@ func TestWhatIsCutFirst(t *testing.T) {
 	}
 	s := revisionSaved{RevisionHistory: failure.RevisionHistory{Workload: "w", Nodes: []failure.NodeHistory{{Node: "n", Failures: failures}}}, own: []string{"own"}, threshold: 3}
 	var pods []string
-	for _, f := range s.telling(failures) {
+	for _, f := range s.shorter().Nodes[0].Failures {
 		pods = append(pods, f.Pod)
 	}
 	if want := []string{"15", "17", "18", "19"}; !slices.Equal(pods, want) {

@@ -126,29 +126,63 @@ func (c *Cache) restore(r *record) {
 	c.wake()
 }
 
-// toWrite is the record as it is to be. The caller holds the lock.
-func (c *Cache) toWrite() *record {
-	r := &record{Version: recordVersion}
-	marked := make(map[failure.Revision][]string)
+// toWrite is the record as it is to be, and whether nothing is known. It holds the lock for
+// one revision at a time, and no longer than it takes to see what is there: whoever places a
+// pod waits for it.
+func (c *Cache) toWrite() (r *record, empty bool) {
+	marked, empty := c.marked()
+	r = &record{Version: recordVersion}
+	for _, of := range c.allKnown() {
+		if saved, ok := c.toSave(of); ok {
+			saved.Marked = marked[of]
+			r.Revisions = append(r.Revisions, saved)
+		}
+	}
+	return r, empty
+}
+
+// marked are the nodes of which people were told, of each revision in order, and whether
+// nothing is known.
+func (c *Cache) marked() (nodes map[failure.Revision][]string, empty bool) {
+	nodes = make(map[failure.Revision][]string)
+	c.lock()
 	for key, m := range c.marks {
 		if m.said {
-			marked[key.Revision] = append(marked[key.Revision], key.Node)
+			nodes[key.Revision] = append(nodes[key.Revision], key.Node)
 		}
 	}
-	for _, history := range c.ledger.Snapshot().Revisions {
-		of := failure.Revision{Workload: history.Workload, Revision: history.Revision}
-		slices.Sort(marked[of])
-		saved := revisionSaved{RevisionHistory: history, Marked: marked[of], threshold: c.ledger.Rule(of).Threshold}
-		own, _ := c.ledger.Own(of)
-		for _, o := range own {
-			saved.own = append(saved.own, o.Kind)
-		}
-		if t := c.tracked[of]; t != nil {
-			saved.tracked = *t
-		}
-		r.Revisions = append(r.Revisions, saved)
+	empty = len(c.tracked) == 0 && len(c.marks) == 0
+	c.mu.Unlock()
+	for of := range nodes {
+		slices.Sort(nodes[of])
 	}
-	return r
+	return nodes, empty
+}
+
+// allKnown are the revisions in the ledger, in order.
+func (c *Cache) allKnown() (all []failure.Revision) {
+	for of := range c.known.Range {
+		all = append(all, of.(failure.Revision)) //nolint:forcetypeassert // see know
+	}
+	slices.SortFunc(all, failure.Revision.Compare)
+	return all
+}
+
+// toSave is a revision of the record; false if it is not known any more.
+func (c *Cache) toSave(of failure.Revision) (saved revisionSaved, ok bool) {
+	c.lock()
+	captured, ok := c.ledger.Capture(of)
+	own, _ := c.ledger.Own(of)
+	saved.threshold = c.ledger.Rule(of).Threshold
+	if t := c.tracked[of]; t != nil {
+		saved.tracked = *t
+	}
+	c.mu.Unlock()
+	saved.RevisionHistory = captured.History()
+	for _, o := range own {
+		saved.own = append(saved.own, o.Kind)
+	}
+	return saved, ok
 }
 
 // keepRecord writes the record when it has changed, until the context ends.
@@ -200,10 +234,7 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 			return nil, errUnread
 		}
 	}
-	c.lock()
-	next := c.toWrite()
-	empty := len(c.tracked) == 0 && len(c.marks) == 0
-	c.mu.Unlock()
+	next, empty := c.toWrite()
 	text, err := next.encode(recordLimit)
 	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.found.Load() {
 		return written, nil

@@ -17,8 +17,9 @@ type entry struct {
 	of   *revision
 	node string
 
-	// The facts. failures are in order, and are kept as a whole or not at all: which
-	// of them rose to the threshold follows from all of them.
+	// The facts. failures are in order, and are kept as a whole or not at all, unless
+	// there are too many: which of them rose to the threshold follows from all of them.
+	// The slice is replaced and never written to.
 	failures  []Failure
 	succeeded time.Time
 	pods      map[string]pod

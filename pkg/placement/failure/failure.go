@@ -40,14 +40,34 @@ func (f Failure) compare(o Failure) int {
 func (f Failure) isSame(o Failure) bool { return f.Pod == o.Pod && f.Key == o.Key }
 
 // insert adds a failure to some that are in order. It reports whether that changed
-// anything.
+// anything. It does not write to what it is given, which Capture may have handed out.
 func insert(failures []Failure, f Failure) ([]Failure, bool) {
 	if i := slices.IndexFunc(failures, f.isSame); i >= 0 {
 		if failures[i].compare(f) <= 0 {
 			return failures, false
 		}
-		failures = slices.Delete(failures, i, i+1)
+		failures = slices.Concat(failures[:i], failures[i+1:])
 	}
 	i, _ := slices.BinarySearchFunc(failures, f, Failure.compare)
-	return slices.Insert(failures, i, f), true
+	return slices.Concat(failures[:i], []Failure{f}, failures[i:]), true
+}
+
+// Telling are the newest failures of a node, in order: as many as mark it, and of the
+// kinds that are the workload's own one each. That many say as much as more would.
+func Telling(failures []Failure, threshold int, isOwn func(kind string) bool) (kept []Failure) {
+	blamed := 0
+	var own []string
+	for _, f := range slices.Backward(failures) {
+		switch {
+		case !isOwn(f.Kind) && blamed < max(1, threshold):
+			blamed++
+		case isOwn(f.Kind) && !slices.Contains(own, f.Kind):
+			own = append(own, f.Kind)
+		default:
+			continue
+		}
+		kept = append(kept, f)
+	}
+	slices.Reverse(kept)
+	return kept
 }

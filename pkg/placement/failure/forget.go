@@ -76,7 +76,11 @@ func (l *Ledger) Forgive(node string, until time.Time) {
 			continue
 		}
 		r.update(e, func() {
-			e.failures = slices.DeleteFunc(e.failures, func(f Failure) bool { return !f.At.After(until) })
+			later := slices.IndexFunc(e.failures, func(f Failure) bool { return f.At.After(until) })
+			if later < 0 {
+				later = len(e.failures)
+			}
+			e.failures = e.failures[later:]
 		})
 		l.history++
 		l.tidy(r)

@@ -41,6 +41,8 @@ type Ledger struct {
 	marked    map[*entry]struct{}
 	agenda    agenda
 
+	// failures is how many there are in all.
+	failures int
 	// version counts the changes of records, history those of what Snapshot has.
 	version, history uint64
 }
@@ -86,9 +88,7 @@ func (r *revision) fail(node string, most int, failures ...Failure) (news bool) 
 		for _, f := range failures {
 			var inserted bool
 			e.failures, inserted = insert(e.failures, f)
-			if surplus := len(e.failures) - most; surplus > 0 {
-				e.failures = slices.Delete(e.failures, 0, surplus)
-			}
+			e.failures = e.failures[max(0, len(e.failures)-most):]
 			news = news || inserted && slices.Contains(e.failures, f)
 		}
 		for _, f := range failures {

@@ -15,8 +15,9 @@ type revision struct {
 	rule    Rule
 	entries map[string]*entry
 
-	// failing is how many entries have failures. Without any, the revision is forgotten.
-	failing int
+	// failing is how many entries have failures, and failures how many these are. Without
+	// any, the revision is forgotten.
+	failing, failures int
 	// tried is how many nodes the revision was tried on, and kinds on how many of them
 	// a kind of failure shows; classes the same of the classes, without the kinds that
 	// are its own by themselves: a program that ends with 1 everywhere does not excuse a
@@ -62,6 +63,8 @@ func (r *revision) count(e *entry, by int) {
 	if len(e.failures) > 0 {
 		r.failing += by
 	}
+	r.failures += by * len(e.failures)
+	r.in.failures += by * len(e.failures)
 	r.succeeded += by * e.successes()
 	for _, kind := range e.shown {
 		r.kinds.count(kind, by)
@@ -126,14 +129,19 @@ func (r *revision) least() int {
 // update brings all that follows from an entry's facts up to date, once change has
 // changed them.
 func (r *revision) update(e *entry, change func()) {
+	r.change(e, change)
+	r.decide()
+	r.review(e)
+	r.in.schedule(e)
+}
+
+// change is update but for what the revision makes of it, for those who change many.
+func (r *revision) change(e *entry, change func()) {
 	r.count(e, -1)
 	change()
 	e.settle()
 	r.classify(e)
 	r.count(e, +1)
-	r.decide()
-	r.review(e)
-	r.in.schedule(e)
 }
 
 // review makes an entry's record anew. Only a record that differs is a change.

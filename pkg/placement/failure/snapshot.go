@@ -4,8 +4,9 @@
 package failure
 
 import (
-	"maps"
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,32 +37,59 @@ type NodeHistory struct {
 func (l *Ledger) History() uint64 { return l.history }
 
 // Snapshot returns what a ledger to come should know, in an order of its own.
-//
-// Of the nodes on which a revision has only succeeded it has as many as it takes to
-// say that an error is not the revision's own: all the others would add is length.
 func (l *Ledger) Snapshot() (s Snapshot) {
 	for _, of := range l.Revisions() {
-		r := l.revisions[of]
-		h := RevisionHistory{Workload: of.Workload, Revision: of.Revision}
-		if rule := r.rule; rule != l.defaults {
-			h.Rule = &rule
+		if c, ok := l.Capture(of); ok {
+			s.Revisions = append(s.Revisions, c.History())
 		}
-		var sound []*entry
-		for _, node := range slices.Sorted(maps.Keys(r.entries)) {
-			switch e := r.entries[node]; {
-			case len(e.failures) > 0:
-				h.Nodes = append(h.Nodes, NodeHistory{node, slices.Clone(e.failures), e.succeeded})
-			case !e.succeeded.IsZero():
-				sound = append(sound, e)
-			}
-		}
-		slices.SortStableFunc(sound, func(a, b *entry) int { return b.succeeded.Compare(a.succeeded) })
-		for _, e := range sound[:min(len(sound), 2*r.failing)] {
-			h.Nodes = append(h.Nodes, NodeHistory{Node: e.node, Succeeded: e.succeeded})
-		}
-		s.Revisions = append(s.Revisions, h)
 	}
 	return s
+}
+
+// Captured is what is known of a revision at one moment: nothing that the ledger is told
+// later changes it. It costs little to make, and its History can be asked for when the ledger
+// is not to be held up any more.
+type Captured struct {
+	of   Revision
+	rule *Rule
+	// failed and sound are the nodes that have failed and those that have succeeded only.
+	failed, sound []NodeHistory
+}
+
+// Capture is false if the revision is not in the ledger.
+func (l *Ledger) Capture(of Revision) (c Captured, ok bool) {
+	r, ok := l.revisions[of]
+	if !ok {
+		return c, false
+	}
+	c.of, c.failed = of, make([]NodeHistory, 0, r.failing)
+	if rule := r.rule; rule != l.defaults {
+		c.rule = &rule
+	}
+	for node, e := range r.entries {
+		switch {
+		case len(e.failures) > 0:
+			c.failed = append(c.failed, NodeHistory{node, e.failures, e.succeeded})
+		case !e.succeeded.IsZero():
+			c.sound = append(c.sound, NodeHistory{Node: node, Succeeded: e.succeeded})
+		}
+	}
+	return c, true
+}
+
+// Failed are the nodes that have failures, in no order.
+func (c *Captured) Failed() []NodeHistory { return c.failed }
+
+// History is what outlives the ledger of the revision, in an order of its own.
+//
+// Of the nodes on which it has only succeeded there are as many as it takes to say
+// that an error is not the revision's own: all the others would add is length.
+func (c *Captured) History() RevisionHistory {
+	byName := func(a, b NodeHistory) int { return strings.Compare(a.Node, b.Node) }
+	slices.SortFunc(c.failed, byName)
+	slices.SortFunc(c.sound, func(a, b NodeHistory) int { return cmp.Or(b.Succeeded.Compare(a.Succeeded), byName(a, b)) })
+	nodes := slices.Concat(c.failed, c.sound[:min(len(c.sound), 2*len(c.failed))])
+	return RevisionHistory{Workload: c.of.Workload, Revision: c.of.Revision, Rule: c.rule, Nodes: nodes}
 }
 
 // Restore adds what an earlier ledger knew. What is known already is not counted
