@@ -135,6 +135,7 @@ type tracked struct {
 	Family string `json:"family"`
 	// Regarding is whom to tell.
 	Regarding corev1.ObjectReference `json:"regarding"`
+	governed
 	// own are the kinds of failures that were last seen to be its own.
 	own map[string]bool
 	// absent is since when it has no pods, zero if it has.

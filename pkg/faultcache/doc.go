@@ -26,6 +26,7 @@
 //   - ended.go: the informer of pods that have ended
 //   - events.go, heard.go: the warnings of kubelets
 //   - times.go: what times of nodes are worth
+//   - govern.go: which policy governs a revision
 //   - faults.go: what the plugins ask
 //   - tick.go: what time brings: proof, absence
 //   - marks.go, suspects.go: what people are told, and the taint

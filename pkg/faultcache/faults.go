@@ -64,11 +64,10 @@ func (c *Cache) isReady(ctx context.Context) bool {
 
 // For returns what concerns a pod.
 func (c *Cache) For(pod *corev1.Pod) clusterview.Faults {
-	rule := c.rule(pod)
 	id := c.identifier.Identify(pod)
 	c.lock()
 	defer c.mu.Unlock()
-	c.ledger.SetRule(revisionOf(id), rule)
+	rule := c.ruleFor(revisionOf(id), pod)
 	return &faults{cache: c, rule: placement.Faults{Threshold: rule.Threshold, HalfOpen: c.options.HalfOpen}}
 }
 

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type rig struct {
 	clock  *clocktesting.FakeClock
 	client *fake.Clientset
 	policy *clusterview.Policy
+	// policies rule if policy is nil, in their order.
+	policies []*clusterview.Policy
 	// asked is the policy that comes to be known before pods are told; it may be nil.
 	asked  func() *clusterview.Policy
 	events []string
@@ -72,7 +75,9 @@ func (r *rig) renew(o Options) *rig {
 	next := &rig{TB: r.TB, clock: r.clock, client: r.client}
 	c, err := New(o, Sources{
 		Client: next.client, Informers: informers.NewSharedInformerFactory(next.client, 0), Clock: next.clock, Recorder: next,
-		Policy: func(*corev1.Pod) *clusterview.Policy { return next.policy },
+		Policy: func(p *corev1.Pod) *clusterview.Policy {
+			return cmp.Or(next.policy, clusterview.Governing(next.policies, p))
+		},
 	})
 	if err != nil {
 		r.Fatal(err)

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -83,7 +84,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 	if !c.counts(node, at) {
 		return
 	}
-	news, first := c.ledger.Fail(of, node, c.rule(pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
+	news, first := c.ledger.Fail(of, node, c.ruleFor(of, pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
 	if !news {
 		return
 	}
@@ -136,20 +137,32 @@ func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
 	}
 }
 
-// tellFamily tells of all pods of a family. The caller holds the lock.
+// tellFamily tells of all pods of a family that have nodes. The caller holds the lock.
 func (c *Cache) tellFamily(family string) {
-	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
-		if informer == nil {
-			continue
+	for pod := range c.family(family) {
+		if pod.Spec.NodeName != "" {
+			c.tellPod(pod, clusterview.Failures(pod))
 		}
-		objects, err := informer.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, family)
-		if err != nil {
-			klog.Background().Error(err, "Looking for the pods of a revision")
-			continue
-		}
-		for _, obj := range objects {
-			if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" && c.concerns(pod) {
-				c.tellPod(pod, clusterview.Failures(pod))
+	}
+}
+
+// family are all pods of a family whose fate is held against their nodes, those that have
+// ended too.
+func (c *Cache) family(name string) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+			if informer == nil {
+				continue
+			}
+			objects, err := informer.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, name)
+			if err != nil {
+				klog.Background().Error(err, "Looking for the pods of a revision")
+				continue
+			}
+			for _, obj := range objects {
+				if pod, ok := obj.(*corev1.Pod); ok && c.concerns(pod) && !yield(pod) {
+					return
+				}
 			}
 		}
 	}
@@ -158,7 +171,7 @@ func (c *Cache) tellFamily(family string) {
 // follow tells the ledger where a pod of a tracked revision is and how it does.
 func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	defer c.wake()
-	c.ledger.SetRule(of, c.rule(pod))
+	c.ruleFor(of, pod)
 	uid, node := string(pod.UID), pod.Spec.NodeName
 	t, known := c.told[pod.UID]
 	if ended(pod) || pod.DeletionTimestamp != nil {
@@ -212,10 +225,4 @@ func (c *Cache) forgetNode(node string) {
 			c.tellPod(pod, clusterview.Failures(pod))
 		}
 	}
-}
-
-// rule is that of a pod, by the policy that governs it.
-func (c *Cache) rule(pod *corev1.Pod) failure.Rule {
-	threshold, window := c.Policy(pod).FaultRule(c.options.Rule.Threshold, c.options.Rule.Window)
-	return failure.Rule{Threshold: threshold, Window: window}
 }

@@ -12,6 +12,9 @@ import (
 // SetRule gives a revision another rule, as when its policy has changed. It is lost on
 // one that is not in the ledger: Fail brings the rule along.
 //
+// It looks at all that is known of the revision: it is for rules that change, and not for
+// each pod.
+//
 // The rule is not the workload's: in a rollout that changes labels the old pods and the
 // new may be under different policies, and neither may judge the other's nodes.
 func (l *Ledger) SetRule(of Revision, rule Rule) {
