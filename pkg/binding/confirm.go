@@ -44,7 +44,7 @@ var between = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 
 // of the one that binds: there, a question would stand behind all bindings that are under way,
 // which may take longer than anybody waits for an answer.
 func NewClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "confirm-binding"))
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "confirm-binding"))
 	if err != nil {
 		return nil, fmt.Errorf("making the client that asks what became of bindings: %w", err)
 	}
