@@ -4,8 +4,6 @@
 package faultcache
 
 import (
-	"k8s.io/klog/v2"
-
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -39,7 +37,7 @@ func (c *Cache) boundRevisions() {
 		if i < maxRevisions && claim.upTo <= maxPerNamespace {
 			continue
 		}
-		klog.V(2).InfoS("Forgetting where a workload failed: too many have", "workload", claim.of.Workload, "revision", claim.of.Revision,
+		c.logger.V(2).Info("Forgetting where a workload failed: too many have", "workload", claim.of.Workload, "revision", claim.of.Revision,
 			"maxPerNamespace", maxPerNamespace, "max", maxRevisions)
 		c.forget(claim.of)
 	}
@@ -61,7 +59,7 @@ func (c *Cache) boundFailures() {
 			room -= c.keepNewest(claim.of, room)
 		}
 	}
-	klog.V(2).InfoS("Forgetting failures: there are too many", "failures", all, "max", c.maxFailures, "kept", c.ledger.Failures())
+	c.logger.V(2).Info("Forgetting failures: there are too many", "failures", all, "max", c.maxFailures, "kept", c.ledger.Failures())
 	c.wake()
 }
 

@@ -17,6 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
@@ -73,6 +74,8 @@ type Sources struct {
 
 // Cache knows how revisions have fared on nodes. It is safe for concurrent use.
 type Cache struct {
+	// logger is for what the informers call, which have no context to bring one.
+	logger  klog.Logger
 	options Options
 	Sources
 	identifier *clusterview.Identifier
@@ -158,11 +161,11 @@ type told struct {
 	leaving time.Time
 }
 
-// New returns a cache, which learns nothing before Run.
-func New(o Options, from Sources) (*Cache, error) {
+// New returns a cache, which learns nothing before Run. It logs to the context's logger.
+func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 	begin(o.SchedulerName)
 	c := &Cache{
-		options: o, Sources: from, maxFailures: maxFailures,
+		logger: klog.FromContext(ctx), options: o, Sources: from, maxFailures: maxFailures,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),

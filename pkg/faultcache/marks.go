@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
@@ -155,7 +154,7 @@ func name(of failure.Revision) string {
 
 // tellOf is news on the node and on the owner of the pods.
 func (c *Cache) tellOf(key markKey, m *mark, kind, reason, note string) (all []news) {
-	klog.V(2).InfoS(note, "node", key.Node, "workload", key.Workload, "revision", key.Revision.Revision, "reason", reason)
+	c.logger.V(2).Info(note, "node", key.Node, "workload", key.Workload, "revision", key.Revision.Revision, "reason", reason)
 	var related runtime.Object
 	if m.regarding.Name != "" {
 		related = &m.regarding

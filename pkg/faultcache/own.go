@@ -4,8 +4,6 @@
 package faultcache
 
 import (
-	"k8s.io/klog/v2"
-
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -38,9 +36,9 @@ func (c *Cache) lookAtOwnErrors() (fresh []ownError) {
 	return fresh
 }
 
-func logOwnErrors(fresh []ownError) {
+func (c *Cache) logOwnErrors(fresh []ownError) {
 	for _, e := range fresh {
-		klog.V(2).InfoS("Blaming no node: the error is the workload's own", "workload", e.of.Workload, "revision", e.of.Revision,
+		c.logger.V(2).Info("Blaming no node: the error is the workload's own", "workload", e.of.Workload, "revision", e.of.Revision,
 			"kind", e.kind, "nodes", e.onNodes, "nodesTried", e.ofNodes)
 	}
 }

@@ -73,7 +73,7 @@ func newRig(t testing.TB, o Options, objects ...runtime.Object) *rig {
 func (r *rig) renew(o Options) *rig {
 	r.Helper()
 	next := &rig{TB: r.TB, clock: r.clock, client: r.client}
-	c, err := New(o, Sources{
+	c, err := New(r.Context(), o, Sources{
 		Client: next.client, Informers: informers.NewSharedInformerFactory(next.client, 0), Clock: next.clock, Recorder: next,
 		Policy: func(p *corev1.Pod) *clusterview.Policy {
 			return cmp.Or(next.policy, clusterview.Governing(next.policies, p))

@@ -34,7 +34,7 @@ func start(t *testing.T, client *fake.Clientset, r *rig, late func()) (*Cache, f
 	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	factory := informers.NewSharedInformerFactory(client, 0)
-	c, err := New(options(), Sources{
+	c, err := New(t.Context(), options(), Sources{
 		Client: client, Informers: factory, Clock: clock.RealClock{}, Recorder: r,
 		Policy: func(*corev1.Pod) *clusterview.Policy { return r.policy },
 		Policies: func(context.Context) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
@@ -106,7 +105,7 @@ func (c *Cache) isTainted(name string) bool {
 }
 
 func (c *Cache) tellOfNode(name, kind, reason, note string) []news {
-	klog.V(2).InfoS(note, "node", name, "reason", reason)
+	c.logger.V(2).Info(note, "node", name, "reason", reason)
 	node := c.node(name)
 	if node == nil {
 		return nil

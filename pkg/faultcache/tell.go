@@ -89,7 +89,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 		return
 	}
 	failuresTotal.WithLabelValues(c.options.SchedulerName, clusterview.KindClass(f.Kind)).Inc()
-	klog.V(4).InfoS("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
+	c.logger.V(4).Info("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()
 	if first {
@@ -156,7 +156,7 @@ func (c *Cache) family(name string) iter.Seq[*corev1.Pod] {
 			}
 			objects, err := informer.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, name)
 			if err != nil {
-				klog.Background().Error(err, "Looking for the pods of a revision")
+				c.logger.Error(err, "Looking for the pods of a revision")
 				continue
 			}
 			for _, obj := range objects {

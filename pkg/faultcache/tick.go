@@ -87,7 +87,7 @@ func (c *Cache) tick() (next time.Time) {
 	suspects := c.toTaint()
 	c.mu.Unlock()
 
-	logOwnErrors(own)
+	c.logOwnErrors(own)
 	c.say(news)
 	c.wantTaints(suspects)
 	token(c.unwritten)

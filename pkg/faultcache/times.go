@@ -66,7 +66,7 @@ func (c *Cache) forgiven(name string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return c.pardons.of(node, c.Clock.Now())
+	return c.pardons.of(c.logger, node, c.Clock.Now())
 }
 
 // pardons are what was made of the annotations of nodes when they were first seen. What
@@ -83,7 +83,7 @@ type pardon struct {
 }
 
 // of is up to when the failures on a node are forgiven.
-func (p *pardons) of(node *corev1.Node, now time.Time) time.Time {
+func (p *pardons) of(logger klog.Logger, node *corev1.Node, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text, ok := node.Annotations[clusterview.FailuresForgivenAnnotation]
@@ -96,7 +96,7 @@ func (p *pardons) of(node *corev1.Node, now time.Time) time.Time {
 	}
 	at, err := clusterview.Forgiven(node, now)
 	if err != nil {
-		klog.Background().Error(err, "Nothing is forgiven", "node", klog.KObj(node))
+		logger.Error(err, "Nothing is forgiven", "node", klog.KObj(node))
 	}
 	p.byNode[node.Name] = pardon{text, at}
 	return at

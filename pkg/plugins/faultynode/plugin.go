@@ -60,11 +60,12 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if recorder := handle.EventRecorder(); recorder != nil {
 		sources.Recorder = recorder
 	}
-	cache, err := faultcache.New(options(handle.ProfileName(), args), sources)
+	ctx = klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), Name))
+	cache, err := faultcache.New(ctx, options(handle.ProfileName(), args), sources)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	go cache.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), Name)))
+	go cache.Run(ctx)
 	return &FaultyNode{cache: cache}, nil
 }
 
