@@ -162,7 +162,9 @@ func (c *Cache) marked() (nodes map[failure.Revision][]string, empty bool) {
 // allKnown are the revisions in the ledger, in order.
 func (c *Cache) allKnown() (all []failure.Revision) {
 	for of := range c.known.Range {
-		all = append(all, of.(failure.Revision)) //nolint:forcetypeassert // see know
+		if of, ok := of.(failure.Revision); ok {
+			all = append(all, of)
+		}
 	}
 	slices.SortFunc(all, failure.Revision.Compare)
 	return all
