@@ -102,6 +102,24 @@ func over(property placementv1alpha1.Property) placementv1alpha1.Level {
 	return placementv1alpha1.Level{Property: property}
 }
 
+// A status that somebody else has written over, as a controller that was about to stop may, is put right
+// although neither the policy nor a pod changes.
+func TestStatusIsPutRight(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(1, 10, zone("zone-a"))
+	p := s.policy("zones", "app", over(zoneLabel))
+	s.deploy("app", 3, "")
+	s.settled("app", 3)
+	s.status(p, 3)
+	wrong := p.DeepCopy()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"selectedPods":0,"governedPods":0}}`))
+	s.must(s.policies().Status().Patch(s.ctx, wrong, patch), "writing over the status")
+	if wrong.Status.GovernedPods != 0 {
+		s.Fatalf("the status says %d after it was written over", wrong.Status.GovernedPods)
+	}
+	s.status(p, 3)
+}
+
 // A policy is created, changed and deleted while another workload comes and goes. Each
 // rolling update is placed by the policy of its time, and by nothing of the one before.
 func TestPolicyUnderLoad(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -27,7 +28,8 @@ import (
 )
 
 // settle is how long pods of a namespace are gathered before its policies' numbers
-// are written. A rolling update would otherwise write a status for every pod.
+// are written. A rolling update would otherwise write a status for every pod. It also
+// bounds how fast two controllers that know other schedulers overwrite each other.
 const settle = time.Second
 
 // Name is the controller's name in logs and metrics.
@@ -43,6 +45,7 @@ func CacheOptions() cache.Options {
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(manager).Named(Name).
 		Watches(&placementv1alpha1.PlacementPolicy{}, after(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&placementv1alpha1.PlacementPolicy{}, after(settle), builder.WithPredicates(statusChanges())).
 		Watches(&corev1.Pod{}, after(settle), builder.WithPredicates(r.podMatters())).
 		Complete(r)
 	if err != nil {
@@ -66,6 +69,23 @@ func after(delay time.Duration) handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			ask(e.Object, q)
+		},
+	}
+}
+
+// statusChanges lets the events pass that change a status, also those of this controller's own
+// writes. A status may be computed from a cache that does not have the last one yet, or be
+// overwritten by a controller that was about to stop: the next look, at the status as it is, finds
+// that, or that there is nothing to write.
+func statusChanges() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*placementv1alpha1.PlacementPolicy)
+			after, alsoOK := e.ObjectNew.(*placementv1alpha1.PlacementPolicy)
+			return ok && alsoOK && !equality.Semantic.DeepEqual(before.Status, after.Status)
 		},
 	}
 }
