@@ -7,15 +7,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var (
 	cases = flag.Int("parity.cases", 2000, "number of random clusters")
-	seed  = flag.Uint64("parity.seed", 0, "seed of the first cluster, 0 to draw one; the next has the next number")
+	seed  = flag.Uint64("parity.seed", 0, "seed of the first cluster, 0 for ESPALIER_SEED's; the next has the next number")
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 func TestRandomClusters(t *testing.T) {
 	first := *seed
 	if first == 0 {
-		first = rand.Uint64N(1 << 32)
+		first = placementtest.Seed()
 	}
 	t.Logf("%d random clusters: -parity.seed=%d -parity.cases=%d", *cases, first, *cases)
 	var sum summary

@@ -25,11 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var (
 	lasting = flag.Duration("lasting", 3*time.Second, "how long the storm lasts")
-	seed    = flag.Uint64("seed", 0, "what the actors' random numbers begin with; 0 for another one each time")
+	seed    = flag.Uint64("seed", 0, "what the actors' random numbers begin with; 0 for ESPALIER_SEED's")
 )
 
 // calming bounds what a scheduler may need to place what is left over, on a machine
@@ -48,7 +50,7 @@ func TestMain(m *testing.M) {
 func TestStorm(t *testing.T) {
 	from := *seed
 	if from == 0 {
-		from = uint64(time.Now().UnixNano())
+		from = placementtest.Seed()
 	}
 	t.Logf("to begin with the same random numbers: -seed=%d", from)
 	before := goleak.IgnoreCurrent()

@@ -19,8 +19,8 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Settle settles how hard properties are tried, by flags of rapid, unless the command
-// line says otherwise. It is for TestMain, and before any test.
+// Settle settles how hard properties are tried and what they begin with, see Seed, by flags
+// of rapid, unless the command line says otherwise. It is for TestMain, and before any test.
 func Settle(settings map[string]string) {
 	flag.Parse()
 	given := make(map[string]bool)
@@ -35,6 +35,7 @@ func Settle(settings map[string]string) {
 	}
 	// A seed is printed; a file in the source tree would be one more thing to clean.
 	set("rapid.nofailfile", "true")
+	set("rapid.seed", strconv.FormatUint(Seed(), 10))
 	for name, value := range settings {
 		set(name, value)
 	}
