@@ -5,6 +5,10 @@
 # Builds one binary and says so while it lasts: go build is silent, and the first
 # build of the Kubernetes parts takes minutes.
 #
+# A tool that is pinned in a module of its own is built once for all clones of the repository: it is
+# kept beside Go's build cache, by what it is made of. Go's own cache has the packages, but each clone
+# would link a dozen large binaries anew. What was not used for a month is removed.
+#
 # usage: hack/go-build.sh OUTPUT PACKAGE [DIRECTORY OF THE MODULE]
 
 set -euo pipefail
@@ -23,6 +27,25 @@ helm | kubectl) hint="what installs: about 3 minutes the first time" ;;
 golangci-lint) hint="linters: about 2 minutes the first time" ;;
 *) hint="a tool: about a minute the first time" ;;
 esac
+
+# key: everything that a binary of the module is made of.
+key() {
+  echo "$package $(basename "$output")"
+  go env GOVERSION GOOS GOARCH GOAMD64 GOARM64 GOFLAGS GOEXPERIMENT
+  (cd "$module" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+}
+kept=
+if [[ $module != "$root/" ]] && command -v sha256sum >/dev/null; then
+  cache=$(go env GOCACHE)
+  kept=${cache%/}-espalier-tools/$(key | sha256sum | cut -c 1-32)
+  if [[ -x $kept ]]; then
+    echo "taking ${output#"$root"/}, which was built before"
+    mkdir -p "$(dirname "$output")"
+    cp "$kept" "$output"
+    touch "$kept" "$output"
+    exit 0
+  fi
+fi
 echo "building ${output#"$root"/} ($hint)"
 
 # Only our own binaries carry our version.
@@ -40,3 +63,10 @@ go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | a
 '
 # A target that go build found up to date keeps its old time, and make would ask again.
 touch "$output"
+if [[ -n $kept ]]; then
+  mkdir -p "$(dirname "$kept")"
+  find "$(dirname "$kept")" -type f -mtime +30 -delete
+  # Whole or not at all: another clone may be looking for it.
+  cp "$output" "$kept.$$"
+  mv "$kept.$$" "$kept"
+fi
