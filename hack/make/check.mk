@@ -23,6 +23,10 @@ e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the lead
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
 
+.PHONY: soak
+soak: bin/espalier-scheduler bin/devcluster bin/kwok ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
+	@hack/soak.sh '$(or $(DURATION),20m)' '$(SEED)'
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 	@hack/fuzz.sh

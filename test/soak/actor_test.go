@@ -1,0 +1,99 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// deed is one thing that an actor can do. It reports whether there was anything to do it to.
+type deed func(context.Context) (done bool, err error)
+
+// actor does one deed after the other. What it knows of the cluster nobody else changes.
+type actor struct {
+	*rand.Rand
+	client kubernetes.Interface
+	name   string
+	deeds  map[string]deed
+
+	mu   sync.Mutex // guards what follows
+	done map[string]int
+}
+
+// newActor returns one whose random numbers are its own, so that nobody's deeds depend on how
+// fast another is.
+func newActor(name string, seed uint64) *actor {
+	stream := fnv.New64()
+	_, _ = stream.Write([]byte(name))
+	return &actor{Rand: rand.New(rand.NewPCG(seed, stream.Sum64())), client: world.client, name: name, done: make(map[string]int)}
+}
+
+// act goes on until the context ends, or something cannot be done.
+func (a *actor) act(ctx context.Context) error {
+	names := slices.Sorted(maps.Keys(a.deeds))
+	for {
+		name := names[a.IntN(len(names))]
+		did, err := a.deeds[name](ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %s: %w", a.name, name, err)
+		case did:
+			a.mu.Lock()
+			a.done[name]++
+			a.mu.Unlock()
+		default:
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Duration(100+a.IntN(500)) * time.Millisecond):
+		}
+	}
+}
+
+// tally is how often each deed was done, and how often all of them.
+func (a *actor) tally() (each []string, all int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(a.deeds)) {
+		each = append(each, fmt.Sprintf("%s %d", name, a.done[name]))
+		all += a.done[name]
+	}
+	return each, all
+}
+
+// missing are the deeds that were never done.
+func (a *actor) missing() (names []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name := range a.deeds {
+		if a.done[name] == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// devcluster runs a command of devcluster on the cluster.
+func devcluster(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, world.devcluster, append(args, "--kubeconfig="+world.kubeconfig)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("devcluster %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
