@@ -14,13 +14,15 @@ export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 started=$SECONDS
 step() { printf '\n== %s (%d s so far)\n' "$1" $((SECONDS - started)); }
 
+# All that is random begins with one seed, so that a package which has not changed need not be tried
+# again. Other seeds are for make soak.
 step "unit, property and fuzz seed tests"
 packages=$(go list ./... | grep -v '/test/')
 # shellcheck disable=SC2086 # one word a package
 go test -timeout 10m $packages
 
-# A module of its own. Its clusters are drawn anew in every run: -count=1, and -v
-# to see the seed and what the clusters were like.
+# A module of its own, with -v to see the seed and what the clusters were like. SwarmKit draws lots,
+# which no seed settles: -count=1.
 step "test/parity"
 (
   cd test/parity
@@ -37,7 +39,8 @@ step "hack/tools/prometheus"
 
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
-for suite in test/storm test/integration test/install test/e2e test/perf; do
+# The storm is not among them: it is for the race detector, see hack/race.sh.
+for suite in test/integration test/install test/e2e test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")
   if [[ -z $packages ]]; then
