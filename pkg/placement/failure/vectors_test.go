@@ -42,12 +42,10 @@ func (s *story) wantFailures(round int, of failure.Revision, node string, want i
 
 func TestVector_2_5_F1(t *testing.T) {
 	s := tell(t, failure.Options{Rule: seeds})
-	service, preassigned := failure.Revision{Workload: "S1"}, failure.Revision{Workload: "S2"}
+	service := failure.Revision{Workload: "S1"}
 	for i := range 8 {
 		s.wantFailures(i, service, "n2", min(i, 5))
 		s.wantFailures(i, service, "n1", max(0, i-5))
-		// Preassigned tasks are not told of: nobody chose their nodes.
-		s.wantFailures(i, preassigned, "n1", 0)
 		want := "n2"
 		if i >= 5 {
 			want = "n1"
