@@ -12,7 +12,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // TestREADMEsPicture places the pods of the README's picture, and wants the picture
@@ -22,7 +22,7 @@ func TestREADMEsPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spread := tree.New(levels)
+	spread := simulation.New(levels)
 	var nodes []evenness.Node
 	for zone, size := range []int{10, 5, 2} {
 		for i := range size {

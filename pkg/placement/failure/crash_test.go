@@ -10,7 +10,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
 // crashing is a workload whose pods all crash, on nodes n1 to n5.
@@ -24,7 +24,7 @@ type crashing struct {
 func (c *crashing) place(pods int) {
 	c.t.Helper()
 	for range pods {
-		spread := tree.New(nil)
+		spread := simulation.New(nil)
 		spread.SetRule(placement.Faults{Threshold: options.Rule.Threshold, HalfOpen: true})
 		for _, n := range nodes {
 			count := int64(len(c.pods[n]))
