@@ -48,7 +48,7 @@ func (a *actor) act(ctx context.Context) error {
 		did, err := a.deeds[name](ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // told to end, which is no failure
 		case err != nil:
 			return fmt.Errorf("%s: %s: %w", a.name, name, err)
 		case did:

@@ -49,7 +49,7 @@ var workloads = []workload{
 	{"ruled", "", []evenness.Level{byZone, byRack}},
 }
 
-func (w *workload) deployment(replicas int) *appsv1.Deployment {
+func (w *workload) deployment(replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": w.name}
 	annotations := map[string]string{}
 	if w.placement != "" {
@@ -65,7 +65,7 @@ func (w *workload) deployment(replicas int) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: w.name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels}, //nolint:gosec // few
+			Replicas: new(replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations},
 				Spec: corev1.PodSpec{
