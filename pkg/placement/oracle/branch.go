@@ -56,8 +56,8 @@ func (f fork) applies(in []candidate) bool {
 // decides is false as well for a last fork that spreads evenly over one node each: its
 // branches are compared as the nodes that they are.
 func (f fork) decides(in []candidate) bool {
-	even := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0)
-	return f.applies(in) && !(even && len(f.next) == 0 && len(f.branches(in)) == len(in))
+	last := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0) && len(f.next) == 0
+	return f.applies(in) && (!last || len(f.branches(in)) < len(in))
 }
 
 // branches divides nodes, in the order in which their values first occur.

@@ -7,13 +7,16 @@ import "cmp"
 
 // key is what a member of a group is ordered by, as far as one tally has it: less is
 // better. It has no load, which moves with every placement of anybody; see loads.
+//
+// All numbers of a tally are of 32 bits: no cluster has two billion pods, and what a
+// placement costs among thousands of tallies is mostly waiting for their memory.
 type key struct {
 	standing standing
 	// failures are those of a faulty node, 0 for a branch.
-	failures           int
-	revision, workload int64
-	share              int64
-	unforgiven         int
+	failures           int32
+	revision, workload int32
+	share              int32
+	unforgiven         int32
 }
 
 // compare orders the keys of two members of one group. Equal keys tie.
@@ -36,13 +39,13 @@ func (a *key) compare(b *key, packs bool) int {
 
 // comparePods orders two members by what each pod's share would be with one pod more:
 // (count + 1) / share. Multiplied by both shares it needs no fractions, and cannot
-// overflow: a count is far below 2^40 and a share below 2^20. Where the level packs,
+// overflow: a count is below 2^31 and a share below 2^20. Where the level packs,
 // the one with more pods comes first.
-func comparePods(aCount, aShare, bCount, bShare int64, packs bool) int {
+func comparePods(aCount, aShare, bCount, bShare int32, packs bool) int {
 	if packs {
 		return cmp.Compare(bCount, aCount)
 	}
-	return cmp.Compare((aCount+1)*bShare, (bCount+1)*aShare)
+	return cmp.Compare((int64(aCount)+1)*int64(bShare), (int64(bCount)+1)*int64(aShare))
 }
 
 // class is the members of a group that tie, but for their loads.

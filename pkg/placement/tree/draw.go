@@ -85,13 +85,13 @@ func (s *survey) branch(d division, p part, member int32) limb {
 		label = "(no value)"
 	}
 	if p.share != 1 {
-		label += " x" + strconv.FormatInt(p.share, 10)
+		label += " x" + strconv.Itoa(int(p.share))
 	}
 	return limb{what, label, s.branchFigures(member), s.of(member).open > 0, s.expand(p.below, member)}
 }
 
 func (s *survey) node(node int32) limb {
-	e, n := s.Tally.entries[node], &s.Topology.nodes.all[node]
+	e, n := s.Tally.entry(node), &s.Topology.nodes.all[node]
 	f := figures{e.Revision, e.Workload, n.Pods, s.nodeState(node, &e)}
 	return limb{"node", n.name, f, !s.Feasibility.answers[node].refuses(), nil}
 }
@@ -106,8 +106,9 @@ func (t *Topology) anyNode(member int32) int32 {
 
 // figures are what is drawn of a branch or a node.
 type figures struct {
-	revision, workload, pods int64
-	state                    string
+	revision, workload int32
+	pods               int64
+	state              string
 }
 
 func (s *survey) branchFigures(member int32) figures {
@@ -158,7 +159,7 @@ func (s *survey) nodeState(node int32, e *entry) string {
 }
 
 // unforgiven says what may have broken a tie.
-func unforgiven(failures int) string {
+func unforgiven(failures int32) string {
 	if failures == 0 {
 		return ""
 	}
@@ -170,7 +171,7 @@ type drawing struct{ rows [][5]string }
 
 func (d *drawing) row(label string, f figures) {
 	d.rows = append(d.rows, [5]string{
-		label, strconv.FormatInt(f.revision, 10), strconv.FormatInt(f.workload, 10), strconv.FormatInt(f.pods, 10), f.state,
+		label, strconv.Itoa(int(f.revision)), strconv.Itoa(int(f.workload)), strconv.FormatInt(f.pods, 10), f.state,
 	})
 }
 

@@ -135,9 +135,9 @@ const maxMasks = 64
 
 // mask returns the one over a topology, which must not be stale.
 func (f *Feasibility) mask(t *Topology) *mask {
-	for i := len(f.masks) - 1; i >= 0; i-- {
-		if f.masks[i].topology == t {
-			return f.masks[i]
+	for _, m := range slices.Backward(f.masks) {
+		if m.topology == t {
+			return m
 		}
 	}
 	f.masks = slices.DeleteFunc(f.masks, func(m *mask) bool { return m.topology.structure != t.structure })
@@ -154,12 +154,8 @@ func (f *Feasibility) newMask(t *Topology, unready bool) *mask {
 	for i := len(t.groups) - 1; i >= 0; i-- {
 		g := &t.groups[i]
 		for slot, member := range g.members {
-			open := false
-			if member < 0 {
-				open = m.open[^member] > 0
-			} else {
-				open = !f.answers[member].refuses() && t.nodes.all[member].Unready == unready
-			}
+			open := member < 0 && m.open[^member] > 0 ||
+				member >= 0 && !f.answers[member].refuses() && t.nodes.all[member].Unready == unready
 			if open {
 				m.words[int(g.mask)+slot/64] |= 1 << (slot % 64)
 				m.open[i]++

@@ -40,14 +40,14 @@ func (c *count) below(id int32) (takes bool) {
 	g := &c.Topology.groups[id]
 	first := len(c.piles)
 	for slot, member := range g.members {
-		p := pile{share: g.share(int32(slot)), takes: true}
+		p := pile{share: int64(g.share(int32(slot))), takes: true}
 		if member < 0 {
 			p.takes = c.below(^member)
 		} else {
 			p.takes = c.takes(member)
 		}
 		s := c.sums(member)
-		p.pods = s.revision
+		p.pods = int64(s.revision)
 		p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
 		c.piles = append(c.piles, p)
 	}
@@ -67,7 +67,7 @@ func (c *count) below(id int32) (takes bool) {
 // and nothing is held against it. What they said holds beyond the cycle in which they were
 // asked: most of what they refuse they refuse to every pod, and are asked about it anew for each.
 func (c *count) takes(node int32) bool {
-	e := c.Tally.entries[node]
+	e := c.Tally.entry(node)
 	if c.Topology.nodes.all[node].Unready || judge(&c.Tally.rule, &e.Record, false).standing != free {
 		return false
 	}

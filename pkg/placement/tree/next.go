@@ -150,7 +150,7 @@ func (v View) apartKey(m *mask, g *group, slot int32) key {
 // sums returns those of a member of a group.
 func (v View) sums(member int32) sums {
 	if member >= 0 {
-		e := v.Tally.entries[member]
+		e := v.Tally.entry(member)
 		return v.Tally.part(member, &e)
 	}
 	if b := v.Tally.branches[^member]; b != nil {
@@ -168,7 +168,7 @@ func (v View) standing(m *mask, member int32) standing {
 	}
 	whole := s.history.asAWhole(v.Tally.rule.Threshold)
 	if member >= 0 {
-		e := v.Tally.entries[member]
+		e := v.Tally.entry(member)
 		return max(whole, judge(&v.Tally.rule, &e.Record, false).standing)
 	}
 	return max(whole, v.bestStanding(m, ^member))

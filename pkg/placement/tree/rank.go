@@ -18,7 +18,7 @@ type survey struct {
 
 // surveyed is what the nodes below a member add up to.
 type surveyed struct {
-	open, notAsked int
+	open, notAsked int32
 	pods           int64
 	// best is the best standing of an open node, or of any if none is open.
 	best standing
@@ -63,7 +63,7 @@ func (s *survey) nodeStanding(node int32) standing {
 	if s.Topology.nodes.all[node].Unready {
 		return unready
 	}
-	e := s.Tally.entries[node]
+	e := s.Tally.entry(node)
 	return judge(&s.Tally.rule, &e.Record, false).standing
 }
 
@@ -80,7 +80,7 @@ func (s *survey) member(g *group, slot int32) ranked {
 	below := s.of(member)
 	r := ranked{member: member, slot: slot, closed: below.open == 0, load: g.load.of[slot]}
 	if g.leaf {
-		e := s.Tally.entries[member]
+		e := s.Tally.entry(member)
 		r.key = s.Tally.nodeKey(member, &e)
 		r.standing = below.best
 		return r

@@ -64,8 +64,6 @@ func (s set) has64(at int32) uint64 {
 	return 0
 }
 
-func (s set) has(i int32) bool { return s.has64(i/64)&(1<<(i%64)) != 0 }
-
 // each calls f with the numbers that have a bit, from the word at.
 func each(at int32, b uint64, f func(i int32)) {
 	for ; b != 0; b &= b - 1 {

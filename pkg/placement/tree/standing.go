@@ -32,7 +32,7 @@ type verdict struct {
 	standing standing
 	// failures are those of a node that has enough to be faulty, else 0;
 	// unforgiven those that break ties, 0 without half-open.
-	failures, unforgiven int
+	failures, unforgiven int32
 }
 
 // judge returns the verdict on a node. One that is not ready stands behind all that are,
@@ -43,10 +43,10 @@ func judge(rule *placement.Faults, r *placement.Record, isUnready bool) verdict 
 		return v
 	}
 	if rule.HalfOpen {
-		v.unforgiven = r.Unforgiven
+		v.unforgiven = int32(r.Unforgiven)
 	}
 	if r.Failures >= rule.Threshold {
-		v.failures = r.Failures
+		v.failures = int32(r.Failures)
 	}
 	switch {
 	case isUnready:
@@ -61,19 +61,18 @@ func judge(rule *placement.Faults, r *placement.Record, isUnready bool) verdict 
 // history is what the records of a branch's ready nodes add up to. It is empty
 // without half-open, when nothing asks for it.
 type history struct {
-	failures, unforgiven int
-	unproven             int64
+	failures, unforgiven, unproven int32
 	// failed and unforgiving count the nodes with failures and unforgiven ones, proven
 	// those that are proven, and tried those that the revision has been on at all.
-	failed, unforgiving, proven, tried int
+	failed, unforgiving, proven, tried int32
 }
 
 // historyOf returns the part of a ready node.
 func historyOf(e *entry) history {
 	return history{
-		failures:    e.Failures,
-		unforgiven:  e.Unforgiven,
-		unproven:    e.Unproven,
+		failures:    int32(e.Failures),
+		unforgiven:  int32(e.Unforgiven),
+		unproven:    int32(e.Unproven),
 		failed:      oneIf(e.Failures > 0),
 		unforgiving: oneIf(e.Unforgiven > 0),
 		proven:      oneIf(e.Proven),
@@ -81,17 +80,17 @@ func historyOf(e *entry) history {
 	}
 }
 
-func oneIf(is bool) int {
+func oneIf(is bool) int32 {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-func (h *history) add(o *history, by int) {
+func (h *history) add(o *history, by int32) {
 	h.failures += by * o.failures
 	h.unforgiven += by * o.unforgiven
-	h.unproven += int64(by) * o.unproven
+	h.unproven += by * o.unproven
 	h.failed += by * o.failed
 	h.unforgiving += by * o.unforgiving
 	h.proven += by * o.proven
@@ -106,14 +105,15 @@ func (h *history) add(o *history, by int) {
 // already, if that is enough to make it faulty. Otherwise what replaces the first pods
 // that fail would go there too, as long as the news of the fifth is on its way.
 func (h *history) asAWhole(threshold int) standing {
+	enough := int32(threshold)
 	switch {
 	case h.proven > 0:
 		return free
-	case h.failures >= threshold && 2*h.failed > h.tried:
+	case h.failures >= enough && 2*h.failed > h.tried:
 		return faultyAsAWhole
 	case h.unproven == 0:
 		return free
-	case h.unforgiven >= threshold && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && int64(h.unforgiven)+h.unproven >= int64(threshold):
+	case h.unforgiven >= enough && 2*h.unforgiving > h.tried, h.unforgiving >= 2 && h.unforgiven+h.unproven >= enough:
 		return onTrial
 	}
 	return free

@@ -20,15 +20,20 @@ import (
 type Tally struct {
 	topology *Topology
 	rule     placement.Faults
-	entries  map[int32]entry // by node
+	pods     map[int32]pods             // by node
+	records  map[int32]placement.Record // by node; nil for most revisions, which have none
 	branches map[int32]*branch
 }
 
+type pods struct{ Revision, Workload int32 }
+
 // entry is what is known of a revision on one node.
 type entry struct {
-	Revision, Workload int64
+	pods
 	placement.Record
 }
+
+func (t *Tally) entry(node int32) entry { return entry{t.pods[node], t.records[node]} }
 
 // branch is what one tally has of a group.
 type branch struct {
@@ -44,15 +49,15 @@ type branch struct {
 // sums are what the nodes below a branch add up to, or one node's part in it.
 type sums struct {
 	// The pods on a node that is not ready are not in it, and neither is its record.
-	revision, workload int64
+	revision, workload int32
 	history            history
 	// marked counts the nodes by which a branch may not stand as one of which nothing is known.
-	marked int
+	marked int32
 }
 
-func (s *sums) add(o *sums, by int) {
-	s.revision += int64(by) * o.revision
-	s.workload += int64(by) * o.workload
+func (s *sums) add(o *sums, by int32) {
+	s.revision += by * o.revision
+	s.workload += by * o.workload
 	s.marked += by * o.marked
 	if o.history != (history{}) {
 		s.history.add(&o.history, by)
@@ -64,7 +69,7 @@ func (s *sums) add(o *sums, by int) {
 func NewTally(t *Topology) *Tally {
 	return &Tally{
 		topology: t, rule: placement.Faults{Threshold: 1},
-		entries: make(map[int32]entry), branches: make(map[int32]*branch),
+		pods: make(map[int32]pods), branches: make(map[int32]*branch),
 	}
 }
 
@@ -85,42 +90,45 @@ func (t *Tally) SetRule(rule placement.Faults) {
 func (t *Tally) over(topology *Topology) *Tally {
 	moved := NewTally(topology)
 	moved.rule = t.rule
-	for node, e := range t.entries {
-		moved.set(node, e)
+	for node := range t.pods {
+		moved.set(node, t.entry(node))
+	}
+	for node := range t.records {
+		moved.set(node, t.entry(node))
 	}
 	return moved
 }
 
 // SetPods replaces the pods of the revision and of the workload on a node.
 func (t *Tally) SetPods(node int32, revision, workload int64) {
-	e := t.entries[node]
-	e.Revision, e.Workload = revision, workload
+	e := t.entry(node)
+	e.pods = pods{int32(revision), int32(workload)}
 	t.set(node, e)
 }
 
 // SetRecord replaces a node's record.
 func (t *Tally) SetRecord(node int32, r placement.Record) {
-	e := t.entries[node]
+	e := t.entry(node)
 	e.Record = r
 	t.set(node, e)
 }
 
 // Pods returns what SetPods has said last of a node.
 func (t *Tally) Pods(node int32) (revision, workload int64) {
-	e := t.entries[node]
-	return e.Revision, e.Workload
+	p := t.pods[node]
+	return int64(p.Revision), int64(p.Workload)
 }
 
 func (t *Tally) set(node int32, e entry) {
-	was := t.entries[node]
+	was := t.entry(node)
 	if was == e {
 		return
 	}
-	if e == (entry{}) {
-		delete(t.entries, node)
-	} else {
-		t.entries[node] = e
+	put(t.pods, node, was.pods, e.pods)
+	if t.records == nil && e.Record != was.Record {
+		t.records = make(map[int32]placement.Record)
 	}
+	put(t.records, node, was.Record, e.Record)
 	// Over a topology that is stale it is not known where the node is any more.
 	if t.topology.Stale() || !t.topology.Has(node) {
 		return
@@ -151,6 +159,18 @@ func (t *Tally) set(node int32, e entry) {
 		g = &t.topology.groups[at.group]
 		b = t.branch(at.group)
 		t.move(b, g, at.slot, &old, &now)
+	}
+}
+
+// put replaces what a map has of a node, and nothing is what it has of most.
+func put[V comparable](in map[int32]V, node int32, was, is V) {
+	var nothing V
+	switch is {
+	case was:
+	case nothing:
+		delete(in, node)
+	default:
+		in[node] = is
 	}
 }
 
@@ -197,7 +217,7 @@ func (t *Tally) nodeKey(node int32, e *entry) key {
 }
 
 // branchKey is the key of a branch, or of a node in its place, but for its standing.
-func branchKey(s *sums, share int64) key {
+func branchKey(s *sums, share int32) key {
 	return key{revision: s.revision, workload: s.workload, share: share, unforgiven: s.history.unforgiven}
 }
 

@@ -47,7 +47,7 @@ type group struct {
 	// members are nodes, and other groups as the complement of their number.
 	members []int32
 	values  []string     // of the members; nil in a leaf
-	shares  []int64      // of the members; nil if all weigh 1
+	shares  []int32      // of the members; nil if all weigh 1
 	byShare []shareClass // the largest share first; nil if all weigh 1
 	usage   placement.Usage
 	load    loads
@@ -56,7 +56,7 @@ type group struct {
 
 // shareClass is the members of one share. Members that are nil are all.
 type shareClass struct {
-	share   int64
+	share   int32
 	members set
 }
 
@@ -140,12 +140,12 @@ func (t *Topology) build(nodes []int32, d division, parent, slot int32) (member 
 	}
 	id := t.add(group{parent: parent, slot: slot, division: d}, len(parts))
 	members, values := make([]int32, len(parts)), make([]string, len(parts))
-	var shares []int64
+	var shares []int32
 	for i := range parts {
 		p := &parts[i]
 		values[i] = p.value
 		if p.share != 1 && shares == nil {
-			shares = slices.Repeat([]int64{1}, len(parts))
+			shares = slices.Repeat([]int32{1}, len(parts))
 		}
 		if shares != nil {
 			shares[i] = p.share
@@ -175,7 +175,7 @@ func (t *Topology) add(g group, members int) (id int32) {
 // part is the nodes of one value.
 type part struct {
 	value string
-	share int64
+	share int32
 	below division
 	nodes []int32
 }
@@ -208,14 +208,14 @@ func (t *Topology) part(value string, d division) part {
 	share, listed := l.Share(value)
 	switch {
 	case listed:
-		p.share = share
+		p.share = int32(share)
 	case l.HasOthers():
-		p.value, p.share, p.below = level.Others, share, division{d.level, true}
+		p.value, p.share, p.below = level.Others, int32(share), division{d.level, true}
 	}
 	return p
 }
 
-func classesOfShares(shares []int64) []shareClass {
+func classesOfShares(shares []int32) []shareClass {
 	var classes []shareClass
 	for slot, share := range shares {
 		i := slices.IndexFunc(classes, func(c shareClass) bool { return c.share == share })
@@ -240,7 +240,7 @@ func (t *Topology) packs(g *group) bool {
 	return !g.leaf && t.levels[g.level].Strategy == level.Pack
 }
 
-func (g *group) share(slot int32) int64 {
+func (g *group) share(slot int32) int32 {
 	if g.shares == nil {
 		return 1
 	}

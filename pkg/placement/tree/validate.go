@@ -31,7 +31,7 @@ func (v View) Validate() error {
 	}
 	refused := 0
 	for _, a := range v.Feasibility.answers {
-		refused += oneIf(a.refuses())
+		refused += int(oneIf(a.refuses()))
 	}
 	if refused != v.Feasibility.refused {
 		err = errors.Join(err, fmt.Errorf("%d nodes are counted as refused, not %d", v.Feasibility.refused, refused))
