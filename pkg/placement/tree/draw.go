@@ -166,13 +166,11 @@ func unforgiven(failures int32) string {
 	return fmt.Sprintf(", %d unforgiven", failures)
 }
 
-// drawing collects rows, so that the columns can be as wide as the widest cell.
-type drawing struct{ rows [][5]string }
+// drawing collects rows: a label, and what is right of it.
+type drawing struct{ rows [][2]string }
 
 func (d *drawing) row(label string, f figures) {
-	d.rows = append(d.rows, [5]string{
-		label, strconv.Itoa(int(f.revision)), strconv.Itoa(int(f.workload)), strconv.FormatInt(f.pods, 10), f.state,
-	})
+	d.rows = append(d.rows, [2]string{label, fmt.Sprintf("%8d  %8d  %4d  %s", f.revision, f.workload, f.pods, f.state)})
 }
 
 func (d *drawing) limbs(limbs []limb, indent string) {
@@ -186,26 +184,17 @@ func (d *drawing) limbs(limbs []limb, indent string) {
 	}
 }
 
-// table sets the rows under their headings: labels to the left, numbers to the right.
+// table sets the rows under their headings.
 func (d *drawing) table() string {
-	rows := append([][5]string{{"", "revision", "workload", "pods", ""}}, d.rows...)
-	var width [5]int
+	rows := append([][2]string{{"", "revision  workload  pods"}}, d.rows...)
+	width := 0
 	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
+		width = max(width, utf8.RuneCountInString(row[0]))
 	}
 	var out strings.Builder
 	for _, row := range rows {
-		line := row[0] + pad(width[0], row[0])
-		for i, cell := range row[1:4] {
-			line += "  " + pad(width[i+1], cell) + cell
-		}
-		out.WriteString(strings.TrimRight(line+"  "+row[4], " ") + "\n")
+		label := row[0] + strings.Repeat(" ", width-utf8.RuneCountInString(row[0]))
+		out.WriteString(strings.TrimRight(label+"  "+row[1], " ") + "\n")
 	}
 	return out.String()
-}
-
-func pad(width int, cell string) string {
-	return strings.Repeat(" ", width-utf8.RuneCountInString(cell))
 }

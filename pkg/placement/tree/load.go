@@ -76,18 +76,21 @@ func (l *loads) best(best, at int32, members uint64) int32 {
 
 // fresh returns the better of best and the open members that are not listed; of some
 // members only, unless these are nil.
-func (l *loads) fresh(open []uint64, listed, members set, best int32) int32 {
+func (l *loads) fresh(open []uint64, listed, members *set, best int32) int32 {
+	more := listed.more
 	for at := int32(0); at < int32(len(open)); at++ {
 		if block := at / 64; at%64 == 0 && best != none && l.top[block] >= l.of[best] && at*64 > best {
 			at += 63 // 4,096 members of which none is better
 			continue
 		}
-		for len(listed) > 0 && listed[0].at < at {
-			listed = listed[1:]
+		for len(more) > 0 && more[0].at < at {
+			more = more[1:]
 		}
 		bits := open[at]
-		if len(listed) > 0 && listed[0].at == at {
-			bits &^= listed[0].bits
+		if at == 0 {
+			bits &^= listed.first
+		} else if len(more) > 0 && more[0].at == at {
+			bits &^= more[0].bits
 		}
 		if members != nil {
 			bits &= members.has64(at)

@@ -78,16 +78,13 @@ func (v View) choose(m *mask, id int32) int32 {
 	g := &v.Topology.groups[id]
 	open := m.of(g)
 	b := v.Tally.branches[id]
-	if b == nil && g.shares == nil {
-		return g.load.fresh(open, nil, nil, none)
-	}
 	if b == nil {
-		b = &branch{}
+		b = &untouched
 	}
 	packs := v.Topology.packs(g)
 	best, bestKey := v.listed(g, b, open, packs)
-	for _, w := range b.apart {
-		each(w.at, w.bits&open[w.at], func(slot int32) {
+	for at, members := range b.apart.words() {
+		each(at, members&open[at], func(slot int32) {
 			k := v.apartKey(m, g, slot)
 			if best != none {
 				if c := k.compare(&bestKey, packs); c > 0 || c == 0 && !g.load.before(slot, best) {
@@ -123,13 +120,13 @@ func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32
 		}
 		best = none
 		if order >= 0 {
-			for _, w := range b.classes[at].members {
-				best = g.load.best(best, w.at, w.bits&open[w.at])
+			for word, members := range b.classes[at].members.words() {
+				best = g.load.best(best, word, members&open[word])
 			}
 			at++
 		}
 		if order <= 0 {
-			best = g.load.fresh(open, b.listed, others[i].members, best)
+			best = g.load.fresh(open, &b.listed, others[i].members, best)
 			i++
 		}
 		if best != none {
@@ -178,14 +175,17 @@ func (v View) standing(m *mask, member int32) standing {
 func (v View) bestStanding(m *mask, id int32) standing {
 	g := &v.Topology.groups[id]
 	b, open := v.Tally.branches[id], m.of(g)
+	if b == nil {
+		b = &untouched
+	}
 	if _, k := v.listed(g, b, open, v.Topology.packs(g)); k != (key{}) && k.standing == free {
 		return free
 	} else if k != (key{}) && g.leaf {
 		return k.standing
 	}
 	best := unready
-	for _, w := range b.apart {
-		each(w.at, w.bits&open[w.at], func(slot int32) {
+	for at, members := range b.apart.words() {
+		each(at, members&open[at], func(slot int32) {
 			best = min(best, v.standing(m, g.members[slot]))
 		})
 	}

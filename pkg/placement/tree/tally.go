@@ -44,7 +44,12 @@ type branch struct {
 	// members of a leaf, are in classes.
 	apart  set
 	listed set // in classes or apart
+	// one has room for the class that most branches have no more than.
+	one [1]class
 }
+
+// untouched is a branch of which nothing is known.
+var untouched branch
 
 // sums are what the nodes below a branch add up to, or one node's part in it.
 type sums struct {
@@ -184,6 +189,7 @@ func (t *Tally) branch(id int32) *branch {
 	b, ok := t.branches[id]
 	if !ok {
 		b = &branch{}
+		b.classes = b.one[:0]
 		t.branches[id] = b
 	}
 	return b
@@ -191,7 +197,7 @@ func (t *Tally) branch(id int32) *branch {
 
 // prune forgets a group of which nothing is known.
 func (t *Tally) prune(id int32, b *branch) {
-	if len(b.listed) == 0 && b.sums == (sums{}) {
+	if b.listed.empty() && b.sums == (sums{}) {
 		delete(t.branches, id)
 	}
 }
@@ -231,7 +237,7 @@ func (b *branch) move(g *group, slot int32, from key, fromApart bool, to key, to
 		b.apart.remove(slot)
 	case from != fresh:
 		at, _ := b.classes.find(&from, packs)
-		if b.classes[at].members.remove(slot); len(b.classes[at].members) == 0 {
+		if b.classes[at].members.remove(slot); b.classes[at].members.empty() {
 			b.classes = slices.Delete(b.classes, at, at+1)
 		}
 	}

@@ -57,7 +57,7 @@ type group struct {
 // shareClass is the members of one share. Members that are nil are all.
 type shareClass struct {
 	share   int32
-	members set
+	members *set
 }
 
 // equalShares are the classes of a group all of whose members weigh 1.
@@ -221,7 +221,7 @@ func classesOfShares(shares []int32) []shareClass {
 		i := slices.IndexFunc(classes, func(c shareClass) bool { return c.share == share })
 		if i < 0 {
 			i = len(classes)
-			classes = append(classes, shareClass{share: share})
+			classes = append(classes, shareClass{share: share, members: &set{}})
 		}
 		classes[i].members.add(int32(slot))
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 )
 
 // Validate holds all that is kept up to date step by step against the same made at once,
@@ -55,13 +54,13 @@ func (t *Tally) validate() error {
 	for id, want := range anew.branches {
 		is := t.branch(id)
 		packs := t.topology.packs(&t.topology.groups[id])
-		if is.sums != want.sums || !slices.Equal(is.listed, want.listed) || !slices.Equal(is.apart, want.apart) {
+		if is.sums != want.sums || !is.listed.equal(&want.listed) || !is.apart.equal(&want.apart) {
 			err = errors.Join(err, fmt.Errorf("branch %d is %+v, and should be %+v", id, is, want))
 		}
 		same := len(is.classes) == len(want.classes)
 		for i := 0; same && i < len(want.classes); i++ {
 			a, b := &is.classes[i], &want.classes[i]
-			same = a.key.compare(&b.key, packs) == 0 && slices.Equal(a.members, b.members)
+			same = a.key.compare(&b.key, packs) == 0 && a.members.equal(&b.members)
 		}
 		if !same {
 			err = errors.Join(err, fmt.Errorf("branch %d has the classes %+v, and should have %+v", id, is.classes, want.classes))
