@@ -62,10 +62,17 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	defer pl.mu.Unlock()
 	start := time.Now()
 	id := pl.trees.census.RefreshFor(pod, snapshot)
-	f, lowest := pl.trees.answers(needs), pl.trees.census.LowestPriority()
+	f := pl.trees.answers(needs)
+	refusal := func() *clusterview.Refusal {
+		// Of the nodes that levels leave out, the full path says that first.
+		if !lasting || clusterview.AnyExcludes(levels) {
+			return nil
+		}
+		return f.refusal(pod, pl.trees.census.LowestPriority())
+	}
 	if f.Open() == 0 {
 		// Before there is a topology: a pod that fits nowhere is not to cost one.
-		return "", f.refusal(pod, lowest), nil
+		return "", refusal(), nil
 	}
 	topology := pl.trees.topology(levels)
 	t := pl.trees.tally(batch{id, levels}, topology, faults)
@@ -81,15 +88,13 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		},
 	}
 	node, found := tree.View{Topology: topology, Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
-	switch {
-	case q.err != nil:
+	if q.err != nil {
 		return "", nil, q.err
-	case found:
-		return q.nodes.Name(node), nil, nil
-	case !lasting:
-		return "", nil, nil
 	}
-	return "", f.refusal(pod, lowest), nil
+	if found {
+		return q.nodes.Name(node), nil, nil
+	}
+	return "", refusal(), nil
 }
 
 func (pl *SpreadTree) nominated(node string) bool {

@@ -221,6 +221,46 @@ func TestHintOfNothing(t *testing.T) {
 	f.want(pod, true, "b1", "b1")
 }
 
+// That no node fits is said of pods with the same needs, and of what the full path would say
+// of them: not where levels leave nodes out, or answers do not last, or somebody might have to go.
+func TestRefusal(t *testing.T) {
+	f, pod := twoZones(t)
+	f.refused = []string{"a1", "a2", "b1", "b2"}
+	refusal := func(pod *corev1.Pod, lasting bool) *clusterview.Refusal {
+		f.feasible()
+		node, is, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, lasting, f.fits)
+		if f.must(err); node != "" {
+			t.Errorf("%s is proposed", node)
+		}
+		return is
+	}
+	want := "4 refused by the test"
+	if is := refusal(pod, true); is == nil || is.Message != want || !slices.Equal(is.Plugins, []string{"Test"}) || is.Preemption != nil {
+		t.Fatalf("got %+v", is)
+	}
+	refusal(pod, true).Learn(refused)
+	if is := refusal(ofWorkload("api", "q", "pack=zone").Obj(), true); is == nil || is.Message != want || is.Preemption != refused {
+		t.Errorf("of another workload with the same needs: %+v", is)
+	}
+	if is := refusal(webPod("p", "spread=zone;missing=Exclude").Obj(), true); is != nil {
+		t.Errorf("where a level leaves nodes out: %+v", is)
+	}
+	if is := refusal(pod, false); is != nil {
+		t.Errorf("where answers do not last: %+v", is)
+	}
+	if is := refusal(webPod("p", "spread=zone").Priority(1).Obj(), true); is != nil {
+		t.Errorf("of a pod of higher priority than one that runs: %+v", is)
+	}
+	if is := refusal(webPod("p", "spread=zone").Priority(1).PreemptionPolicy(corev1.PreemptNever).Obj(), true); is == nil || is.Preemption != nil {
+		t.Errorf("of one that takes nobody's place: %+v", is)
+	}
+	f.join("c1", "zone=c")
+	f.refused = append(f.refused, "c1")
+	if is := refusal(pod, true); is == nil || is.Message != "5 refused by the test" || is.Preemption != nil {
+		t.Errorf("with a node more: %+v", is)
+	}
+}
+
 // After a filter that could not answer, nothing is taken for an answer.
 func TestHintAfterAnError(t *testing.T) {
 	f, pod := twoZones(t)
