@@ -108,7 +108,7 @@ func TestShippedProfileEnables(t *testing.T) {
 		on     []string
 		off    []string
 	}{
-		{spreadtree.Name, []string{"PreScore", "Score", "Reserve"}, nil},
+		{spreadtree.Name, []string{"PreScore", "Score"}, nil},
 		{faultynode.Name, []string{"PreFilter", "PreScore", "Score", "Reserve"}, []string{"Filter"}},
 		{preferences.Name, []string{"PreFilter"}, nil},
 		{hostports.Name, []string{"PreFilter", "Filter"}, nil},

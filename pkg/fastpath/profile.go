@@ -29,14 +29,20 @@ type hinted struct {
 	hinter Hinter
 	// far are the filters that may look further than at one node.
 	far []string
-	// refuses: what becomes of preemption is known for a pod that has no victims anywhere,
-	// because nobody but the plugin of the framework is asked.
+	// refuses: pods may be refused at once, see foreseeable.
 	refuses bool
 }
 
 func newHinted(f framework.Framework, h Hinter) *hinted {
-	others := slices.DeleteFunc(f.ListPlugins().PostFilter.Enabled, func(p config.Plugin) bool { return p.Name == names.DefaultPreemption })
-	return &hinted{Framework: f, hinter: h, far: farsighted(f), refuses: len(others) == 0}
+	return &hinted{Framework: f, hinter: h, far: farsighted(f), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
+}
+
+// foreseeable reports that what PostFilter plugins say to a pod without victims is always the
+// same: that of preemption, and of resource claims, of which a pod whose answers last has none.
+func foreseeable(plugins []config.Plugin) bool {
+	return !slices.ContainsFunc(plugins, func(p config.Plugin) bool {
+		return p.Name != names.DefaultPreemption && p.Name != names.DynamicResources
+	})
 }
 
 // Parallelizer returns the profile's own, but that a single piece of work is done on the

@@ -16,7 +16,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
@@ -273,6 +275,14 @@ func TestRefusedAtOnce(t *testing.T) {
 		Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10", corev1.ResourceCPU: "4"}).Obj())
 	if node, _, _ := r.propose(pod); node != "n4" {
 		t.Errorf("%q is proposed, want the new node", node)
+	}
+}
+
+// A plugin that somebody else adds may say anything to a pod that fits nowhere.
+func TestForeseeable(t *testing.T) {
+	shipped := []config.Plugin{{Name: names.DynamicResources}, {Name: names.DefaultPreemption}}
+	if !foreseeable(shipped) || !foreseeable(nil) || foreseeable(append(shipped, config.Plugin{Name: "Another"})) {
+		t.Error("pods are refused at once beside the plugins that ship, and beside no others")
 	}
 }
 
