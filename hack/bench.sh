@@ -41,7 +41,7 @@ csv=$root/_output/bench.csv
 "$tools/benchstat" -col /by -row .fullname -format csv "$raw" 2>/dev/null | grep -E '^(Decide|One)/' >"$csv"
 echo
 echo "ns/placement, medians, and how many times ours goes into SwarmKit's:"
-awk -F, '{ printf "%-46s %14.0f %14.0f %10.1f\n", $1, $2 * 1e9, $4 * 1e9, $2 / $4 }' "$csv" "$shared"
+awk -F, '{ printf "%-46s %14.0f %14.0f %10.1f\n", $1, $2 * 1e9, $4 * 1e9, $2 / $4 }' "$csv"
 # What many revisions share, and what deep levels cost: ours alone, beside itself.
 "$tools/benchstat" -row .fullname "$raw.shared"
 shared=$root/_output/bench-shared.csv

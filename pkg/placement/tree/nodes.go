@@ -89,23 +89,26 @@ func (n *Nodes) Set(name string, facts Facts) (id int32) {
 	if !known {
 		id = n.add(name)
 	}
-	if !known || n.all[id].Unready != facts.Unready {
-		n.structure++
+	is := &n.all[id]
+	by := facts.Usage.Sub(is.Usage)
+	rebuild := !known || is.Unready != facts.Unready
+	is.Facts = facts
+	n.note(change{id, by})
+	if rebuild {
+		n.restructure()
 	}
-	n.update(id, facts)
 	return id
 }
 
-// update replaces what is known of a node whose readiness is as it was.
-func (n *Nodes) update(id int32, facts Facts) {
-	is := &n.all[id]
-	by := facts.Usage.Sub(is.Usage)
-	is.Facts = facts
-	n.note(change{id, by})
+// restructure has topologies built anew. What has changed until then is of no use to the
+// new ones, and others look at all nodes once.
+func (n *Nodes) restructure() {
+	n.structure++
+	n.changes = n.changes[:0]
 }
 
 // Relabel says that a node has other values than it had.
-func (n *Nodes) Relabel() { n.structure++ }
+func (n *Nodes) Relabel() { n.restructure() }
 
 // Remove forgets a node. An unknown name is no error: nodes go when they please.
 func (n *Nodes) Remove(name string) {
@@ -118,8 +121,8 @@ func (n *Nodes) Remove(name string) {
 	n.byName = slices.Delete(n.byName, at, at+1)
 	n.all[id] = nodeInfo{}
 	n.free = append(n.free, id)
-	n.structure++
 	n.note(change{node: id})
+	n.restructure()
 }
 
 func (n *Nodes) add(name string) (id int32) {
