@@ -4,8 +4,8 @@
 package spreadtree
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,13 +26,27 @@ type filtered struct {
 	*tree.Feasibility
 	// reasons has the status of each number but otherReason.
 	reasons []*fwk.Status
-	numbers map[string]int
+	numbers map[reason]int
 	// passing are the nodes to be asked about again in the next cycle.
 	passing []int32
-	// preemption is what it came to when it was tried last, for nodes refused for the
-	// reasons that preemptionFor tells.
-	preemption    *fwk.Status
-	preemptionFor string
+	// preemption is what it came to when it was tried last, and learnedOf for whom.
+	preemption *fwk.Status
+	learnedOf  hopeless
+}
+
+// reason is a status as a key.
+type reason struct {
+	code            fwk.Code
+	plugin, reasons string
+}
+
+// hopeless is all that the words of a preemption without victims depend on: for which
+// reasons nodes were refused, how many of them for such as victims could change, and
+// whether the pod may have any.
+type hopeless struct {
+	message    string
+	resolvable int
+	never      bool
 }
 
 // otherReason is any beyond maxReasons. Most filters have a few, and ours of host ports as
@@ -43,7 +57,7 @@ const (
 )
 
 func newFiltered(nodes *tree.Nodes) *filtered {
-	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[string]int)}
+	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int)}
 }
 
 // refresh forgets what was said of nodes that have changed, and what was not to be kept.
@@ -57,12 +71,12 @@ func (f *filtered) refresh() {
 
 // reason returns the number of a status.
 func (f *filtered) reason(s *fwk.Status) int {
-	text := fmt.Sprintf("%d %s %q", s.Code(), s.Plugin(), s.Reasons())
-	number, known := f.numbers[text]
+	key := reason{s.Code(), s.Plugin(), strings.Join(s.Reasons(), "\x00")}
+	number, known := f.numbers[key]
 	if !known && len(f.reasons) < maxReasons {
 		number = len(f.reasons)
 		f.reasons = append(f.reasons, s)
-		f.numbers[text] = number
+		f.numbers[key] = number
 	}
 	return number
 }
@@ -96,16 +110,15 @@ func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 	}
 	reasons := make([]string, 0, len(count))
 	for reason, nodes := range count {
-		reasons = append(reasons, fmt.Sprintf("%d %s", nodes, reason))
+		reasons = append(reasons, strconv.Itoa(nodes)+" "+reason)
 	}
 	slices.Sort(reasons)
 	r.Message = strings.Join(reasons, ", ")
-	// All else that the words of a preemption without victims depend on.
-	about := fmt.Sprintf("%s; %d; %t", r.Message, resolvable, never(pod))
-	if about == f.preemptionFor {
+	of := hopeless{r.Message, resolvable, never(pod)}
+	if of == f.learnedOf {
 		r.Preemption = f.preemption
 	}
-	r.Learn = func(preemption *fwk.Status) { f.preemption, f.preemptionFor = preemption, about }
+	r.Learn = func(preemption *fwk.Status) { f.preemption, f.learnedOf = preemption, of }
 	return r
 }
 
