@@ -70,22 +70,26 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		}
 		return f.refusal(pod, pl.trees.census.LowestPriority())
 	}
-	if f.Open() == 0 {
-		// Before there is a topology: a pod that fits nowhere is not to cost one.
-		return "", refusal(), nil
-	}
-	topology := pl.trees.topology(levels)
-	t := pl.trees.tally(batch{id, levels}, topology, faults)
-	pl.gauges.shown(t, time.Since(start))
-	if t.filtered = f; !lasting {
-		t.filtered = nil
-	}
 	q := &question{
-		ask: ask, nominated: pl.nominated, nodes: pl.trees.census.Nodes(), topology: topology, of: f, pace: pl.pace,
+		ask: ask, nominated: pl.nominated, nodes: pl.trees.census.Nodes(), of: f, pace: pl.pace,
 		parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()
 		},
+	}
+	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
+	if lasting && !clusterview.AnyExcludes(levels) {
+		q.askFew()
+	}
+	if f.Open() == 0 && q.err == nil {
+		return "", refusal(), nil
+	}
+	topology := pl.trees.topology(levels)
+	q.topology = topology
+	t := pl.trees.tally(batch{id, levels}, topology, faults)
+	pl.gauges.shown(t, time.Since(start))
+	if t.filtered = f; !lasting {
+		t.filtered = nil
 	}
 	node, found := tree.View{Topology: topology, Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
 	if q.err != nil {

@@ -96,6 +96,21 @@ func (q *question) learn(node int32, s said) {
 // pass has what was said of a node forgotten after the cycle.
 func (q *question) pass(node int32) { q.of.passing = append(q.of.passing, node) }
 
+// askFew asks about all open nodes of the cluster if they are few, and few of all, as after
+// one has changed that was refused like all others.
+func (q *question) askFew() {
+	if open := q.of.Open(); open >= q.pace.few || 10*open > q.nodes.Len() {
+		return
+	}
+	for _, name := range q.nodes.Names() {
+		if node, _ := q.nodes.Find(name); !q.of.Refused(node) {
+			if q.learn(node, q.put(name)); q.err != nil {
+				return
+			}
+		}
+	}
+}
+
 // askAll asks about all open nodes of the topology in parallel, if they are many. Those that
 // the pod's levels leave out are not among them: that they are refused is said of the levels,
 // which are not needs, and would be believed of every workload.

@@ -71,6 +71,28 @@ func TestHintOfARareFit(t *testing.T) {
 	}
 }
 
+// Pods that fit nowhere cost no topology, whatever lists of levels they name: a node that has
+// changed since is asked about without one.
+func TestPodsThatFitNowhereCostNoTopology(t *testing.T) {
+	r := wide(t, 50)
+	c := &crowdOfFilters{asked: map[string]int{}}
+	for i := range 10 {
+		r.runs("n007", "1", 1)
+		r.feasible()
+		pod := ofWorkload(fmt.Sprint("w", i), fmt.Sprint("p", i), fmt.Sprintf("spread=zone,spread=level-%d", i)).Obj()
+		node, is, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, c.fits)
+		if err != nil || node != "" || is == nil {
+			t.Fatalf("pod %d: proposed %q, refused %v, %v", i, node, is, err)
+		}
+	}
+	if n := len(r.pl.trees.topologies.values); n != 1 {
+		t.Errorf("there are %d topologies, want that of the first pod", n)
+	}
+	if c.asked["n000"] != 1 || c.asked["n007"] != 10 {
+		t.Errorf("a node was asked about %d times, and one that has changed each time %d times", c.asked["n000"], c.asked["n007"])
+	}
+}
+
 // A node that the levels of a workload leave out has not been refused to all others with
 // its needs, when all that are left are asked about together.
 func TestRegression_NodesThatALevelLeavesOutAreNotRefusedToOthers(t *testing.T) {
