@@ -16,6 +16,7 @@ type Feasibility struct {
 	version uint64
 	answers []answer // by node
 	refused int      // how many are
+	reasons []int    // how many for which reason
 	masks   []*mask
 }
 
@@ -89,27 +90,39 @@ func (f *Feasibility) Reason(node int32) int {
 // Open is how many nodes have not been refused, of all topologies.
 func (f *Feasibility) Open() int { return f.nodes.Len() - f.refused }
 
-// Reasons counts the nodes that are refused, by reason.
-func (f *Feasibility) Reasons() map[int]int {
-	count := make(map[int]int)
-	for _, a := range f.answers {
-		if a.refuses() {
-			count[int(a-refused)]++
+// OpenNodes returns them, in no order that means anything.
+func (f *Feasibility) OpenNodes() []int32 {
+	var open []int32
+	for node, a := range f.answers {
+		if !a.refuses() && f.nodes.all[node].name != "" {
+			open = append(open, int32(node))
 		}
 	}
-	return count
+	return open
+}
+
+// Reasons counts the nodes that are refused, by reason. It must not be altered.
+func (f *Feasibility) Reasons() []int { return f.reasons }
+
+func (f *Feasibility) count(a answer, by int) {
+	if !a.refuses() {
+		return
+	}
+	reason := int(a - refused)
+	for len(f.reasons) <= reason {
+		f.reasons = append(f.reasons, 0)
+	}
+	f.reasons[reason] += by
+	f.refused += by
 }
 
 func (f *Feasibility) set(node int32, a answer) {
 	was := f.answers[node]
 	f.answers[node] = a
+	f.count(was, -1)
+	f.count(a, +1)
 	if was.refuses() == a.refuses() {
 		return
-	}
-	if a.refuses() {
-		f.refused++
-	} else {
-		f.refused--
 	}
 	for _, m := range f.masks {
 		m.set(node, !a.refuses())

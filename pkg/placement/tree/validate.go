@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Validate holds all that is kept up to date step by step against the same made at once,
@@ -28,12 +29,15 @@ func (v View) Validate() error {
 	if want := v.Feasibility.newMask(t, false); !reflect.DeepEqual(m, want) {
 		err = errors.Join(err, fmt.Errorf("the mask is %+v, and should be %+v", m, want))
 	}
-	refused := 0
+	all, byReason := 0, make([]int, len(v.Feasibility.reasons))
 	for _, a := range v.Feasibility.answers {
-		refused += int(oneIf(a.refuses()))
+		if a.refuses() {
+			all++
+			byReason[a-refused]++
+		}
 	}
-	if refused != v.Feasibility.refused {
-		err = errors.Join(err, fmt.Errorf("%d nodes are counted as refused, not %d", v.Feasibility.refused, refused))
+	if all != v.Feasibility.refused || !slices.Equal(byReason, v.Feasibility.reasons) {
+		err = errors.Join(err, fmt.Errorf("%d nodes are counted as refused, by reason %d, not %d, %d", v.Feasibility.refused, v.Feasibility.reasons, all, byReason))
 	}
 	err = errors.Join(err, v.Tally.validate())
 	if m.open[0] == 0 || err != nil {

@@ -92,6 +92,9 @@ func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 	count := make(map[string]int)
 	resolvable := 0
 	for number, nodes := range f.Reasons() {
+		if nodes == 0 {
+			continue
+		}
 		if number == otherReason {
 			return nil
 		}

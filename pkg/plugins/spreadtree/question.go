@@ -102,11 +102,9 @@ func (q *question) askFew() {
 	if open := q.of.Open(); open >= q.pace.few || 10*open > q.nodes.Len() {
 		return
 	}
-	for _, name := range q.nodes.Names() {
-		if node, _ := q.nodes.Find(name); !q.of.Refused(node) {
-			if q.learn(node, q.put(name)); q.err != nil {
-				return
-			}
+	for _, node := range q.of.OpenNodes() {
+		if q.learn(node, q.put(q.nodes.Name(node))); q.err != nil {
+			return
 		}
 	}
 }
