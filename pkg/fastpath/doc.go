@@ -20,7 +20,8 @@
 //     that a PreFilter plugin confined
 //   - profiles whose other scorers may outvote the plugin, or that have extenders
 //
-// Diagnosis and preemption are the full path's: where no node fits there is no hint.
+// Diagnosis and preemption are the full path's: where no node fits there is no hint. What
+// it came to is remembered, and the next pod like it is told the same at once.
 //
 // The framework offers no way to give it a source of hints, so profiles are wrapped,
 // before the scheduler runs.

@@ -1,8 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree is the spread tree: the nodes of a cluster, hung under the levels
-// of one workload, each branch knowing how loaded it is.
+// Package tree is the spread tree: the nodes of a cluster under the levels of a
+// workload, each branch with the pods that count below it.
 //
 //	spread zone; then nodes            pods
 //	all                                  5
@@ -18,27 +18,28 @@
 // the leaf to the best such node. Evenness is judged level by level, inside the
 // branch that the level above has chosen.
 //
-// To decide one pod:        Next
-// To decide a whole batch:  Place
-// To rank all nodes:        Rank
-// To keep it true:          Set, Add, Remove, Recheck, SetRecord, SetRule
-// To see it:                String, Explain
+// A cluster has many workloads, few lists of levels and few sizes of pods. So a tree is
+// three parts, each shared as widely as it can be, and a View puts them together:
 //
-// A tree lives across decisions. It remembers what the filters said of a node
-// until the node changes or the caller says Recheck, and asks them only when the
-// answer decides: in a leaf, the best node first. Where two branches tie in
-// everything but the number of nodes they can offer, that number has to be known,
-// and all nodes of one of them are asked, once; from then on only what has changed.
-// So the first pods of a batch over equal zones pay for a look at the zones' nodes,
-// and every pod after them for the few nodes that have changed since.
+//   - Nodes, Topology: the nodes over one list of levels, with the load of each branch
+//   - Feasibility: the nodes that the filters have refused, for one class of needs
+//   - Tally: the pods and records of one revision, only where there are any
+//
+// To decide one pod:   View.Next
+// To rank all nodes:   View.Rank
+// To keep it true:     Nodes.Set, Topology.Refresh, Feasibility.Refresh, Tally.SetPods
+// To see it:           View.String, View.Explain
+//
+// The parts live across decisions. The filters are asked about the node that would be
+// chosen, and about the next one if they refuse it, and about no other.
 //
 // Why it is not SwarmKit's fill: filling each node to the level of its successor
 // is a staircase (0,0,5 and ten pods gives 2,7,6), its shares include branches
 // that are over-full already (100,0,0 and ten pods puts all ten in one branch),
 // and its totals are those of before the batch. Here every pod is decided on the
-// tree as its predecessors left it, which costs a few heap moves a pod.
+// tree as its predecessors left it, which changes one path of one tally.
 //
 // How far a tree is from even, in pods that would have to move, says Misplaced.
 //
-// A Tree is not safe for concurrent use.
+// Nothing here is safe for concurrent use.
 package tree
