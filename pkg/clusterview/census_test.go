@@ -372,8 +372,13 @@ func TestRegression_OwnersThatNeverCome(t *testing.T) {
 	if v.rs.asked != 0 {
 		t.Errorf("%d pods were identified again", v.rs.asked)
 	}
+	waits := clusterview.Workload{Namespace: "ns", Kind: "ReplicaSet.apps", Name: "web-3"}
+	_, now, _ := v.census.Since(waits, 0)
 	v.rs.add(replicaSet("other-1", "other-1-uid", owner("apps/v1 Deployment other other-uid")))
 	if changed := watcher.changed(v); changed != nil || v.rs.asked != 1 {
 		t.Errorf("with another ReplicaSet %q are told as changed, and %d pods were identified again, want the one that waits for it", changed, v.rs.asked)
+	}
+	if nodes, _, known := v.census.Since(waits, now); !known || len(nodes) != 0 {
+		t.Errorf("of its workload %d are told as changed, known %t", nodes, known)
 	}
 }
