@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/informers"
@@ -241,8 +240,7 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("default levels are %v", args.DefaultLevels)
 			}
 		case *config.SpreadTreeArgs:
-			if args.CountRevisions != config.CountNewest || args.Batch.Window.Duration != 0 || args.Batch.MaxDelay.Duration != time.Second ||
-				args.NodeHint != config.NodeHintEnabled {
+			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled {
 				t.Errorf("the tree's arguments are %+v", args)
 			}
 		case *schedulerapi.PodTopologySpreadArgs:

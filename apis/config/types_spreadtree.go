@@ -14,8 +14,6 @@ type SpreadTreeArgs struct {
 
 	// CountRevisions says which pods of the workload make a branch high.
 	CountRevisions CountRevisions
-	// Batch gathers the pods of one workload before the first of them is placed.
-	Batch Batch
 	// NodeHint says whether the tree proposes the node for a pod.
 	NodeHint NodeHint
 }
@@ -40,11 +38,3 @@ const (
 	// NodeHintDisabled has every pod filtered and scored on all nodes.
 	NodeHintDisabled NodeHint = "Disabled"
 )
-
-// Batch is how long a pod waits for others of its workload.
-type Batch struct {
-	// Window is the quiet time that ends the waiting; 0 is no waiting at all.
-	Window metav1.Duration
-	// MaxDelay is the longest that any pod waits. At least Window.
-	MaxDelay metav1.Duration
-}

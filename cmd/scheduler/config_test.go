@@ -181,19 +181,18 @@ func TestConfigureRefuses(t *testing.T) {
 		text string
 		want []string // the error holds them all
 	}{
-		"no YAML":                        {"a: b: c", nil},
-		"SpreadTree at score alone":      {head + "profiles: [{plugins: {score: {enabled: [{name: SpreadTree, weight: 10000}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
-		"Preferences at filter alone":    {head + "profiles: [{plugins: {filter: {enabled: [{name: Preferences}]}}}]", []string{"profiles[0].plugins.preFilter.enabled: Required value"}},
-		"SpreadTree but for preScore":    {head + "profiles: [{plugins: {multiPoint: {enabled: [{name: SpreadTree}]}, preScore: {disabled: [{name: '*'}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
-		"nothing":                        {"", []string{"Kind"}},
-		"another kind":                   {"apiVersion: v1\nkind: ConfigMap\n", []string{"ConfigMap"}},
-		"an unknown field":               {head + "percentageOfNodes: 5\n", []string{`unknown field "percentageOfNodes"`}},
-		"a bad value":                    {head + "percentageOfNodesToScore: 101\n", []string{"percentageOfNodesToScore", "101"}},
-		"an unknown field of ours":       {strings.Replace(mine, "countRevisions: All", "countRevision: All", 1), []string{`unknown field`, "countRevision"}},
-		"a bad value of ours":            {strings.Replace(mine, "countRevisions: All", "countRevisions: Some", 1), []string{"profiles[0].pluginConfig[0].args.countRevisions", `"Some"`, `"All"`}},
-		"a bad default limit":            {mine + "  - name: DomainLimits\n    args: {defaultLimits: [{property: rack, maxPods: 0}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLimits[0].maxPods", "from 1 to 1000000"}},
-		"a bad default level":            {mine + "  - name: Preferences\n    args: {defaultLevels: [{property: zone}, {property: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].property", `"node.id"`}},
-		"a window longer than its delay": {strings.Replace(mine, "countRevisions: All", "batch: {window: 2s, maxDelay: 1s}", 1), []string{"profiles[0].pluginConfig[0].args.batch.maxDelay", "2s"}},
+		"no YAML":                     {"a: b: c", nil},
+		"SpreadTree at score alone":   {head + "profiles: [{plugins: {score: {enabled: [{name: SpreadTree, weight: 10000}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
+		"Preferences at filter alone": {head + "profiles: [{plugins: {filter: {enabled: [{name: Preferences}]}}}]", []string{"profiles[0].plugins.preFilter.enabled: Required value"}},
+		"SpreadTree but for preScore": {head + "profiles: [{plugins: {multiPoint: {enabled: [{name: SpreadTree}]}, preScore: {disabled: [{name: '*'}]}}}]", []string{"profiles[0].plugins.preScore.enabled: Required value"}},
+		"nothing":                     {"", []string{"Kind"}},
+		"another kind":                {"apiVersion: v1\nkind: ConfigMap\n", []string{"ConfigMap"}},
+		"an unknown field":            {head + "percentageOfNodes: 5\n", []string{`unknown field "percentageOfNodes"`}},
+		"a bad value":                 {head + "percentageOfNodesToScore: 101\n", []string{"percentageOfNodesToScore", "101"}},
+		"an unknown field of ours":    {strings.Replace(mine, "countRevisions: All", "countRevision: All", 1), []string{`unknown field`, "countRevision"}},
+		"a bad value of ours":         {strings.Replace(mine, "countRevisions: All", "countRevisions: Some", 1), []string{"profiles[0].pluginConfig[0].args.countRevisions", `"Some"`, `"All"`}},
+		"a bad default limit":         {mine + "  - name: DomainLimits\n    args: {defaultLimits: [{property: rack, maxPods: 0}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLimits[0].maxPods", "from 1 to 1000000"}},
+		"a bad default level":         {mine + "  - name: Preferences\n    args: {defaultLevels: [{property: zone}, {property: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].property", `"node.id"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, tc.text)

@@ -20,23 +20,6 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// withBatches has pods of a profile that is written already wait for their batch.
-func (s *story) withBatches(path, window string) {
-	s.Helper()
-	text, err := os.ReadFile(path)
-	s.must(err, "reading the profile")
-	var config map[string]any
-	s.must(yaml.Unmarshal(text, &config), "reading the profile")
-	profile := config["profiles"].([]any)[0].(map[string]any)
-	plugins := slices.DeleteFunc(profile["pluginConfig"].([]any), func(c any) bool { return c.(map[string]any)["name"] == "SpreadTree" })
-	profile["pluginConfig"] = append(plugins, map[string]any{
-		"name": "SpreadTree", "args": map[string]any{"batch": map[string]any{"window": window}},
-	})
-	text, err = yaml.Marshal(config)
-	s.must(err, "writing the profile")
-	s.must(os.WriteFile(path, text, 0o600), "writing the profile")
-}
-
 // Every panel of the dashboard has something to show of a scheduler that works, fails
 // and refuses, every metric that it has is explained to the operator, and the alerts look
 // for what it has.
@@ -45,9 +28,7 @@ func TestDashboard(t *testing.T) {
 	s.needsFailures()
 	promcheck, err := rig.BinaryIn("../../_output/tools", "promcheck")
 	s.must(err, "finding promcheck, which `make tools` builds")
-	profile := s.ownFaults(map[string]any{})
-	s.withBatches(profile[len("--config="):], "50ms")
-	scheduler := s.withMetrics(profile, "--leader-elect=true")
+	scheduler := s.withMetrics(s.ownFaults(map[string]any{}), "--leader-elect=true")
 	s.policy("older", "app", placementv1alpha1.Level{Property: zoneLabel})
 	s.policy("newer", "app", placementv1alpha1.Level{Property: rowLabel})
 	s.nodes(4, 30, zone("zone-a"))

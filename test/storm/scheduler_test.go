@@ -7,9 +7,7 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -27,16 +25,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
-// The profiles: the shipped one, one that waits for batches, and one that looks at all nodes.
+// The profiles: the shipped one, and one that looks at all nodes.
 const (
 	shipped = "espalier-scheduler"
-	batched = "espalier-batched"
 	scored  = "espalier-scored"
 )
 
-var profiles = []string{shipped, batched, scored}
+var profiles = []string{shipped, scored}
 
-// configuration is the shipped one with all three profiles.
+// configuration is the shipped one with both profiles.
 func configuration(t *testing.T) *schedulerapi.KubeSchedulerConfiguration {
 	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(manifests.SchedulerConfig, nil, nil)
@@ -44,21 +41,14 @@ func configuration(t *testing.T) *schedulerapi.KubeSchedulerConfiguration {
 		t.Fatal(err)
 	}
 	c := obj.(*schedulerapi.KubeSchedulerConfiguration)
-	for name, change := range map[string]func(*config.SpreadTreeArgs){
-		batched: func(a *config.SpreadTreeArgs) {
-			a.Batch.Window, a.Batch.MaxDelay = metav1.Duration{Duration: 10 * time.Millisecond}, metav1.Duration{Duration: 50 * time.Millisecond}
-		},
-		scored: func(a *config.SpreadTreeArgs) { a.NodeHint = config.NodeHintDisabled },
-	} {
-		p := c.Profiles[0].DeepCopy()
-		p.SchedulerName = name
-		for _, plugin := range p.PluginConfig {
-			if args, ok := plugin.Args.(*config.SpreadTreeArgs); ok {
-				change(args)
-			}
+	p := c.Profiles[0].DeepCopy()
+	p.SchedulerName = scored
+	for _, plugin := range p.PluginConfig {
+		if args, ok := plugin.Args.(*config.SpreadTreeArgs); ok {
+			args.NodeHint = config.NodeHintDisabled
 		}
-		c.Profiles = append(c.Profiles, *p)
 	}
+	c.Profiles = append(c.Profiles, *p)
 	return c
 }
 

@@ -239,8 +239,8 @@ func missing(done map[string]*tally, server *apiServer, values map[string]float6
 		few = append(few, "bindings")
 	}
 	for _, key := range []string{
-		"espalier_hints_total{outcome=used,profile=" + shipped + "}", "espalier_hints_total{outcome=used,profile=" + batched + "}",
-		"espalier_hints_total{outcome=none,profile=" + shipped + "}", "espalier_failures_total{kind=OutOfcpu,profile=" + scored + "}",
+		"espalier_hints_total{outcome=used,profile=" + shipped + "}", "espalier_hints_total{outcome=none,profile=" + shipped + "}",
+		"espalier_failures_total{kind=OutOfcpu,profile=" + scored + "}",
 	} {
 		if values[key] == 0 {
 			few = append(few, key)

@@ -69,7 +69,6 @@ var defaultFaults = config.FaultyNodeArgs{
 
 var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
-	Batch:          config.Batch{MaxDelay: metav1.Duration{Duration: time.Second}},
 	NodeHint:       config.NodeHintEnabled,
 }
 
@@ -111,8 +110,9 @@ const everything = `  pluginConfig:
   - name: SpreadTree
     args:
       countRevisions: All
-      batch: {window: 50ms}
       nodeHint: Disabled
+  - name: FaultyNode
+    args: {window: 50s, record: {enabled: false}}
   - name: HostPorts
     args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
@@ -140,27 +140,25 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
 		t.Error(diff)
 	}
-	tree := &config.SpreadTreeArgs{
-		CountRevisions: config.CountAll,
-		Batch: config.Batch{
-			Window:   metav1.Duration{Duration: 50 * time.Millisecond},
-			MaxDelay: metav1.Duration{Duration: time.Second},
-		},
-		NodeHint: config.NodeHintDisabled,
-	}
+	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled}
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
+		t.Error(diff)
+	}
+	faults := defaultFaults
+	faults.Window.Duration, faults.Record.Enabled = 50*time.Second, false
+	if diff := cmp.Diff(&faults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A zero that was written is a value, not an absence.
 func TestWrittenZeroIsKept(t *testing.T) {
-	cfg, err := decode(t, "  pluginConfig: [{name: SpreadTree, args: {batch: {window: 0s, maxDelay: 0s}}}]\n")
+	cfg, err := decode(t, "  pluginConfig: [{name: FaultyNode, args: {threshold: 0, provenAfter: 0s}}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := args[*config.SpreadTreeArgs](t, cfg, "SpreadTree").Batch; got != (config.Batch{}) {
-		t.Errorf("batch is %+v", got)
+	if got := args[*config.FaultyNodeArgs](t, cfg, "FaultyNode"); got.Threshold != 0 || got.ProvenAfter.Duration != 0 {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -186,8 +184,8 @@ func TestDecodingIsStrict(t *testing.T) {
 			[]string{`"countRevisions" already set`},
 		},
 		"not a duration": {
-			"  pluginConfig: [{name: SpreadTree, args: {batch: {window: soon}}}]\n",
-			[]string{"plugin SpreadTree", `invalid duration "soon"`},
+			"  pluginConfig: [{name: FaultyNode, args: {window: soon}}]\n",
+			[]string{"plugin FaultyNode", `invalid duration "soon"`},
 		},
 		"a share that is no number": {
 			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weights: {a: many}}]}}]\n",

@@ -33,16 +33,6 @@ func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	}
 }
 
-// SetDefaults_Batch fills in the times that are absent and keeps a written zero.
-func SetDefaults_Batch(in *Batch) {
-	if in.Window == nil {
-		in.Window = &metav1.Duration{}
-	}
-	if in.MaxDelay == nil {
-		in.MaxDelay = &metav1.Duration{Duration: time.Second}
-	}
-}
-
 // SetDefaults_FaultyNodeArgs fills in SwarmKit's rule, and what goes beyond it.
 func SetDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	if in.Threshold == nil {

@@ -73,19 +73,16 @@ func TestDefaults(t *testing.T) {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountNewest,
-				Batch:          configv1.Batch{Window: duration(0), MaxDelay: duration(time.Second)},
 				NodeHint:       configv1.NodeHintEnabled,
 			},
 		},
 		"a tree that says everything": {
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
-				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
 				NodeHint:       configv1.NodeHintDisabled,
 			},
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
-				Batch:          configv1.Batch{Window: duration(time.Minute), MaxDelay: duration(0)},
 				NodeHint:       configv1.NodeHintDisabled,
 			},
 		},
@@ -101,11 +98,11 @@ func TestDefaults(t *testing.T) {
 
 // A changed object must not change the defaults of the next one.
 func TestDefaultsAreNotShared(t *testing.T) {
-	var first, second configv1.Batch
-	configv1.SetDefaults_Batch(&first)
-	first.Window.Duration, first.MaxDelay.Duration = time.Hour, time.Hour
-	configv1.SetDefaults_Batch(&second)
-	if second.Window.Duration != 0 || second.MaxDelay.Duration != time.Second {
-		t.Errorf("second object got window %v, maxDelay %v", second.Window, second.MaxDelay)
+	var first, second configv1.FaultyNodeArgs
+	configv1.SetDefaults_FaultyNodeArgs(&first)
+	*first.Threshold, first.Window.Duration = 1, time.Hour
+	configv1.SetDefaults_FaultyNodeArgs(&second)
+	if *second.Threshold != 5 || second.Window.Duration != 5*time.Minute {
+		t.Errorf("second object got threshold %d, window %v", *second.Threshold, second.Window)
 	}
 }

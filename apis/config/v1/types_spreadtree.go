@@ -20,10 +20,6 @@ type SpreadTreeArgs struct {
 	// Default: Newest.
 	CountRevisions CountRevisions `json:"countRevisions,omitempty"`
 
-	// batch gathers the pods of one workload before the first of them is placed,
-	// so that a workload that arrives pod by pod is seen as a whole.
-	Batch Batch `json:"batch,omitzero"`
-
 	// nodeHint says whether the tree proposes the node for a pod. Enabled asks the
 	// filters about the best node of the tree, then the next, and looks at no others
 	// once one fits; pods that this cannot be right for are filtered and scored on
@@ -52,20 +48,3 @@ const (
 	// NodeHintDisabled has every pod filtered and scored on all nodes.
 	NodeHintDisabled NodeHint = "Disabled"
 )
-
-// Batch is how long a pod waits for others of its workload. Every new pod of
-// the workload starts the window again, and maxDelay ends the waiting at last.
-type Batch struct {
-	// window is the quiet time after the last new pod of the workload that ends
-	// the waiting, as a duration such as 50ms, at most 10m. 0s switches
-	// gathering off.
-	// Default: 0s.
-	Window *metav1.Duration `json:"window,omitempty"`
-
-	// maxDelay is the longest that any pod waits, as a duration such as 1s,
-	// however many more arrive. It wins over window, and must not be less than
-	// it nor more than 10m.
-	// Without a window it has no effect.
-	// Default: 1s.
-	MaxDelay *metav1.Duration `json:"maxDelay,omitempty"`
-}

@@ -38,5 +38,4 @@ func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {
 
 func SetObjectDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	SetDefaults_SpreadTreeArgs(in)
-	SetDefaults_Batch(&in.Batch)
 }

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -116,19 +114,11 @@ func TestLevels(t *testing.T) {
 }
 
 func TestSpreadTreeArgs(t *testing.T) {
-	batch := func(window, maxDelay time.Duration) config.SpreadTreeArgs {
-		return config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, Batch: config.Batch{
-			Window: metav1.Duration{Duration: window}, MaxDelay: metav1.Duration{Duration: maxDelay},
-		}}
-	}
 	for name, tc := range map[string]struct {
 		args config.SpreadTreeArgs
 		want [][]string
 	}{
-		"off":           {batch(0, time.Second), nil},
-		"off at all":    {batch(0, 0), nil},
-		"on":            {batch(50*time.Millisecond, time.Second), nil},
-		"as long":       {batch(time.Second, time.Second), nil},
+		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}, nil},
 		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled}, nil},
 		"unknown revisions": {
 			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled},
@@ -137,18 +127,6 @@ func TestSpreadTreeArgs(t *testing.T) {
 		"neither proposed nor not": {
 			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off"},
 			[][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}},
-		},
-		"window longer than the delay": {
-			batch(2*time.Second, time.Second),
-			[][]string{{"args.batch.maxDelay", `"1s"`, "window, which is 2s"}},
-		},
-		"below nothing": {
-			batch(-time.Second, -time.Millisecond),
-			[][]string{{"args.batch.window", `"-1s"`, "0s to 10m0s"}, {"args.batch.maxDelay", `"-1ms"`}},
-		},
-		"hours": {
-			batch(time.Second, time.Hour),
-			[][]string{{"args.batch.maxDelay", `"1h0m0s"`, "0s to 10m0s"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

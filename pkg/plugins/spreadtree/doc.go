@@ -14,10 +14,8 @@
 //
 //   - score.go: PreScore and Score
 //   - hint.go: the node that is proposed instead, where all others need no look
-//   - preenqueue.go: PreEnqueue, the wait for a batch to be complete
 //   - trees.go: what all decisions share; tally.go: what is of one revision
 //   - filtered.go, question.go: what the filters have said, and how they are asked
 //   - recent.go, idle.go: what is kept, and for how long
-//   - debounce.go: when a batch is complete
 //   - metrics.go: what a scrape is told
 package spreadtree

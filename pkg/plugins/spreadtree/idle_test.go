@@ -5,14 +5,36 @@ package spreadtree
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
+
+// steppedClock calls what is due once its own lock is given back: what it calls sets timers.
+type steppedClock struct {
+	*clocktesting.FakeClock
+	due []func()
+}
+
+func (c *steppedClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.FakeClock.AfterFunc(d, func() { c.due = append(c.due, f) })
+}
+
+func (c *steppedClock) advance(d time.Duration) {
+	c.Step(d)
+	due := c.due
+	c.due = nil
+	for _, f := range due {
+		f()
+	}
+}
 
 func TestWhatIsIdleIsEvicted(t *testing.T) {
 	r := zones(t)
-	now := newClock()
+	now := &steppedClock{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
 	r.pl.idle.clock = now
 	r.runs("a1", "1", 1)
 	used, idle := webPod("used", "spread=zone").Obj(), webPod("idle", "pack=zone").Obj()

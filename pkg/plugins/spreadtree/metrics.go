@@ -36,11 +36,6 @@ var (
 		// From what an update of one node takes, to a build for 10,000 on a slow machine.
 		Buckets: metrics.ExponentialBuckets(0.00001, 2, 16),
 	}, []string{"profile", "operation"})
-	batchPods = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem: subsystem, Name: "batch_pods", StabilityLevel: metrics.ALPHA,
-		Help:    "Number of pods of each batch that was released together. Pods that do not wait for their batch are in none.",
-		Buckets: metrics.ExponentialBuckets(1, 2, 13),
-	}, []string{"profile"})
 	misplacedPods = metrics.NewDesc(metrics.BuildFQName("", subsystem, "misplaced_pods"),
 		"Number of pods that would have to move for the workloads placed lately to be even, by level: 1 is the first, node is "+
 			"inside the last. Of a workload the latest revision, as it was when a pod of it was placed last.",
@@ -49,19 +44,18 @@ var (
 
 // register makes the metrics known, once for all plugins of a process.
 var register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(treeDuration, batchPods)
+	legacyregistry.MustRegister(treeDuration)
 	legacyregistry.CustomMustRegister(&misplacedCollector{})
 })
 
 // gauges are the metrics of one plugin.
-type gauges struct{ built, updated, batches metrics.ObserverMetric }
+type gauges struct{ built, updated metrics.ObserverMetric }
 
 func newGauges(profile string) gauges {
 	register()
 	return gauges{
 		built:   treeDuration.WithLabelValues(profile, operationBuild),
 		updated: treeDuration.WithLabelValues(profile, operationUpdate),
-		batches: batchPods.WithLabelValues(profile),
 	}
 }
 

@@ -49,25 +49,6 @@ func TestTreesAreTimed(t *testing.T) {
 	}
 }
 
-func TestBatchesAreCounted(t *testing.T) {
-	a := args()
-	a.Batch.Window.Duration, a.Batch.MaxDelay.Duration = window, maxDelay
-	r := newRig(t.Context(), t, a)
-	var batches observed
-	r.pl.gauges.batches = &batches
-	c := newClock()
-	r.pl.batches.clock = c
-	for i := range 3 {
-		r.pl.PreEnqueue(r.ctx, webPod(fmt.Sprint("p", i), "").Obj())
-	}
-	r.pl.PreEnqueue(r.ctx, ofWorkload("other", "other", "").Obj())
-	c.advance(window)
-	slices.Sort(batches)
-	if !slices.Equal(batches, observed{1, 3}) {
-		t.Errorf("batches of %v pods were released, want of 1 and 3", batches)
-	}
-}
-
 func TestMisplacedPods(t *testing.T) {
 	r := zones(t)
 	expect := func(when string, want misplaced) {

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
 )
 
 // Name is the plugin's name in a profile.
@@ -28,7 +26,6 @@ const Name = "SpreadTree"
 type SpreadTree struct {
 	handle     fwk.Handle
 	identifier *clusterview.Identifier
-	batches    *debouncer
 	hints      config.NodeHint
 	gauges     gauges
 	pace       pace
@@ -72,12 +69,6 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	}
 	pl.idle.clock = clock.RealClock{}
 	pl.trees.onUse = pl.watchLocked
-	logger := klog.FromContext(ctx)
-	pl.batches = newDebouncer(args.Batch.Window.Duration, args.Batch.MaxDelay.Duration, clock.RealClock{},
-		func(pods map[string]*corev1.Pod) {
-			pl.gauges.batches.Observe(float64(len(pods)))
-			handle.Activate(logger, pods)
-		})
 	pl.live(ctx, handle.ProfileName())
 	return pl, nil
 }
@@ -94,18 +85,14 @@ func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFra
 	return nil, fwk.NewStatus(fwk.Unschedulable, "every pod that the spread tree places changes the scores of the next")
 }
 
-// EventsToRegister lists what can release a pod that waits for its batch, apart
-// from the end of the wait itself, which this plugin announces. It refuses pods
-// nowhere else.
-func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{
-		// A pod that is given another workload waits with that one's batch.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
-	}, nil
-}
+// PreEnqueue lets every pod in. It makes the plugin one of those that may refuse pods, which
+// are all that a framework shows: package fastpath would not find it to ask it for hints.
+func (pl *SpreadTree) PreEnqueue(context.Context, *corev1.Pod) *fwk.Status { return nil }
 
-func (pl *SpreadTree) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
-	return pl.identifier.Identify(before) != pl.identifier.Identify(after)
+// EventsToRegister lists nothing: the plugin refuses no pod, so none waits for it.
+// Without this method pods would be thought to wait for every event there is.
+func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return nil, nil
 }
 
 // levels returns the pod's levels as the plugin Preferences resolved them. In a

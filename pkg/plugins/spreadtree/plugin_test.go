@@ -5,11 +5,11 @@ package spreadtree
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	fwk "k8s.io/kube-scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/plugintest"
@@ -23,9 +23,6 @@ func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { r
 func (factoryHandle) ProfileName() string { return "espalier" }
 
 func TestNew(t *testing.T) {
-	bad := &config.SpreadTreeArgs{CountRevisions: "Some"}
-	bad.Batch.Window.Duration = 2 * time.Second
-	bad.Batch.MaxDelay.Duration = time.Second
 	for _, tc := range []struct {
 		name string
 		args runtime.Object
@@ -34,12 +31,22 @@ func TestNew(t *testing.T) {
 		{"defaults", args(), nil},
 		{"args of another plugin", &config.PreferencesArgs{}, []string{Name, "*config.SpreadTreeArgs", "*config.PreferencesArgs"}},
 		{"no args", nil, []string{Name, "<nil>"}},
-		{"bad values", bad, []string{Name, "countRevisions", `"Some"`, "batch.maxDelay", "window"}},
+		{"bad values", &config.SpreadTreeArgs{CountRevisions: "Some", NodeHint: "off"}, []string{Name, "countRevisions", `"Some"`, "nodeHint", `"off"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl, err := New(t.Context(), tc.args, factoryHandle{})
 			plugintest.WantNew(t, Name, pl, err, tc.want...)
 		})
+	}
+}
+
+// A pod of a workload that is still growing waits for no other.
+func TestEveryPodIsLetIn(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	for _, pod := range []*st.PodWrapper{webPod("p", ""), webPod("q", "sprd=zone"), webPod("r", "").PodGroupName("g")} {
+		if s := r.pl.PreEnqueue(r.ctx, pod.Obj()); !s.IsSuccess() {
+			t.Errorf("%s: %v", pod.Obj().Name, s)
+		}
 	}
 }
 

@@ -43,12 +43,11 @@ func TestMain(m *testing.M) {
 // the place of the filters and of the API server.
 type rig struct {
 	placementtest.TB
-	ctx       context.Context
-	logger    klog.Logger
-	pl        *SpreadTree
-	cache     cache.Cache
-	snapshot  *cache.Snapshot
-	activated []string // names of the pods given to Activate
+	ctx      context.Context
+	logger   klog.Logger
+	pl       *SpreadTree
+	cache    cache.Cache
+	snapshot *cache.Snapshot
 
 	mu        sync.RWMutex    // guards nominated
 	nominated map[string]bool // nodes that pods are nominated for
@@ -65,11 +64,6 @@ func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { retur
 func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
 func (h *handle) ProfileName() string                                    { return "rig" }
 func (h *handle) Parallelizer() fwk.Parallelizer                         { return parallelize.NewParallelizer(4) }
-func (h *handle) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
-	for _, p := range pods {
-		h.activated = append(h.activated, p.Name)
-	}
-}
 
 // factory is shared: it is never started, and to make one takes longer than a test.
 var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
