@@ -12,10 +12,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -74,14 +74,16 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path, and has them confirm what they bind and keep pace with it.
-func adapt(cmd *cobra.Command, config *rest.Config, sched *scheduler.Scheduler) error {
-	client, err := binding.NewClient(config)
+// adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, and
+// has the queue look at fewer pods for it.
+func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {
+	client, err := binding.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
 	}
 	binding.Confirm(sched.Profiles, client, errFormerLeader)
 	sched.NextEntity = binding.Pace(sched.Profiles, fastpath.Yield(sched.NextEntity))
+	sched.SchedulingQueue = binding.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
 	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
 		cmd.PrintErrln("Warning:", reason)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
@@ -19,12 +18,13 @@ import (
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
-// adapter is shown a scheduler before it runs, and how it reaches the API server.
-type adapter func(*cobra.Command, *rest.Config, *scheduler.Scheduler) error
+// adapter is shown a scheduler before it runs, and what it was configured with.
+type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.CompletedConfig, *scheduler.Scheduler) error
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
 // it, but for three things: adapt is shown the scheduler before it runs, which upstream's
@@ -87,7 +87,7 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 	}
 	gates.(featuregate.MutableFeatureGate).AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
-	if err := adapt(cmd, config.KubeConfig, sched); err != nil {
+	if err := adapt(ctx, cmd, config, sched); err != nil {
 		return err
 	}
 	if err := around.guard(config); err != nil {

@@ -1,0 +1,146 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binding
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// extended is a profile of which nothing is known but who wants to know of what.
+type extended struct {
+	framework.Framework
+	plugins []fwk.EnqueueExtensions
+}
+
+func (f *extended) EnqueueExtensions() []fwk.EnqueueExtensions { return f.plugins }
+
+// curious is a plugin that wants to know of an event.
+type curious struct {
+	name  string
+	event fwk.ClusterEvent
+}
+
+func (c curious) Name() string { return c.name }
+
+func (c curious) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: c.event}}, nil
+}
+
+var bound = fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Add | fwk.Delete}
+
+func TestNarrow(t *testing.T) {
+	everything := fwk.ClusterEvent{Resource: fwk.WildCard, ActionType: fwk.All}
+	deletions := fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}
+	spread := func(defaults ...corev1.TopologySpreadConstraint) []config.KubeSchedulerProfile {
+		return []config.KubeSchedulerProfile{{PluginConfig: []config.PluginConfig{{
+			Name: names.PodTopologySpread, Args: &config.PodTopologySpreadArgs{DefaultConstraints: defaults},
+		}}}}
+	}
+	for _, tc := range []struct {
+		name       string
+		plugins    []fwk.EnqueueExtensions
+		configured []config.KubeSchedulerProfile
+		want       bool
+	}{
+		{name: "stock", plugins: []fwk.EnqueueExtensions{
+			curious{names.InterPodAffinity, bound}, curious{names.PodTopologySpread, bound}, curious{names.GangScheduling, bound}, curious{names.NodeResourcesFit, deletions},
+		}, configured: spread(), want: true},
+		{name: "another plugin", plugins: []fwk.EnqueueExtensions{curious{"Another", bound}}},
+		{name: "all pods", plugins: []fwk.EnqueueExtensions{curious{"Another", fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Add}}}},
+		{name: "an extender", plugins: []fwk.EnqueueExtensions{curious{framework.ExtenderName, everything}}},
+		{name: "default constraints", configured: spread(corev1.TopologySpreadConstraint{TopologyKey: "zone"})},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			queue := &internalqueue.PriorityQueue{}
+			got := Narrow(t.Context(), queue, profile.Map{"one": &extended{plugins: tc.plugins}}, tc.configured)
+			if narrowed := got != internalqueue.SchedulingQueue(queue); narrowed != tc.want {
+				t.Errorf("narrowed: %v, want %v", narrowed, tc.want)
+			}
+		})
+	}
+}
+
+// TestNarrowedQueue has waiting pods of a real queue, all of them refused by a plugin that wants
+// to know of every pod that is bound or deleted.
+func TestNarrowedQueue(t *testing.T) {
+	metrics.Register()
+	logger, ctx := ktesting.NewTestContext(t)
+	pod := func(name string) *st.PodWrapper { return st.MakePod().Name(name).Namespace("ns").UID(name) }
+	waiting := []*corev1.Pod{
+		pod("plain").Obj(),
+		pod("node-affinity").NodeAffinityIn("zone", []string{"a"}, st.NodeSelectorTypeMatchExpressions).Obj(),
+		pod("affinity").PodAffinityExists("app", "zone", st.PodAffinityWithRequiredReq).Obj(),
+		pod("anti-affinity").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj(),
+		pod("preferred").PodAffinityExists("app", "zone", st.PodAffinityWithPreferredReq).Obj(),
+		pod("soft").SpreadConstraint(1, "zone", corev1.ScheduleAnyway, nil, nil, nil, nil, nil).Obj(),
+		pod("spread").SpreadConstraint(1, "zone", corev1.DoNotSchedule, nil, nil, nil, nil, nil).Obj(),
+	}
+	var asked []string
+	hint := func(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+		asked = append(asked, pod.Name)
+		return fwk.QueueSkip, nil
+	}
+	queue := internalqueue.NewTestQueue(ctx, func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) },
+		internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
+			"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
+		}))
+	for _, pod := range waiting {
+		queue.Add(ctx, pod)
+		entity, err := queue.Pop(logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := entity.(*framework.QueuedPodInfo)
+		info.UnschedulablePlugins.Insert(names.InterPodAffinity)
+		if err := queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()); err != nil {
+			t.Fatal(err)
+		}
+		queue.Done(info.Pod.UID)
+	}
+	narrowed := Narrow(ctx, queue, profile.Map{}, nil)
+	for _, tc := range []struct {
+		event fwk.ClusterEvent
+		want  []string
+	}{
+		{framework.EventAssignedPodAdd, []string{"affinity", "spread"}},
+		{framework.EventAssignedPodDelete, []string{"affinity", "anti-affinity", "node-affinity", "plain", "preferred", "soft", "spread"}},
+	} {
+		asked = nil
+		narrowed.MoveAllToActiveOrBackoffQueue(logger, tc.event, nil, pod("bound").Node("n").Obj(), nil)
+		if slices.Sort(asked); !slices.Equal(asked, tc.want) {
+			t.Errorf("after %s these were asked: %v, want %v", tc.event.Label(), asked, tc.want)
+		}
+	}
+
+	// A pod that is being tried at the moment is told of what happens, whatever it waits for.
+	queue.Add(ctx, pod("tried").Obj())
+	entity, err := queue.Pop(logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = nil
+	narrowed.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodAdd, nil, pod("bound").Node("n").Obj(), nil)
+	info := entity.(*framework.QueuedPodInfo)
+	info.UnschedulablePlugins.Insert(names.InterPodAffinity)
+	if err := queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(asked, "tried") {
+		t.Errorf("a pod that was being tried was not asked: %v", asked)
+	}
+}
