@@ -18,7 +18,7 @@ func good(workload string) []Run {
 	for round := 1; round <= 3; round++ {
 		runs = append(runs,
 			Run{Workload: workload, Scheduler: Stock, Round: round, Pods: 1000, Seconds: 10, CPUSeconds: 10, PeakRSS: 100, Algorithm: Algorithm{Mean: 8}, Misplaced: []Misplaced{{"zone", 7}}},
-			Run{Workload: workload, Scheduler: Null, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 2, PeakRSS: 100, Algorithm: Algorithm{Mean: 0.1}},
+			Run{Workload: workload, Scheduler: Null, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 2, PeakRSS: 100, AllCPUSeconds: 3, Algorithm: Algorithm{Mean: 0.1}},
 			Run{Workload: workload, Scheduler: Ours, Round: round, Pods: 1000, Seconds: 4, CPUSeconds: 3, PeakRSS: 110, AllCPUSeconds: 5, Growth: 30, Algorithm: Algorithm{Mean: 0.2}, Misplaced: []Misplaced{{"zone", 0}}})
 	}
 	return runs
@@ -124,11 +124,16 @@ func TestPromisesAreMissed(t *testing.T) {
 		{"attacks succeed", func(r *Run) {
 			switch {
 			case r.Workload == "AttackLevels" && r.Scheduler == Ours:
-				r.PeakRSS = 133
+				r.PeakRSS, r.AllCPUSeconds = 133, 5.6
 			case r.Workload == "AttackOwners":
 				r.AllCPUSeconds = 5.6
 			}
-		}, []string{"AttackLevels: peak RSS to Ordinary", "AttackOwners: CPU time in all to Ordinary"}},
+		}, []string{"AttackLevels: peak RSS to Ordinary", "AttackOwners: CPU time in all to Ordinary", "AttackLevels: CPU time in all, over null's to Ordinary"}},
+		{"refusals are dear for whoever writes them", func(r *Run) {
+			if r.Workload == "AttackLevels" {
+				r.AllCPUSeconds *= 1.5
+			}
+		}, nil},
 		{"one pod misplaced in one round", func(r *Run) {
 			if r.Scheduler == Ours && r.Workload == "Interleaved" && r.Round == 2 {
 				r.Misplaced = []Misplaced{{"zone", 1}}
