@@ -49,7 +49,7 @@ type Census struct {
 // NewCensus returns an empty census.
 func NewCensus(identifier *Identifier) *Census {
 	return &Census{
-		identifier: identifier, cluster: tree.NewNodes(), nodes: make(map[string]*count),
+		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
 		workloads: make(register), provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }

@@ -161,10 +161,7 @@ func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*simulation.Tree, 
 	if err != nil {
 		b.Fatal(err)
 	}
-	t := simulation.New(levels)
-	for _, n := range nodes {
-		t.Set(n)
-	}
+	t := simulation.New(levels, nodes...)
 	free := c.Nodes[0].CPU // all have as much
 	return t, func(name string) bool {
 		tally, ok := t.Tally(name)

@@ -23,10 +23,15 @@ type Tree struct {
 	levels []level.Level
 	rule   placement.Faults
 	nodes  *tree.Nodes
-	known  []placement.Node // by the number of the node
-	// said has the filters' last answer, also when they are to be asked again; Set forgets it.
-	said map[int32]bool
-	view tree.View
+	known  []nodeInfo // by the number of the node
+	view   tree.View
+}
+
+// nodeInfo is all that is known of a node.
+type nodeInfo struct {
+	placement.Node
+	// asked: the filters' last answer is fits, also when they are to be asked again. Set forgets it.
+	asked, fits bool
 }
 
 // Ranked is a node's position among all that fit: see tree.View.Rank.
@@ -35,13 +40,16 @@ type Ranked struct {
 	Class int
 }
 
-// New returns an empty tree over the levels, first level first. The levels must
+// New returns a tree of nodes over the levels, first level first. The levels must
 // be valid in the sense of level.Validate; none at all spreads over nodes only. Until
 // SetRule says otherwise one failure marks a node faulty, and nothing is half-open.
-func New(levels []level.Level) *Tree {
-	t := &Tree{levels: levels, nodes: tree.NewNodes(), said: make(map[int32]bool)}
+func New(levels []level.Level, nodes ...placement.Node) *Tree {
+	t := &Tree{levels: levels, nodes: tree.NewNodes(len(nodes)), known: make([]nodeInfo, 0, len(nodes))}
 	t.view.Feasibility = tree.NewFeasibility(t.nodes)
 	t.build()
+	for i := range nodes {
+		t.Set(nodes[i])
+	}
 	return t
 }
 
@@ -59,8 +67,7 @@ func (t *Tree) build() {
 // count has the tally show a node as it is known.
 func (t *Tree) count(id int32) {
 	n := &t.known[id]
-	t.view.Tally.SetPods(id, n.Tally.Revision, n.Tally.Workload)
-	t.view.Tally.SetRecord(id, n.Record)
+	t.view.Tally.Set(id, n.Tally.Revision, n.Tally.Workload, n.Record)
 }
 
 // View returns the tree as it is now.
@@ -95,21 +102,20 @@ func (t *Tree) Tally(name string) (placement.Tally, bool) {
 // readiness. What the filters said of it is forgotten. A node that a level leaves
 // out because it lacks the property (level.Exclude) is not in the tree.
 func (t *Tree) Set(n placement.Node) {
-	id := t.tell(n)
-	for len(t.known) <= int(id) {
-		t.known = append(t.known, placement.Node{})
+	id := t.tell(&n)
+	if len(t.known) <= int(id) {
+		t.known = append(t.known, nodeInfo{})
 	}
 	if !slices.Equal(t.known[id].Values, n.Values) {
 		t.nodes.Relabel()
 	}
-	t.known[id] = n
-	delete(t.said, id)
+	t.known[id] = nodeInfo{Node: n}
 	if !t.view.Topology.Stale() {
 		t.count(id)
 	}
 }
 
-func (t *Tree) tell(n placement.Node) (id int32) {
+func (t *Tree) tell(n *placement.Node) (id int32) {
 	return t.nodes.Set(n.Name, tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready})
 }
 
@@ -117,7 +123,7 @@ func (t *Tree) tell(n placement.Node) (id int32) {
 // nodes go when they please.
 func (t *Tree) Remove(name string) {
 	if id, known := t.nodes.Find(name); known {
-		t.known[id] = placement.Node{}
+		t.known[id] = nodeInfo{}
 		t.nodes.Remove(name)
 	}
 }
@@ -150,17 +156,17 @@ func (t *Tree) add(id int32, d placement.Tally) {
 	for range -d.All {
 		n.Usage = n.Usage.Sub(t.Request)
 	}
-	t.tell(*n)
+	t.tell(&n.Node)
 	v := t.View()
-	if fits, ok := t.said[id]; ok {
-		t.note(id, fits)
+	if n.asked {
+		t.note(id, n.fits)
 		v.Feasibility.Recheck(id)
 	}
 	t.count(id)
 }
 
 func (t *Tree) note(id int32, fits bool) {
-	t.said[id] = fits
+	t.known[id].asked, t.known[id].fits = true, fits
 	if fits {
 		t.view.Feasibility.Allow(id)
 	} else {
@@ -193,8 +199,9 @@ func (t *Tree) Next(fits placement.Fits) (string, bool) {
 
 func (t *Tree) fit(fits placement.Fits) tree.Fit {
 	return func(node int32) (bool, int) {
-		t.said[node] = fits(t.nodes.Name(node))
-		return t.said[node], 0
+		n := &t.known[node]
+		n.asked, n.fits = true, fits(n.Name)
+		return n.fits, 0
 	}
 }
 

@@ -152,7 +152,7 @@ type crowd struct {
 }
 
 func newCrowd(nodes, revisions int, levels []level.Level, value func(node, level int) placement.Value) *crowd {
-	c := &crowd{nodes: tree.NewNodes(), levels: levels, tallies: make([]*tree.Tally, revisions)}
+	c := &crowd{nodes: tree.NewNodes(0), levels: levels, tallies: make([]*tree.Tally, revisions)}
 	for i := range nodes {
 		c.nodes.Set(fmt.Sprintf("node-%06d", i), tree.Facts{Usage: placementtest.Usage(0)})
 	}

@@ -52,8 +52,10 @@ type change struct {
 	by   placement.Usage
 }
 
-// NewNodes returns no nodes.
-func NewNodes() *Nodes { return &Nodes{index: make(map[string]int32)} }
+// NewNodes returns no nodes, with room for some.
+func NewNodes(room int) *Nodes {
+	return &Nodes{all: make([]nodeInfo, 0, room), byName: make([]int32, 0, room), index: make(map[string]int32, room)}
+}
 
 // Len is the number of nodes.
 func (n *Nodes) Len() int { return len(n.index) }

@@ -55,7 +55,7 @@ type placed struct {
 var properties = []string{"zone", "rack", "row", "host"}
 
 func drawShared(t *rapid.T) *shared {
-	s := &shared{t: t, nodes: tree.NewNodes(), there: make(map[string]*machine), request: drawUsage(t, 2)}
+	s := &shared{t: t, nodes: tree.NewNodes(0), there: make(map[string]*machine), request: drawUsage(t, 2)}
 	s.request.CPU.Allocatable, s.request.Memory.Allocatable = 0, 0
 	for range rapid.IntRange(1, 3).Draw(t, "lists of levels") {
 		s.lists = append(s.lists, drawLists(t))

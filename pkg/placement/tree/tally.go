@@ -96,36 +96,38 @@ func (t *Tally) over(topology *Topology) *Tally {
 	moved := NewTally(topology)
 	moved.rule = t.rule
 	for node := range t.pods {
-		moved.set(node, t.entry(node))
+		moved.set(node, entry{}, t.entry(node))
 	}
 	for node := range t.records {
-		moved.set(node, t.entry(node))
+		moved.set(node, moved.entry(node), t.entry(node))
 	}
 	return moved
 }
 
+// Set replaces all that is known of a node.
+func (t *Tally) Set(node int32, revision, workload int64, r placement.Record) {
+	t.set(node, t.entry(node), entry{pods{int32(revision), int32(workload)}, r})
+}
+
 // SetPods replaces the pods of the revision and of the workload on a node.
 func (t *Tally) SetPods(node int32, revision, workload int64) {
-	e := t.entry(node)
-	e.pods = pods{int32(revision), int32(workload)}
-	t.set(node, e)
+	was := t.entry(node)
+	t.set(node, was, entry{pods{int32(revision), int32(workload)}, was.Record})
 }
 
 // SetRecord replaces a node's record.
 func (t *Tally) SetRecord(node int32, r placement.Record) {
-	e := t.entry(node)
-	e.Record = r
-	t.set(node, e)
+	was := t.entry(node)
+	t.set(node, was, entry{was.pods, r})
 }
 
-// Pods returns what SetPods has said last of a node.
+// Pods returns what was said last of a node.
 func (t *Tally) Pods(node int32) (revision, workload int64) {
 	p := t.pods[node]
 	return int64(p.Revision), int64(p.Workload)
 }
 
-func (t *Tally) set(node int32, e entry) {
-	was := t.entry(node)
+func (t *Tally) set(node int32, was, e entry) {
 	if was == e {
 		return
 	}
