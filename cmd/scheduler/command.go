@@ -19,9 +19,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/espalier-scheduler/espalier/manifests"
-	"github.com/espalier-scheduler/espalier/pkg/binding"
 	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 const description = `espalier-scheduler places the pods that name it as their scheduler evenly over a
@@ -77,15 +77,16 @@ func newCommand(version string) *cobra.Command {
 // adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, and
 // has the queue look at fewer pods for it.
 func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {
-	client, err := binding.NewClient(config.KubeConfig)
+	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
 	}
-	binding.Confirm(sched.Profiles, client, errFormerLeader)
-	sched.NextEntity = binding.Pace(sched.Profiles, fastpath.Yield(sched.NextEntity))
-	sched.SchedulingQueue = binding.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
-	sched.Cache = fastpath.Track(sched.Cache, sched.Profiles)
-	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles) {
+	upstream.Confirm(sched.Profiles, client, errFormerLeader)
+	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
+	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
+	cache, changes := upstream.Track(sched.Cache)
+	sched.Cache = cache
+	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles, changes) {
 		cmd.PrintErrln("Warning:", reason)
 	}
 	return nil

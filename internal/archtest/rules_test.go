@@ -142,6 +142,15 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/fastpath/x.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
 	},
 	{
+		name: "upstream-knows-no-placement", room: "pkg/upstream/...",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/fastpath/...", "pkg/placement/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it adapts kube-scheduler, whatever its plugins do",
+		broken: [2]string{"pkg/upstream/x.go", "pkg/fastpath"},
+	},
+	{
 		name: "nobody-below-knows-the-fastpath", room: "pkg/...", except: []string{"pkg/fastpath"}, tests: true,
 		deny:   []string{"pkg/fastpath/..."},
 		why:    "a plugin proposes nodes to whoever asks; it must work without",

@@ -29,7 +29,5 @@
 //   - wrap.go: which profiles are wrapped
 //   - profile.go: the wrapped profile
 //   - filters.go: whose answers may be remembered
-//   - cache.go, journal.go: which nodes have changed since the last cycle
-//   - yield.go: who goes first, the next pod or those that bind
 //   - metrics.go: what became of the hints
 package fastpath

@@ -24,9 +24,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // TestMain settles how hard the properties are tried, unless flags say otherwise, and
@@ -83,8 +85,9 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	r.cache = cache.New(r.ctx, nil, false, false)
 	r.nominator = make(nominations)
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
-	r.cache = Track(r.cache, profiles)
-	if without := Wrap(r.logger, profiles); len(without) > 0 {
+	var changes clusterview.Changes
+	r.cache, changes = upstream.Track(r.cache)
+	if without := Wrap(r.logger, profiles, changes); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.wrapped, r.judge = profiles["espalier-scheduler"], r.framework(configuration)

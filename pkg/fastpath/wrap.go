@@ -36,16 +36,17 @@ type Hinter interface {
 	Follow(changes clusterview.Changes)
 }
 
-// Wrap wraps the profiles of a scheduler that is not running yet. It returns, a
-// sentence each, why profiles that place pods by a Hinter have no hints although
-// their arguments do not switch them off.
-func Wrap(logger klog.Logger, profiles profile.Map) (without []string) {
+// Wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
+// knows which nodes have changed. It returns, a sentence each, why profiles that place pods
+// by a Hinter have no hints although their arguments do not switch them off.
+func Wrap(logger klog.Logger, profiles profile.Map, changes clusterview.Changes) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)
 		if h == nil {
 			continue
 		}
+		h.Follow(changes)
 		if !h.Hints() {
 			logger.Info("Node hints are switched off by the arguments", "profile", name, "plugin", h.Name())
 			continue

@@ -44,7 +44,7 @@ func TestWrap(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpportunisticBatching, tc.gate)
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
-			without := Wrap(r.logger, profiles)
+			without := Wrap(r.logger, profiles, nil)
 			if _, ok := profiles["it"].(*hinted); ok != tc.hinted || !ok && profiles["it"] != before {
 				t.Errorf("it is a %T", profiles["it"])
 			}

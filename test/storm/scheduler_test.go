@@ -23,6 +23,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // The profiles: the shipped one, and one that looks at all nodes.
@@ -83,9 +84,11 @@ func start(t *testing.T, server *apiServer) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.NextEntity = fastpath.Yield(r.NextEntity)
-	r.Cache = fastpath.Track(r.Cache, r.Profiles)
-	if without := fastpath.Wrap(klog.FromContext(r.ctx), r.Profiles); len(without) > 0 {
+	r.NextEntity = upstream.Yield(r.NextEntity)
+	r.SchedulingQueue = upstream.Narrow(r.ctx, r.SchedulingQueue, r.Profiles, c.Profiles)
+	cache, changes := upstream.Track(r.Cache)
+	r.Cache = cache
+	if without := fastpath.Wrap(klog.FromContext(r.ctx), r.Profiles, changes); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.turn.Lock()

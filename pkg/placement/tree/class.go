@@ -3,7 +3,10 @@
 
 package tree
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // key is what a member of a group is ordered by, as far as one tally has it: less is
 // better. It has no load, which moves with every placement of anybody; see loads.
@@ -58,18 +61,5 @@ type class struct {
 type classes []class
 
 func (c classes) find(k *key, packs bool) (at int, found bool) {
-	low, high := 0, len(c)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		order := c[middle].key.compare(k, packs)
-		if order == 0 {
-			return middle, true
-		}
-		if order < 0 {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low, false
+	return slices.BinarySearchFunc(c, k, func(c class, k *key) int { return c.key.compare(k, packs) })
 }

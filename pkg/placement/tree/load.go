@@ -52,10 +52,7 @@ func (l *loads) renew(word int32) {
 
 func (l *loads) init() {
 	for word := range l.low {
-		l.low[word] = lowest(l.of[word*64 : min(word*64+64, len(l.of))])
-	}
-	for block := range l.top {
-		l.top[block] = lowest(l.low[block*64 : min(block*64+64, len(l.low))])
+		l.renew(int32(word))
 	}
 }
 

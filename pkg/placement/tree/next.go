@@ -27,19 +27,7 @@ func (v View) Next(fit Fit) (node int32, ok bool) {
 	if node, ok = v.next(v.Feasibility.mask(v.Topology), fit); ok {
 		return node, true
 	}
-	if !v.hasUnready() {
-		return none, false
-	}
 	return v.next(v.Feasibility.newMask(v.Topology, true), fit)
-}
-
-func (v View) hasUnready() bool {
-	for i := range v.Topology.nodes.all {
-		if v.Topology.nodes.all[i].Unready {
-			return true
-		}
-	}
-	return false
 }
 
 func (v View) next(m *mask, fit Fit) (int32, bool) {

@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"cmp"
 	"iter"
 	"math/bits"
 	"slices"
@@ -46,16 +47,7 @@ func (s *set) find(at int32) (int, bool) {
 		}
 		return last + 1, false
 	}
-	low, high := 0, len(s.more)
-	for low < high {
-		middle := int(uint(low+high) >> 1)
-		if s.more[middle].at < at {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low, low < len(s.more) && s.more[low].at == at
+	return slices.BinarySearchFunc(s.more, at, func(w word, at int32) int { return cmp.Compare(w.at, at) })
 }
 
 func (s *set) add(i int32) {

@@ -40,15 +40,7 @@ func (pl *SpreadTree) Follow(changes clusterview.Changes) {
 // what was said beside them is asked again. On the node it returns the filters have been
 // asked in this cycle, whatever is remembered. Many may call ask at once.
 func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error) {
-	levels, err := levels(state, pod)
-	if err != nil {
-		return "", nil, err
-	}
-	faults, err := clusterview.ReadFaults(state)
-	if err != nil {
-		return "", nil, err
-	}
-	snapshot, err := pl.snapshot(state)
+	c, err := pl.read(state, pod)
 	if err != nil {
 		return "", nil, err
 	}
@@ -61,11 +53,11 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
-	id := pl.trees.census.RefreshFor(pod, snapshot)
+	id := pl.trees.census.RefreshFor(pod, c.snapshot)
 	f := pl.trees.answers(needs)
 	refusal := func() *clusterview.Refusal {
 		// Of the nodes that levels leave out, the full path says that first.
-		if !lasting || clusterview.AnyExcludes(levels) {
+		if !lasting || clusterview.AnyExcludes(c.levels) {
 			return nil
 		}
 		return f.refusal(pod, pl.trees.census.LowestPriority())
@@ -78,20 +70,19 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		},
 	}
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
-	if lasting && !clusterview.AnyExcludes(levels) {
+	if lasting && !clusterview.AnyExcludes(c.levels) {
 		q.askFew()
 	}
 	if f.Open() == 0 && q.err == nil {
 		return "", refusal(), nil
 	}
-	topology := pl.trees.topology(levels)
-	q.topology = topology
-	t := pl.trees.tally(batch{id, levels}, topology, faults)
+	t := pl.trees.tally(batch{id, c.levels}, c.faults)
+	q.topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
 	if t.filtered = f; !lasting {
 		t.filtered = nil
 	}
-	node, found := tree.View{Topology: topology, Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
+	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
 	if q.err != nil {
 		return "", nil, q.err
 	}

@@ -36,18 +36,13 @@ func ofWorkload(workload, name, levels string) *st.PodWrapper {
 
 // live brings the tree of a pod's batch up to date as a cycle does, and takes a node.
 func (r *rig) live(pod *corev1.Pod, node string) {
-	state := framework.NewCycleState()
-	levels, err := levels(state, pod)
-	r.must(err)
 	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
-	snapshot, err := r.snapshot.NodeInfos().List()
+	c, err := r.pl.read(framework.NewCycleState(), pod)
 	r.must(err)
 	r.pl.mu.Lock()
-	b := batch{r.pl.trees.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot}), levels}
-	topology := r.pl.trees.topology(levels)
-	r.pl.trees.tally(b, topology, nil)
+	t := r.pl.trees.tally(batch{r.pl.trees.census.RefreshFor(pod, c.snapshot), c.levels}, nil)
 	r.pl.mu.Unlock()
-	if !topology.Has(int32(len(snapshot) - 1)) {
+	if !t.Topology().Has(int32(len(c.snapshot.Nodes) - 1)) {
 		r.Fatal("the topology has too few nodes")
 	}
 	r.assume(pod, node)

@@ -145,9 +145,8 @@ func (pl *SpreadTree) misplaced() misplaced {
 // misplaced counts unless it has since the tally changed.
 func (t *tally) misplaced(in *trees) misplaced {
 	if !t.counted {
-		topology := in.topology(t.levels)
-		t.refresh(in, topology, t.faults)
-		view := tree.View{Topology: topology, Tally: t.Tally}
+		t.refresh(in, t.faults)
+		view := tree.View{Topology: t.Topology(), Tally: t.Tally}
 		if t.filtered != nil {
 			t.filtered.Refresh()
 			view.Feasibility = t.filtered.Feasibility

@@ -95,21 +95,33 @@ func (pl *SpreadTree) EventsToRegister(context.Context) ([]fwk.ClusterEventWithH
 	return nil, nil
 }
 
-// levels returns the pod's levels as the plugin Preferences resolved them. In a
-// profile without it, the pod's own word is all there is.
-func levels(state fwk.CycleState, pod *corev1.Pod) ([]level.Level, error) {
-	resolved, found, err := clusterview.ReadLevels(state)
-	if found || err != nil {
-		return resolved, err
-	}
-	return clusterview.Levels(pod, nil, nil)
+// cycle is what a decision needs to know of its cycle.
+type cycle struct {
+	pod *corev1.Pod
+	// levels are as the plugin Preferences resolved them. In a profile without it, the pod's
+	// own word is all there is.
+	levels   []level.Level
+	faults   clusterview.Faults
+	snapshot clusterview.Snapshot
 }
 
-// snapshot returns the nodes as the cycle sees them.
-func (pl *SpreadTree) snapshot(state fwk.CycleState) (clusterview.Snapshot, error) {
+func (pl *SpreadTree) read(state fwk.CycleState, pod *corev1.Pod) (cycle, error) {
+	c := cycle{pod: pod}
+	var found bool
+	var err error
+	if c.levels, found, err = clusterview.ReadLevels(state); !found && err == nil {
+		c.levels, err = clusterview.Levels(pod, nil, nil)
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.faults, err = clusterview.ReadFaults(state); err != nil {
+		return c, err
+	}
 	nodes, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
-		return clusterview.Snapshot{}, fmt.Errorf("listing nodes: %w", err)
+		return c, fmt.Errorf("listing nodes: %w", err)
 	}
-	return clusterview.Snapshot{Nodes: nodes, Tentative: state.IsPodGroupSchedulingCycle()}, nil
+	c.snapshot = clusterview.Snapshot{Nodes: nodes, Tentative: state.IsPodGroupSchedulingCycle()}
+	return c, nil
 }

@@ -211,15 +211,12 @@ func (r *rig) kept(pod *corev1.Pod) *tally {
 // shown is the tree by which a pod is placed.
 func (r *rig) shown(pod *corev1.Pod) tree.View {
 	r.Helper()
-	levels := mustLevels(r, pod)
-	topology := r.pl.trees.topology(levels)
-	id := r.pl.identifier.Identify(pod)
-	is := &tally{batch: batch{id, levels}}
+	is := &tally{batch: batch{r.pl.identifier.Identify(pod), mustLevels(r, pod)}}
 	if kept := r.kept(pod); kept != nil {
 		is = kept
 	}
-	is.refresh(r.pl.trees, topology, is.faults)
-	return tree.View{Topology: topology, Feasibility: r.pl.trees.answers("").Feasibility, Tally: is.Tally}
+	is.refresh(r.pl.trees, is.faults)
+	return tree.View{Topology: is.Topology(), Feasibility: r.pl.trees.answers("").Feasibility, Tally: is.Tally}
 }
 
 // counted is what the tree by which a pod is placed counts on a node, of its revision and its workload.

@@ -13,7 +13,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -32,26 +31,18 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if pl.identifier.Identify(pod).Preassigned {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	levels, err := levels(state, pod)
+	c, err := pl.read(state, pod)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	faults, err := clusterview.ReadFaults(state)
-	if err != nil {
-		return fwk.AsStatus(err)
-	}
-	snapshot, err := pl.snapshot(state)
-	if err != nil {
-		return fwk.AsStatus(err)
-	}
-	state.Write(scoresKey, pl.rank(ctx, pod, levels, faults, snapshot, nodes))
+	state.Write(scoresKey, pl.rank(ctx, c, nodes))
 	return nil
 }
 
 // rank scores the nodes that fit: the best class of equals gets 100, each class after it
 // one less, and those that are beyond counting 0. A pod's own preferences come before
 // loads: to those that have any, nodes are equals that only their loads tell apart.
-func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.Level, faults clusterview.Faults, snapshot clusterview.Snapshot, feasible []fwk.NodeInfo) scores {
+func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo) scores {
 	fits := make(map[string]bool, len(feasible))
 	for _, n := range feasible {
 		fits[n.Node().Name] = true
@@ -59,25 +50,23 @@ func (pl *SpreadTree) rank(ctx context.Context, pod *corev1.Pod, levels []level.
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
-	b := batch{pl.trees.census.RefreshFor(pod, snapshot), levels}
-	topology := pl.trees.topology(levels)
-	t := pl.trees.tally(b, topology, faults)
+	t := pl.trees.tally(batch{pl.trees.census.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
 	pl.gauges.shown(t, time.Since(start))
 	t.filtered = nil
 	nodes, answers := pl.trees.census.Nodes(), tree.NewFeasibility(pl.trees.census.Nodes())
 	answers.Refresh()
-	for _, node := range topology.Nodes() {
+	for _, node := range t.Topology().Nodes() {
 		if !fits[nodes.Name(node)] {
 			answers.Refuse(node, 0)
 		}
 	}
-	view := tree.View{Topology: topology, Feasibility: answers, Tally: t.Tally}
+	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally}
 	s := make(scores, len(feasible))
-	for _, r := range view.Rank(!clusterview.Prefers(pod)) {
+	for _, r := range view.Rank(!clusterview.Prefers(c.pod)) {
 		s[nodes.Name(r.Node)] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
 	}
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
-		logger.Info("Ranked the nodes that fit", "workload", b.id.Workload, "revision", b.id.Revision, "tree", view.String())
+		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", view.String())
 	}
 	return s
 }

@@ -30,8 +30,9 @@ type heard struct {
 	recorded bool // there is a record
 }
 
-// refresh has the tally show the pods and the faults as they are, over a topology.
-func (t *tally) refresh(in *trees, topology *tree.Topology, faults clusterview.Faults) {
+// refresh has the tally show the pods and the faults as they are, over the nodes as they are.
+func (t *tally) refresh(in *trees, faults clusterview.Faults) {
+	topology := in.topology(t.levels)
 	nodes, now, known := in.census.Since(t.id.Workload, t.pods)
 	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.heard.recorded
 	if t.rebuilt {

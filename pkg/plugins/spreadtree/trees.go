@@ -111,17 +111,17 @@ func (t *trees) answers(needs clusterview.Needs) *filtered {
 
 // tally returns that of a batch, brought up to date. A workload that stands nowhere and
 // has failed nowhere sees all nodes alike: bare pods and Jobs of one pod need none of their own.
-func (t *trees) tally(b batch, topology *tree.Topology, faults clusterview.Faults) *tally {
+func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
 	key := b.key()
 	ofWorkload := t.tallies[b.id.Workload]
 	if ofWorkload != nil {
 		if is, ok := ofWorkload.get(key); ok {
-			is.refresh(t, topology, faults)
+			is.refresh(t, faults)
 			return is
 		}
 	}
 	is := &tally{batch: b}
-	is.refresh(t, topology, faults)
+	is.refresh(t, faults)
 	if !t.census.Counts(b.id.Workload) && !is.heard.recorded {
 		return is
 	}

@@ -1,18 +1,17 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // tracked is a scheduler's cache that keeps a journal of the nodes that change in it.
@@ -36,16 +35,11 @@ type tracked struct {
 	tooMany bool
 }
 
-// Track wraps the cache of a scheduler that is not running yet, so that the plugins
-// of its profiles that place pods by a hint look only at nodes that have changed.
-func Track(cache internalcache.Cache, profiles profile.Map) internalcache.Cache {
-	t := &tracked{Cache: cache, journal: newJournal(), noted: sets.New[string]()}
-	for _, name := range slices.Sorted(maps.Keys(profiles)) {
-		if h := hinterOf(profiles[name]); h != nil {
-			h.Follow(t.journal)
-		}
-	}
-	return t
+// Track wraps the cache of a scheduler that is not running yet, and returns what says which
+// nodes have changed in it.
+func Track(cache internalcache.Cache) (internalcache.Cache, clusterview.Changes) {
+	j := newJournal()
+	return &tracked{Cache: cache, journal: j, noted: sets.New[string]()}, j
 }
 
 // note has nodes in the next entries of the journal.

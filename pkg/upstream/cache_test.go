@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
 	"fmt"
@@ -46,8 +46,8 @@ type shelf struct {
 }
 
 func newShelf(t *testing.T, nodes int) *shelf {
-	cache := internalcache.New(t.Context(), nil, false, false)
-	s := &shelf{tracked: Track(cache, nil).(*tracked), logger: logr.Discard(), snapshot: internalcache.NewEmptySnapshot(), seen: make(map[string]int64)}
+	cache, _ := Track(internalcache.New(t.Context(), nil, false, false))
+	s := &shelf{tracked: cache.(*tracked), logger: logr.Discard(), snapshot: internalcache.NewEmptySnapshot(), seen: make(map[string]int64)}
 	for i := range nodes {
 		s.AddNode(s.logger, st.MakeNode().Name(fmt.Sprint("n", i)).Obj())
 	}

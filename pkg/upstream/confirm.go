@@ -1,15 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binding finds out what became of a binding whose answer did not come, and keeps
-// decisions in step with bindings.
-//
-// When the API server or etcd goes away in the middle, a binding may have been made that
-// fails as the scheduler sees it. Upstream forgets the pod, so that the room it takes counts
-// as free, decides it again, and is refused; what was decided meanwhile was decided by a
-// wrong count, and nothing that follows needs to mend it. So whoever fails to bind a pod is
-// made to look where it is before anything is forgotten.
-package binding
+package upstream
 
 import (
 	"context"

@@ -1,14 +1,17 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package binding
+package upstream
 
 import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -78,7 +81,6 @@ func TestNarrow(t *testing.T) {
 // TestNarrowedQueue has waiting pods of a real queue, all of them refused by a plugin that wants
 // to know of every pod that is bound or deleted.
 func TestNarrowedQueue(t *testing.T) {
-	metrics.Register()
 	logger, ctx := ktesting.NewTestContext(t)
 	pod := func(name string) *st.PodWrapper { return st.MakePod().Name(name).Namespace("ns").UID(name) }
 	waiting := []*corev1.Pod{
@@ -95,7 +97,12 @@ func TestNarrowedQueue(t *testing.T) {
 		asked = append(asked, pod.Name)
 		return fwk.QueueSkip, nil
 	}
-	queue := internalqueue.NewTestQueue(ctx, func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) },
+	ctx, cancel := context.WithCancel(ctx)
+	recorder := metrics.NewMetricsAsyncRecorder(10, time.Second, ctx.Done())
+	defer func() { cancel(); <-recorder.IsStoppedCh }()
+	first := func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) }
+	queue := internalqueue.NewPriorityQueue(first, informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		internalqueue.WithMetricsRecorder(recorder),
 		internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
 			"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
 		}))
