@@ -32,7 +32,7 @@ func installed(ctx context.Context, mapper meta.RESTMapper) (bool, error) {
 		return err == nil, nil
 	})
 	if ctx.Err() != nil {
-		return false, nil //nolint:nilerr // told to end, which is no failure
+		return false, nil //nolint:nilerr // terminated, which is no failure
 	}
 	return err == nil, err
 }

@@ -112,7 +112,7 @@ func prepare(cmd *cobra.Command) error {
 	return reach(ctx, cmd.ErrOrStderr(), c)
 }
 
-// untilTold runs kube-scheduler, which ends in an error when it is told to end.
+// untilTold runs kube-scheduler, which ends in an error when it is terminated.
 // That is no failure.
 func untilTold(run func() error) error {
 	told := make(chan os.Signal, 1)

@@ -111,6 +111,6 @@ func TestUntilTold(t *testing.T) {
 		return ended
 	})
 	if err != nil {
-		t.Errorf("a scheduler that is told to end: %v", err)
+		t.Errorf("a scheduler that is terminated: %v", err)
 	}
 }

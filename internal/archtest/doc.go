@@ -3,7 +3,7 @@
 
 // Package archtest holds the arrows between the rooms of this repository as a
 // test: who may import whom, which calls the pure core must not make, where the
-// annotation keys are spelled, and how long a file may grow. Each rule gives its
+// annotation keys are spelled, how long a file may grow, and which words are not used. Each rule gives its
 // reason, and each has an example that breaks it, so that a rule which can no
 // longer fail is found out.
 //

@@ -27,7 +27,7 @@ func TestPoll(t *testing.T) {
 		"in the end":      {t.Context(), time.Minute, []error{bad, bad, nil}, 3, nil, ""},
 		"out of patience": {t.Context(), time.Millisecond, []error{bad}, 2, bad, "waited 1ms for rain"},
 		"never":           {t.Context(), time.Minute, []error{bad, Never(over)}, 2, over, "waiting for rain: over"},
-		"told to end":     {ended, time.Minute, []error{bad}, 1, over, "waiting for rain: over; the last was: not yet"},
+		"terminated":      {ended, time.Minute, []error{bad}, 1, over, "waiting for rain: over; the last was: not yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

@@ -4,7 +4,9 @@
 // Package clusterview translates Kubernetes into the nouns of package placement:
 // NodeInfo, Pod, owners, labels and annotations on one side; node, tally, workload,
 // revision and level on the other. It is the only translator, so that two plugins
-// cannot read one pod in two ways.
+// cannot read one pod in two ways. What keeps state of its own, or is for one reader only,
+// has a room below: podcount, which pods count on which node; podoutcome, what has gone
+// wrong with a pod on its node, and what well.
 //
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
@@ -16,7 +18,7 @@
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - outcome.go: what has gone wrong with a pod on its node, and what well
-//   - census.go: which pods count where; census_refresh.go: and since when
+//   - index.go: which pods count where; census_refresh.go: and since when
 //   - stamp.go: whether a node of a snapshot is as it was
 //   - family.go: which pods a pod's revision is among, and whom to tell of its fate
 //   - forgiven.go: up to when a node's failures are forgiven

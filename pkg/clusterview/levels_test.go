@@ -14,19 +14,8 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
-
-func parse(t testing.TB, text string) []level.Level {
-	t.Helper()
-	if text == "" {
-		return nil
-	}
-	levels, err := level.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return levels
-}
 
 // matching selects pods with app=web, other those with app=db.
 var (
@@ -69,7 +58,7 @@ func TestLevels(t *testing.T) {
 		{"a key that would be refused as a property", soft(asking(), "node.id", matching), "", "spread=node.labels.node.id"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), nil, parse(t, tc.defaults))
+			levels, err := clusterview.Levels(tc.pod.Obj(), nil, plugintest.Levels(t, tc.defaults))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +88,7 @@ func TestLevelsThatCannotBeRead(t *testing.T) {
 		{"one key twice", soft(soft(asking(), "zone", matching), "zone", matching), []string{"topologySpreadConstraints", "level 2", "zone"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), nil, parse(t, "spread=a"))
+			levels, err := clusterview.Levels(tc.pod.Obj(), nil, plugintest.Levels(t, "spread=a"))
 			if err == nil {
 				t.Fatalf("it was read as %q", level.Format(levels))
 			}
@@ -124,7 +113,7 @@ func TestLevelsOfTheCycle(t *testing.T) {
 	if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || levels != nil {
 		t.Errorf("no levels were written, and read as %v, %t, %v", levels, found, err)
 	}
-	clusterview.WriteLevels(state, parse(t, "spread=zone"))
+	clusterview.WriteLevels(state, plugintest.Levels(t, "spread=zone"))
 	for name, s := range map[string]*framework.CycleState{"the state": state, "its clone": state.Clone().(*framework.CycleState)} {
 		if levels, found, err := clusterview.ReadLevels(s); !found || err != nil || level.Format(levels) != "spread=zone" {
 			t.Errorf("%s has %v, %t, %v", name, levels, found, err)

@@ -35,7 +35,7 @@ func Limits(pod *corev1.Pod, policy *Policy, defaults []limit.Limit) ([]limit.Li
 // for every node: they have a buffer, and a slice for each would be their main cost.
 func AppendDomains(values []placement.Value, node *corev1.Node, limits []limit.Limit) []placement.Value {
 	for _, l := range limits {
-		values = append(values, value(node, l.Property))
+		values = append(values, Value(node, l.Property))
 	}
 	return values
 }

@@ -12,7 +12,7 @@ import (
 
 // Needs tells pods apart as filters do that look at nothing but the pod and one node:
 // what they said of a node for one pod holds for all with equal Needs, of one profile,
-// as long as neither's levels leave the node out. "" is nobody's.
+// as long as neither's levels leave the node out. "" belongs to no pod.
 type Needs string
 
 // needs is what such filters read: the node's name and cordon, taints, resources, ports,

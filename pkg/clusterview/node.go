@@ -16,12 +16,13 @@ import (
 func Values(node *corev1.Node, levels []level.Level) []placement.Value {
 	values := make([]placement.Value, len(levels))
 	for i, l := range levels {
-		values[i] = value(node, l.Property)
+		values[i] = Value(node, l.Property)
 	}
 	return values
 }
 
-func value(node *corev1.Node, p level.Property) placement.Value {
+// Value returns a node's property: a label, or its name.
+func Value(node *corev1.Node, p level.Property) placement.Value {
 	if p.Label == "" {
 		return placement.Value{Text: node.Name}
 	}
@@ -45,7 +46,7 @@ func Unready(node *corev1.Node) bool {
 // is one.
 func LeftOut(node *corev1.Node, levels []level.Level) bool {
 	for _, l := range levels {
-		if l.Missing == level.Exclude && value(node, l.Property).Missing {
+		if l.Missing == level.Exclude && Value(node, l.Property).Missing {
 			return true
 		}
 	}

@@ -12,10 +12,11 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestValues(t *testing.T) {
-	levels := parse(t, "spread=zone,pack=rack,spread=empty,spread=node.name")
+	levels := plugintest.Levels(t, "spread=zone,pack=rack,spread=empty,spread=node.name")
 	node := st.MakeNode().Name("n1").Label("zone", "a").Label("empty", "").Obj()
 	want := []placement.Value{{Text: "a"}, {Missing: true}, {Text: ""}, {Text: "n1"}}
 	if d := gocmp.Diff(want, clusterview.Values(node, levels)); d != "" {
@@ -64,7 +65,7 @@ func TestLeftOut(t *testing.T) {
 	} {
 		t.Run(tc.levels, func(t *testing.T) {
 			node := st.MakeNode().Name("n1").Label("zone", "a").Label("empty", "").Obj()
-			levels := parse(t, tc.levels)
+			levels := plugintest.Levels(t, tc.levels)
 			if got := clusterview.LeftOut(node, levels); got != tc.leftOut {
 				t.Errorf("LeftOut is %t", got)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // policy is one that selects app=web in the namespace ns.
@@ -155,14 +156,14 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 		failed bool
 	}{
 		"annotation over policy": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(annotated, p, parse(t, "spread=a"))
+			return clusterview.Levels(annotated, p, plugintest.Levels(t, "spread=a"))
 		}, "pack=rack", false},
 		"annotation over a bad policy": {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(annotated, p, nil) }, "pack=rack", false},
 		"policy over constraints": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(constrained, p, parse(t, "spread=a"))
+			return clusterview.Levels(constrained, p, plugintest.Levels(t, "spread=a"))
 		}, "spread=rack", false},
 		"policy over defaults": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(asking().Obj(), p, parse(t, "spread=a"))
+			return clusterview.Levels(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
 		}, "spread=rack", false},
 		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "spread=zone", false},
 		"a policy that cannot be read":     {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "", true},

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // is is a requirement of a node's name.
@@ -46,10 +47,10 @@ func TestPreassigned(t *testing.T) {
 		pod  *corev1.Pod
 		want bool
 	}{
-		{"a pod alone", pod(st.MakePod().Name("p")), false},
-		{"a DaemonSet's", pod(st.MakePod().Name("p"), "apps/v1 DaemonSet ds u"), true},
-		{"a static pod", pod(st.MakePod().Name("p"), "v1 Node n1 u"), true},
-		{"a DaemonSet of another group", pod(st.MakePod().Name("p"), "example.com/v1 DaemonSet ds u"), false},
+		{"a pod alone", plugintest.Pod(st.MakePod().Name("p")), false},
+		{"a DaemonSet's", plugintest.Pod(st.MakePod().Name("p"), "apps/v1 DaemonSet ds u"), true},
+		{"a static pod", plugintest.Pod(st.MakePod().Name("p"), "v1 Node n1 u"), true},
+		{"a DaemonSet of another group", plugintest.Pod(st.MakePod().Name("p"), "example.com/v1 DaemonSet ds u"), false},
 		{"pinned to a node", withAffinity(term(is("n1"))), true},
 		{"pinned to a node twice", withAffinity(term(is("n1")), term(is("n1"))), true},
 		{"pinned to a node, if it has a disk", withAffinity(both), true},
@@ -76,7 +77,7 @@ func TestIdentifyAPinnedPod(t *testing.T) {
 	p := withAffinity(term(is("n1")))
 	p.Labels = map[string]string{clusterview.WorkloadLabel: "shop"}
 	want := clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: clusterview.KindLabel, Name: "shop"}, Preassigned: true}
-	if got := newReplicaSets().identifier().Identify(p); got != want {
+	if got := plugintest.NewReplicaSets().Identifier().Identify(p); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -12,15 +12,16 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // A thousand replicas differ in everything that is a pod's own, and are one batch all the same.
 func TestAThousandReplicasAreEquivalent(t *testing.T) {
-	identifier := newReplicaSets(replicaSet("web-1", "web-1-uid", owner("apps/v1 Deployment web web-uid"))).identifier()
+	identifier := plugintest.NewReplicaSets(plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment web web-uid"))).Identifier()
 	want := clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "Deployment.apps", Name: "web"}, Revision: "1"}
 	for i := range 1000 {
 		name := fmt.Sprint("web-1-", i)
-		p := pod(st.MakePod().Name(name).UID(name).Label("pod-template-hash", "1").Node(fmt.Sprint("n", i%7)), "apps/v1 ReplicaSet web-1 web-1-uid")
+		p := plugintest.Pod(st.MakePod().Name(name).UID(name).Label("pod-template-hash", "1").Node(fmt.Sprint("n", i%7)), "apps/v1 ReplicaSet web-1 web-1-uid")
 		p.CreationTimestamp = metav1.NewTime(time.Unix(int64(i), 0))
 		p.ResourceVersion = fmt.Sprint(i)
 		p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": fmt.Sprint(i)}

@@ -16,7 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
 
-// nearsighted are the filters that look at nothing but the pod and one node: the
+// nodeLocal are the filters that look at nothing but the pod and one node: the
 // object, and what stands on it. What they said holds until the node changes.
 //
 // All others look further, ours and unknown ones alike: at pods on other nodes
@@ -28,7 +28,7 @@ import (
 // What Preferences says depends on the cycle's levels as well, which the needs of a pod
 // do not tell. That is no harm: the nodes that it refuses are those that the levels
 // leave out, and these are not in the pod's tree, so that the filters are not asked about them.
-var nearsighted = []string{
+var nodeLocal = []string{
 	names.NodeName,
 	names.NodeUnschedulable,
 	names.TaintToleration,
@@ -41,11 +41,11 @@ var nearsighted = []string{
 	preferences.Name,
 }
 
-// farsighted names the filters of a profile that may look further.
-func farsighted(f framework.Framework) []string {
+// clusterScoped names the filters of a profile that may look further.
+func clusterScoped(f framework.Framework) []string {
 	var far []string
 	for _, p := range f.ListPlugins().Filter.Enabled {
-		if !slices.Contains(nearsighted, p.Name) {
+		if !slices.Contains(nodeLocal, p.Name) {
 			far = append(far, p.Name)
 		}
 	}

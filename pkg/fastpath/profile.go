@@ -34,7 +34,7 @@ type hinted struct {
 }
 
 func newHinted(f framework.Framework, h Hinter) *hinted {
-	return &hinted{Framework: f, hinter: h, far: farsighted(f), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
+	return &hinted{Framework: f, hinter: h, far: clusterScoped(f), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
 }
 
 // foreseeable reports that what PostFilter plugins say to a pod without victims is always the

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
@@ -85,7 +85,7 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	r.cache = cache.New(r.ctx, nil, false, false)
 	r.nominator = make(nominations)
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
-	var changes clusterview.Changes
+	var changes podcount.Changes
 	r.cache, changes = upstream.Track(r.cache)
 	if without := Wrap(r.logger, profiles, changes); len(without) > 0 {
 		t.Fatal(without)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 )
 
 // Hinter is a plugin that can say which node a pod is to go to.
@@ -33,13 +34,13 @@ type Hinter interface {
 	// the node changes. ask may be called by many at once.
 	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error)
 	// Follow says who knows which nodes of a snapshot have changed, before the first cycle.
-	Follow(changes clusterview.Changes)
+	Follow(changes podcount.Changes)
 }
 
 // Wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
 // knows which nodes have changed. It returns, a sentence each, why profiles that place pods
 // by a Hinter have no hints although their arguments do not switch them off.
-func Wrap(logger klog.Logger, profiles profile.Map, changes clusterview.Changes) (without []string) {
+func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)

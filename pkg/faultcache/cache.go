@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -86,7 +87,7 @@ type Cache struct {
 	nodes       corelisters.NodeLister
 	configMap   *configMap // nil without a record
 	taints      taints
-	pardons     pardons
+	forgivenAt  forgivenNodes
 
 	// active says that this scheduler places pods: it writes and speaks. inherited says that
 	// it has taken over the taints of the one before it; until then it leaves all alone.
@@ -171,10 +172,10 @@ func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
 		heard: make(map[types.UID]*heard),
 		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
-		taints:  taints{added: make(map[string]time.Time)},
-		pardons: pardons{byNode: make(map[string]pardon)},
+		taints:     taints{added: make(map[string]time.Time)},
+		forgivenAt: forgivenNodes{byNode: make(map[string]forgiveness)},
 	}
-	c.ledger = failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: clusterview.KindClass, Known: c.know})
+	c.ledger = failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: podoutcome.KindClass, Known: c.know})
 	var err error
 	if c.identifier, err = clusterview.WatchingIdentifier(from.Informers.Apps().V1().ReplicaSets()); err != nil {
 		return nil, err

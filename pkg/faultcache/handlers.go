@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // handle has the informers tell the cache.
@@ -62,7 +63,7 @@ func (c *Cache) onPod(obj any) {
 	if !ok || pod.Spec.NodeName == "" || !c.concerns(pod) {
 		return
 	}
-	failures := clusterview.Failures(pod)
+	failures := podoutcome.Failures(pod)
 	c.lock()
 	defer c.mu.Unlock()
 	if c.begun {
@@ -98,7 +99,7 @@ func (c *Cache) onPodGone(obj any) {
 
 // onWarning is told of a warning of a kubelet about a pod.
 func (c *Cache) onWarning(event *corev1.Event) {
-	f, ok := clusterview.EventFailure(event)
+	f, ok := podoutcome.EventFailure(event)
 	if !ok {
 		return
 	}
@@ -158,7 +159,7 @@ func (c *Cache) onNodeGone(obj any) {
 	if err != nil {
 		return
 	}
-	c.pardons.forget(name)
+	c.forgivenAt.forget(name)
 	c.lock()
 	defer c.mu.Unlock()
 	c.forgetNode(name)

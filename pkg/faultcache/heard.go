@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -17,12 +17,12 @@ import (
 type heard struct {
 	of       corev1.ObjectReference
 	node     string
-	failures []clusterview.Failure
+	failures []podoutcome.Failure
 }
 
 // tellWarning tells the ledger of a failure that is not in the pod's status. The
 // caller holds the lock.
-func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure) {
+func (c *Cache) tellWarning(pod *corev1.Pod, node string, f podoutcome.Failure) {
 	// The pod's end is not its node's failure, as in its status.
 	if node == "" || pod.DeletionTimestamp != nil {
 		return
@@ -37,7 +37,7 @@ func (c *Cache) tellWarning(pod *corev1.Pod, node string, f clusterview.Failure)
 		h = &heard{of: corev1.ObjectReference{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, node: node}
 		c.heard[pod.UID] = h
 	}
-	if !slices.ContainsFunc(h.failures, func(g clusterview.Failure) bool { return g.Key == f.Key }) {
+	if !slices.ContainsFunc(h.failures, func(g podoutcome.Failure) bool { return g.Key == f.Key }) {
 		h.failures = append(h.failures, f)
 	}
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // Labels are bounded: a profile is one of the configuration's, a kind one of the
-// vocabulary of clusterview.Failures. Workloads and nodes are no labels: those of a
+// vocabulary of podoutcome.Failures. Workloads and nodes are no labels: those of a
 // mark are in its Event.
 var (
 	faultyNodes = metrics.NewGaugeVec(&metrics.GaugeOpts{

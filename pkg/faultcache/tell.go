@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -42,7 +43,7 @@ func ended(pod *corev1.Pod) bool {
 }
 
 // tellPod tells the ledger of a pod on a node. The caller holds the lock.
-func (c *Cache) tellPod(pod *corev1.Pod, failures []clusterview.Failure) {
+func (c *Cache) tellPod(pod *corev1.Pod, failures []podoutcome.Failure) {
 	// Most of the time nothing fails, and then nothing needs to be known of pods.
 	if len(failures) == 0 && len(c.tracked) == 0 && len(c.heard) == 0 {
 		delete(c.assumed, pod.UID)
@@ -79,7 +80,7 @@ func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
 }
 
 // fail tells the ledger of a failure. The first of a revision has all its pods told.
-func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f clusterview.Failure) {
+func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podoutcome.Failure) {
 	at := c.failedAt(pod, f)
 	if !c.counts(node, at) {
 		return
@@ -88,7 +89,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f cluste
 	if !news {
 		return
 	}
-	failuresTotal.WithLabelValues(c.options.SchedulerName, clusterview.KindClass(f.Kind)).Inc()
+	failuresTotal.WithLabelValues(c.options.SchedulerName, podoutcome.KindClass(f.Kind)).Inc()
 	c.logger.V(4).Info("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()
@@ -133,7 +134,7 @@ func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
 	// Under the lock: whatever happens to it later is told later.
 	obj, exists, err := informer.GetIndexer().GetByKey(key)
 	if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.Spec.NodeName != "" && c.concerns(pod) {
-		c.tellPod(pod, clusterview.Failures(pod))
+		c.tellPod(pod, podoutcome.Failures(pod))
 	}
 }
 
@@ -141,7 +142,7 @@ func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
 func (c *Cache) tellFamily(family string) {
 	for pod := range c.family(family) {
 		if pod.Spec.NodeName != "" {
-			c.tellPod(pod, clusterview.Failures(pod))
+			c.tellPod(pod, podoutcome.Failures(pod))
 		}
 	}
 }
@@ -222,7 +223,7 @@ func (c *Cache) forgetNode(node string) {
 		}
 		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
 		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
-			c.tellPod(pod, clusterview.Failures(pod))
+			c.tellPod(pod, podoutcome.Failures(pod))
 		}
 	}
 }

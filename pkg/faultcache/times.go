@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // Nodes tell times by clocks of their own, and one with a bad clock is as likely to be
@@ -19,33 +20,33 @@ import (
 
 // failedAt is when a pod failed. The ledger sees to the future: told again, a failure is
 // as it was told first.
-func (c *Cache) failedAt(pod *corev1.Pod, f clusterview.Failure) time.Time {
+func (c *Cache) failedAt(pod *corev1.Pod, f podoutcome.Failure) time.Time {
 	if f.At.IsZero() {
 		return c.Clock.Now()
 	}
-	return latest(f.At, clusterview.Placed(pod))
+	return latest(f.At, podoutcome.Placed(pod))
 }
 
 // succeededAt is when a pod succeeded. One that says nothing of it did when it was seen
 // to, or if it was not, some time after it was placed.
 func (c *Cache) succeededAt(pod *corev1.Pod, watched bool) (at time.Time, ok bool) {
-	at, ok = clusterview.Success(pod)
+	at, ok = podoutcome.Success(pod)
 	if ok && at.IsZero() && watched {
 		return c.Clock.Now(), true
 	}
-	return latest(at, clusterview.Placed(pod)), ok
+	return latest(at, podoutcome.Placed(pod)), ok
 }
 
 // wellSince is since when a pod does well. By a fast clock that is in the future, and
 // would be for as long as it is fast: it is when that was first heard then, until the
 // node says something new.
 func (c *Cache) wellSince(pod *corev1.Pod, t *told) (since time.Time, ok bool) {
-	said, ok := clusterview.Success(pod)
+	said, ok := podoutcome.Success(pod)
 	if !ok {
 		return time.Time{}, false
 	}
 	if now := c.Clock.Now(); !said.Equal(t.said) || t.since.After(now) {
-		t.said, t.since = said, latest(said, clusterview.Placed(pod))
+		t.said, t.since = said, latest(said, podoutcome.Placed(pod))
 		if t.since.After(now) {
 			t.since = now
 		}
@@ -66,24 +67,24 @@ func (c *Cache) forgiven(name string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return c.pardons.of(c.logger, node, c.Clock.Now())
+	return c.forgivenAt.of(c.logger, node, c.Clock.Now())
 }
 
-// pardons are what was made of the annotations of nodes when they were first seen. What
+// forgivenNodes are what was made of the annotations of nodes when they were first seen. What
 // is in the future then must not forgive what happens until then, and what is wrong with
 // one is said once.
-type pardons struct {
+type forgivenNodes struct {
 	mu     sync.Mutex // guards what follows
-	byNode map[string]pardon
+	byNode map[string]forgiveness
 }
 
-type pardon struct {
+type forgiveness struct {
 	text string
 	at   time.Time
 }
 
 // of is up to when the failures on a node are forgiven.
-func (p *pardons) of(logger klog.Logger, node *corev1.Node, now time.Time) time.Time {
+func (p *forgivenNodes) of(logger klog.Logger, node *corev1.Node, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text, ok := node.Annotations[clusterview.FailuresForgivenAnnotation]
@@ -98,12 +99,12 @@ func (p *pardons) of(logger klog.Logger, node *corev1.Node, now time.Time) time.
 	if err != nil {
 		logger.Error(err, "Nothing is forgiven", "node", klog.KObj(node))
 	}
-	p.byNode[node.Name] = pardon{text, at}
+	p.byNode[node.Name] = forgiveness{text, at}
 	return at
 }
 
 // forget forgets a node that is gone.
-func (p *pardons) forget(name string) {
+func (p *forgivenNodes) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byNode, name)

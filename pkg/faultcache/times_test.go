@@ -144,7 +144,7 @@ func TestRegression_ALittleFutureIsNow(t *testing.T) {
 		t.Errorf("it forgives up to %v", at)
 	}
 	r.part("n1")
-	if len(r.pardons.byNode) > 0 {
-		t.Errorf("%v is kept of a node that is gone", r.pardons.byNode)
+	if len(r.forgivenAt.byNode) > 0 {
+		t.Errorf("%v is kept of a node that is gone", r.forgivenAt.byNode)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 )
 
 // tracked is a scheduler's cache that keeps a journal of the nodes that change in it.
@@ -37,7 +37,7 @@ type tracked struct {
 
 // Track wraps the cache of a scheduler that is not running yet, and returns what says which
 // nodes have changed in it.
-func Track(cache internalcache.Cache) (internalcache.Cache, clusterview.Changes) {
+func Track(cache internalcache.Cache) (internalcache.Cache, podcount.Changes) {
 	j := newJournal()
 	return &tracked{Cache: cache, journal: j, noted: sets.New[string]()}, j
 }

@@ -66,7 +66,7 @@ func (p *confirming) RunBindPlugins(ctx context.Context, state fwk.CycleState, p
 	// A plugin that rejects a pod has bound nothing. An answer of "conflict" may well be about
 	// a binding of our own: a request that failed is sent again before anybody hears of it.
 	// A pod whose binding was never sent may be there by another's, who has announced it.
-	// And a scheduler that is told to end tries nothing again.
+	// And a scheduler that is terminated tries nothing again.
 	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) || ctx.Err() != nil {
 		return status
 	}

@@ -112,7 +112,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A scheduler that is told to end waits for nothing.
+// A scheduler that is terminated waits for nothing.
 func TestConfirmEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 )
 
 // maxJournal bounds the entries that are kept, and who has read none of so many looks at
@@ -22,13 +22,13 @@ type journal struct {
 	first   uint64 // position of the first entry
 }
 
-var _ clusterview.Changes = &journal{}
+var _ podcount.Changes = &journal{}
 
 // newJournal returns one that has nothing to say to who has read nothing: position 0 is
 // before the first snapshot.
 func newJournal() *journal { return &journal{first: 1} }
 
-// Since implements clusterview.Changes.
+// Since implements podcount.Changes.
 func (j *journal) Since(position uint64) (nodes []string, now uint64, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

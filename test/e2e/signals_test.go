@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // Every way to fail that devcluster knows is seen, in the pod as the API server has it
@@ -26,7 +26,7 @@ func TestFailuresAreSeen(t *testing.T) {
 	s.Cleanup(func() { s.healLater(refuses) })
 	for as, want := range map[string]string{
 		"rejected": "UnexpectedAdmissionError", "error": "Error(1)", "crashloop": "Error(1)", "oom": "OOMKilled",
-		"image": clusterview.KindImagePull, "create": "CreateContainerError", "mount": "FailedMount", "sandbox": "FailedCreatePodSandBox",
+		"image": podoutcome.KindImagePull, "create": "CreateContainerError", "mount": "FailedMount", "sandbox": "FailedCreatePodSandBox",
 	} {
 		template := s.template(as, "")
 		template.Annotations[failAnnotation] = as
@@ -72,15 +72,15 @@ func (s *story) onGood(spec *corev1.PodSpec, bad string) {
 }
 
 // failures are those that a pod and the events about it show.
-func (s *story) failures(name string) []clusterview.Failure {
+func (s *story) failures(name string) []podoutcome.Failure {
 	s.Helper()
 	pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
 	s.must(err, "reading pod "+name)
-	found := clusterview.Failures(pod)
+	found := podoutcome.Failures(pod)
 	events, err := s.client.CoreV1().Events(s.ns).List(s.ctx, metav1.ListOptions{})
 	s.must(err, "listing events")
 	for i := range events.Items {
-		if f, ok := clusterview.EventFailure(&events.Items[i]); ok && events.Items[i].InvolvedObject.UID == pod.UID {
+		if f, ok := podoutcome.EventFailure(&events.Items[i]); ok && events.Items[i].InvolvedObject.UID == pod.UID {
 			found = append(found, f)
 		}
 	}
@@ -95,7 +95,7 @@ func (s *story) seen(pod, kind string) {
 		if len(found) == 0 {
 			return errors.New("it shows nothing")
 		}
-		if other := slices.IndexFunc(found, func(f clusterview.Failure) bool { return f.Kind != kind || f.At.IsZero() }); other >= 0 {
+		if other := slices.IndexFunc(found, func(f podoutcome.Failure) bool { return f.Kind != kind || f.At.IsZero() }); other >= 0 {
 			return fmt.Errorf("it shows %+v", found[other])
 		}
 		return nil

@@ -69,7 +69,7 @@ func TestLeaderCutOff(t *testing.T) {
 }
 
 // Both replicas are replaced under load as their Deployment does it: a new one stands by
-// before an old one is told to end. Who leads hands the Lease on when it goes.
+// before an old one is terminated. Who leads hands the Lease on when it goes.
 func TestRollingUpgrade(t *testing.T) {
 	s := begin(t)
 	const slowly = perSecond / 2 // both are to be replaced while there are pods to place

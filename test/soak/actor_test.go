@@ -32,7 +32,7 @@ type actor struct {
 	done map[string]int
 }
 
-// newActor returns one whose random numbers are its own, so that nobody's deeds depend on how
+// newActor returns one whose random numbers are its own, so that what one does does not depend on how
 // fast another is.
 func newActor(name string, seed uint64) *actor {
 	stream := fnv.New64()
@@ -48,7 +48,7 @@ func (a *actor) act(ctx context.Context) error {
 		did, err := a.deeds[name](ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // told to end, which is no failure
+			return nil //nolint:nilerr // terminated, which is no failure
 		case err != nil:
 			return fmt.Errorf("%s: %s: %w", a.name, name, err)
 		case did:

@@ -179,7 +179,7 @@ type PlacementPolicyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// selectedPods is how many pods the selector selects: those that one of Espalier's schedulers
-	// places or has placed, and that have not ended and are not told to end. Pods of a DaemonSet are
+	// places or has placed, and that have not completed and are not terminating. Pods of a DaemonSet are
 	// not among them: their controller chooses their nodes.
 	// +optional
 	SelectedPods int32 `json:"selectedPods"`

@@ -7,7 +7,7 @@ import "time"
 
 // Memory is how long a failure can be held against a node on which nothing has
 // succeeded since, or the window, if that is longer. There is always a pod or an
-// owner whose end nobody has heard of: a grudge must not outlive its cause for ever.
+// owner whose end nobody has heard of: what is held against a node must not outlive its cause for ever.
 const Memory = 24 * time.Hour
 
 // Rule says when a node is faulty.

@@ -39,7 +39,7 @@ type Values func(node int32, level int) placement.Value
 // group is one choice: between the branches of a level below one branch, or between the
 // nodes of a leaf. Its members are in the order of their values, or names.
 type group struct {
-	parent, slot int32 // whose member it is, and which; the root is nobody's
+	parent, slot int32 // whose member it is, and which; the root has none
 	division
 	// leaf: the members are nodes, and compared as such. So are those of a last level that
 	// spreads over one node each, such as that of host names.

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/queueing"
@@ -21,7 +22,7 @@ import (
 func (pl *DomainLimits) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A pod of the same revision goes, and leaves its place in all its domains. It
-		// does so as soon as it is told to go, which has no event of its own; or it is
+		// does so as soon as it is terminating, which has no event of its own; or it is
 		// relabelled, and is of another workload from then on.
 		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodLeft)},
 		// Somebody mends or changes the pod's annotation, which has no event of its own,
@@ -34,16 +35,16 @@ func (pl *DomainLimits) EventsToRegister(context.Context) ([]fwk.ClusterEventWit
 }
 
 func (pl *DomainLimits) afterPodLeft(pod *corev1.Pod, before, after *corev1.Pod) bool {
-	// A pod that was told to go left its place then. But it may be gone before anybody
-	// has seen that it was told, so that a deletion is always looked at.
-	if after != nil && !clusterview.Counts(before) {
+	// A terminating pod has left its place already. But it may be gone before the scheduler
+	// has seen it terminating, so that a deletion is always looked at.
+	if after != nil && !podcount.Counts(before) {
 		return false
 	}
 	waiting := pl.identifier.Identify(pod)
 	if !alike(waiting, pl.identifier.Identify(before)) {
 		return false
 	}
-	return after == nil || !clusterview.Counts(after) || !alike(waiting, pl.identifier.Identify(after))
+	return after == nil || !podcount.Counts(after) || !alike(waiting, pl.identifier.Identify(after))
 }
 
 // alike reports whether two pods take room from each other, as far as that is known:

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/rejections"
@@ -46,7 +47,7 @@ func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod
 	if err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: listing nodes: %w", Name, err))
 	}
-	id := pl.census.RefreshFor(pod, clusterview.Snapshot{Nodes: snapshot})
+	id := pl.index.RefreshFor(pod, podcount.Snapshot{Nodes: snapshot})
 	state.Write(countsKey, &counts{id, limit.Count(limits, pl.domains(id, limits))})
 	return nil, nil
 }
@@ -55,7 +56,7 @@ func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod
 func (pl *DomainLimits) domains(id clusterview.Identity, limits []limit.Limit) iter.Seq2[[]placement.Value, int64] {
 	return func(yield func([]placement.Value, int64) bool) {
 		var values []placement.Value // of the node at hand: Count keeps none
-		for node, pods := range pl.census.Revision(id) {
+		for node, pods := range pl.index.Revision(id) {
 			values = clusterview.AppendDomains(values[:0], node, limits)
 			if !yield(values, pods) {
 				return

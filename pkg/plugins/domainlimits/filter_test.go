@@ -29,7 +29,7 @@ func TestFilterByWhatCounts(t *testing.T) {
 		{"of another revision", web("x", "1", ""), false},
 		{"of another workload", web("x", "2", "").Label(clusterview.WorkloadLabel, "db"), false},
 		{"of another namespace", web("x", "2", "").Namespace("other"), false},
-		{"told to go", web("x", "2", "").Terminating(), false},
+		{"terminating", web("x", "2", "").Terminating(), false},
 		{"that has succeeded", web("x", "2", "").Phase(corev1.PodSucceeded), false},
 		{"that has failed", web("x", "2", "").Phase(corev1.PodFailed), false},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
@@ -35,9 +36,9 @@ type DomainLimits struct {
 	defaults   []limit.Limit
 	policies   *policies.Policies
 	identifier *clusterview.Identifier
-	// census is not locked: only PreFilter touches it, and the scheduler runs that
+	// index is not locked: only PreFilter touches it, and the scheduler runs that
 	// for one pod at a time.
-	census *clusterview.Census
+	index *podcount.Index
 }
 
 var (
@@ -71,7 +72,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		defaults:   defaults,
 		policies:   known,
 		identifier: identifier,
-		census:     clusterview.NewCensus(identifier),
+		index:      podcount.NewIndex(identifier),
 	}, nil
 }
 

@@ -31,8 +31,8 @@ func TestHintAfterPodLeft(t *testing.T) {
 		want          fwk.QueueingHint
 	}{
 		{"deleted", there(), nil, fwk.Queue},
-		{"deleted, having been told to go", there().Terminating(), nil, fwk.Queue},
-		{"told to go", there(), there().Terminating(), fwk.Queue},
+		{"deleted, having been terminating", there().Terminating(), nil, fwk.Queue},
+		{"terminating", there(), there().Terminating(), fwk.Queue},
 		{"fails", there(), there().Phase(corev1.PodFailed), fwk.Queue},
 		{"succeeds", there(), there().Phase(corev1.PodSucceeded), fwk.Queue},
 		{"relabelled into another workload", there(), db(), fwk.Queue},
@@ -44,7 +44,7 @@ func TestHintAfterPodLeft(t *testing.T) {
 		{"of another workload, deleted", db(), nil, fwk.QueueSkip},
 		{"of another namespace, deleted", there().Namespace("other"), nil, fwk.QueueSkip},
 		{"of another revision, deleted", there().Label("pod-template-hash", "1"), nil, fwk.QueueSkip},
-		{"of another revision, told to go", there().Label("pod-template-hash", "1"), there().Label("pod-template-hash", "1").Terminating(), fwk.QueueSkip},
+		{"of another revision, terminating", there().Label("pod-template-hash", "1"), there().Label("pod-template-hash", "1").Terminating(), fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := web("p", "2", "node.name=1").Obj()

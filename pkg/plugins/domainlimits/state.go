@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
@@ -30,7 +31,7 @@ func (c *counts) Clone() fwk.StateData { return &counts{id: c.id, limits: c.limi
 
 // move counts a pod that comes to a node, or leaves it, if it is one that counts.
 func (c *counts) move(id clusterview.Identity, pod *corev1.Pod, node *corev1.Node, pods int64) {
-	if c.id.SameRevision(id) && clusterview.Counts(pod) {
+	if c.id.SameRevision(id) && podcount.Counts(pod) {
 		c.limits.Add(clusterview.AppendDomains(nil, node, c.limits.Limits()), pods)
 	}
 }

@@ -135,7 +135,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A pod that is told to end still has its ports, and gives them up when it is gone.
+// A terminating pod still has its ports, and gives them up when it is gone.
 func TestTerminatingPodHoldsItsPorts(t *testing.T) {
 	pl := newPlugin(t)
 	leaving := wanting(t, "80/tcp").Name("leaving").UID("leaving").Node("n").Terminating().Obj()

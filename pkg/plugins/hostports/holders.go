@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
 
@@ -30,7 +31,7 @@ type holders struct {
 // held is what is held of one node as of a stamp, which tells all its states apart,
 // including those that preemption only imagines and those in the cycle of a pod group.
 type held struct {
-	stamp clusterview.Stamp
+	stamp podcount.Stamp
 	// byNode is what the node holds itself; malformed says that nobody can tell.
 	byNode    hostport.Set
 	malformed bool
@@ -47,7 +48,7 @@ func (h *holders) of(node fwk.NodeInfo) held {
 		return known
 	}
 	byNode, err := clusterview.ReservedHostPorts(node.Node())
-	known = held{stamp: clusterview.StampOf(node), byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
+	known = held{stamp: podcount.StampOf(node), byNode: byNode, malformed: err != nil, byPods: fwk.HostPortInfo{}}
 	for _, p := range node.GetPods() {
 		hold(known.byPods, p.GetPod())
 	}

@@ -96,7 +96,7 @@ func TestRegression_GroupCycle(t *testing.T) {
 // groupCounted is what the tree counts of a revision on a node, in the snapshot as it is.
 func (r *rig) groupCounted(pod *corev1.Pod, node string) int64 {
 	r.Helper()
-	id, _ := r.pl.trees.census.Nodes().Find(node)
+	id, _ := r.pl.trees.index.Nodes().Find(node)
 	revision, _ := r.shown(pod).Tally.Pods(id)
 	return revision
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -23,7 +24,7 @@ func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Ident
 
 // Follow has the plugin look only at nodes that are said to have changed. It is for
 // before the first cycle.
-func (pl *SpreadTree) Follow(changes clusterview.Changes) {
+func (pl *SpreadTree) Follow(changes podcount.Changes) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	pl.trees.follow(changes)
@@ -53,17 +54,17 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
-	id := pl.trees.census.RefreshFor(pod, c.snapshot)
+	id := pl.trees.index.RefreshFor(pod, c.snapshot)
 	f := pl.trees.answers(needs)
 	refusal := func() *clusterview.Refusal {
 		// Of the nodes that levels leave out, the full path says that first.
 		if !lasting || clusterview.AnyExcludes(c.levels) {
 			return nil
 		}
-		return f.refusal(pod, pl.trees.census.LowestPriority())
+		return f.refusal(pod, pl.trees.index.LowestPriority())
 	}
 	q := &question{
-		ask: ask, nominated: pl.nominated, nodes: pl.trees.census.Nodes(), of: f, pace: pl.pace,
+		ask: ask, nominated: pl.nominated, nodes: pl.trees.index.Nodes(), of: f, pace: pl.pace,
 		parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()

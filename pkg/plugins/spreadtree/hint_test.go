@@ -252,7 +252,7 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("of a pod of higher priority than one that runs: %+v", is)
 	}
 	if is := refusal(webPod("p", "spread=zone").Priority(1).PreemptionPolicy(corev1.PreemptNever).Obj(), true); is == nil || is.Preemption != nil {
-		t.Errorf("of one that takes nobody's place: %+v", is)
+		t.Errorf("of one that preempts no pod: %+v", is)
 	}
 	f.join("c1", "zone=c")
 	f.refused = append(f.refused, "c1")

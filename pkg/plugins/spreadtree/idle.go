@@ -15,7 +15,7 @@ import (
 const maxIdle = 5 * time.Minute
 
 // idle evicts what nobody uses. A scheduler that has nothing to do is left with no tally,
-// no census and no timer.
+// no index and no timer.
 type idle struct {
 	clock clock.WithDelayedExecution
 	// due says that a visit is to come.
@@ -46,6 +46,6 @@ func (pl *SpreadTree) visit() {
 		pl.watchLocked()
 		return
 	}
-	// Nothing shows the census any more: whoever comes next has it counted anew.
+	// Nothing shows the index any more: whoever comes next has it counted anew.
 	t.reset()
 }

@@ -39,7 +39,7 @@ func TestWhatIsIdleIsEvicted(t *testing.T) {
 	r.runs("a1", "1", 1)
 	used, idle := webPod("used", "spread=zone").Obj(), webPod("idle", "pack=zone").Obj()
 	r.rank(idle, framework.NewCycleState())
-	census := r.pl.trees.census
+	index := r.pl.trees.index
 	for i := range 3 {
 		r.rank(used, framework.NewCycleState())
 		if want := []bool{true, true, false}[i]; (r.kept(idle) != nil) != want {
@@ -47,12 +47,12 @@ func TestWhatIsIdleIsEvicted(t *testing.T) {
 		}
 		now.advance(maxIdle)
 	}
-	if r.kept(used) == nil || r.pl.trees.census != census || len(r.pl.trees.topologies.values) != 1 {
-		t.Error("a tally that was used since the last visit, its topology or its census, is gone")
+	if r.kept(used) == nil || r.pl.trees.index != index || len(r.pl.trees.topologies.values) != 1 {
+		t.Error("a tally that was used since the last visit, its topology or its index, is gone")
 	}
 	now.advance(maxIdle)
-	if n := len(r.pl.trees.all()); n != 0 || r.pl.trees.census == census {
-		t.Errorf("a scheduler that does nothing keeps %d tallies and its census", n)
+	if n := len(r.pl.trees.all()); n != 0 || r.pl.trees.index == index {
+		t.Errorf("a scheduler that does nothing keeps %d tallies and its index", n)
 	}
 	if now.HasWaiters() {
 		t.Error("a scheduler that keeps nothing has a timer")

@@ -105,7 +105,7 @@ func TestMisplacedPodsAreCountedOnce(t *testing.T) {
 	r.rank(webPod("p", "spread=zone").Obj(), framework.NewCycleState())
 	before := r.pl.misplaced()
 	// Behind the plugin's back, which nobody may do.
-	id, _ := r.pl.trees.census.Nodes().Find("b1")
+	id, _ := r.pl.trees.index.Nodes().Find("b1")
 	r.kept(webPod("p", "spread=zone").Obj()).SetPods(id, 4, 4)
 	if after := r.pl.misplaced(); !slices.Equal(before.byLevel, after.byLevel) {
 		t.Errorf("%+v and then %+v", before, after)

@@ -16,6 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
@@ -102,7 +103,7 @@ type cycle struct {
 	// own word is all there is.
 	levels   []level.Level
 	faults   clusterview.Faults
-	snapshot clusterview.Snapshot
+	snapshot podcount.Snapshot
 }
 
 func (pl *SpreadTree) read(state fwk.CycleState, pod *corev1.Pod) (cycle, error) {
@@ -122,6 +123,6 @@ func (pl *SpreadTree) read(state fwk.CycleState, pod *corev1.Pod) (cycle, error)
 	if err != nil {
 		return c, fmt.Errorf("listing nodes: %w", err)
 	}
-	c.snapshot = clusterview.Snapshot{Nodes: nodes, Tentative: state.IsPodGroupSchedulingCycle()}
+	c.snapshot = podcount.Snapshot{Nodes: nodes, Tentative: state.IsPodGroupSchedulingCycle()}
 	return c, nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
@@ -222,8 +223,8 @@ func (r *rig) shown(pod *corev1.Pod) tree.View {
 // counted is what the tree by which a pod is placed counts on a node, of its revision and its workload.
 func (r *rig) counted(pod *corev1.Pod, node string) [2]int64 {
 	r.Helper()
-	r.pl.trees.census.Refresh(clusterview.Snapshot{Nodes: r.feasible()})
-	id, known := r.pl.trees.census.Nodes().Find(node)
+	r.pl.trees.index.Refresh(podcount.Snapshot{Nodes: r.feasible()})
+	id, known := r.pl.trees.index.Nodes().Find(node)
 	if !known {
 		r.Fatalf("there is no node %s", node)
 	}

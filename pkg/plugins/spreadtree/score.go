@@ -50,10 +50,10 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
-	t := pl.trees.tally(batch{pl.trees.census.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
+	t := pl.trees.tally(batch{pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
 	pl.gauges.shown(t, time.Since(start))
 	t.filtered = nil
-	nodes, answers := pl.trees.census.Nodes(), tree.NewFeasibility(pl.trees.census.Nodes())
+	nodes, answers := pl.trees.index.Nodes(), tree.NewFeasibility(pl.trees.index.Nodes())
 	answers.Refresh()
 	for _, node := range t.Topology().Nodes() {
 		if !fits[nodes.Name(node)] {

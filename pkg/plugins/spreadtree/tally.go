@@ -13,7 +13,7 @@ import (
 type tally struct {
 	batch
 	*tree.Tally
-	pods   uint64 // the version of the census whose pods it shows
+	pods   uint64 // the version of the index whose pods it shows
 	heard  heard
 	faults clusterview.Faults // as it was used last
 
@@ -33,15 +33,15 @@ type heard struct {
 // refresh has the tally show the pods and the faults as they are, over the nodes as they are.
 func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 	topology := in.topology(t.levels)
-	nodes, now, known := in.census.Since(t.id.Workload, t.pods)
+	nodes, now, known := in.index.Since(t.id.Workload, t.pods)
 	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.heard.recorded
 	if t.rebuilt {
 		t.Tally, t.heard = tree.NewTally(topology), heard{}
-		nodes, _, _ = in.census.Since(t.id.Workload, 0)
+		nodes, _, _ = in.index.Since(t.id.Workload, 0)
 	}
 	t.pods, t.faults, t.counted = now, faults, false
 	for _, node := range nodes {
-		revision, workload := in.census.On(t.id, node)
+		revision, workload := in.index.On(t.id, node)
 		if in.countAll {
 			revision = workload
 		}
@@ -52,7 +52,7 @@ func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 		return
 	}
 	t.SetRule(faults.Rule())
-	t.hear(in.census.Nodes(), faults)
+	t.hear(in.index.Nodes(), faults)
 }
 
 // hear brings the records up to date.

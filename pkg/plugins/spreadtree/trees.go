@@ -5,6 +5,7 @@ package spreadtree
 
 import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -39,17 +40,17 @@ func (b batch) key() batchKey {
 	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: level.Format(b.levels)}
 }
 
-// trees is what all decisions of a profile share: the census, a topology for each list of
+// trees is what all decisions of a profile share: the index, a topology for each list of
 // levels, what the filters have said to each class of needs; and the tallies of the
 // revisions that pods were placed of lately. It is not safe for concurrent use.
 //
-// What a placement changes is told to the census alone, by the scheduler's next snapshot.
+// What a placement changes is told to the index alone, by the scheduler's next snapshot.
 // Everything else follows from there when it is used.
 type trees struct {
 	identifier *clusterview.Identifier
 	// changes is nil if nobody says which nodes have changed.
-	changes    clusterview.Changes
-	census     *clusterview.Census
+	changes    podcount.Changes
+	index      *podcount.Index
 	topologies *recent[string, *tree.Topology]
 	filtered   *recent[clusterview.Needs, *filtered]
 	tallies    map[clusterview.Workload]*recent[batchKey, *tally]
@@ -67,18 +68,18 @@ func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
 
 // reset drops all that is known.
 func (t *trees) reset() {
-	t.census = clusterview.NewCensus(t.identifier)
+	t.index = podcount.NewIndex(t.identifier)
 	if t.changes != nil {
-		t.census.Follow(t.changes)
+		t.index.Follow(t.changes)
 	}
 	t.topologies = newRecent[string, *tree.Topology](maxTopologies)
 	t.filtered = newRecent[clusterview.Needs, *filtered](maxNeeds)
 	t.tallies = make(map[clusterview.Workload]*recent[batchKey, *tally])
 }
 
-func (t *trees) follow(changes clusterview.Changes) {
+func (t *trees) follow(changes podcount.Changes) {
 	t.changes = changes
-	t.census.Follow(changes)
+	t.index.Follow(changes)
 }
 
 // topology returns that of levels as the nodes are now.
@@ -86,7 +87,7 @@ func (t *trees) topology(levels []level.Level) *tree.Topology {
 	key := level.Format(levels)
 	topology, ok := t.topologies.get(key)
 	if !ok || topology.Stale() {
-		topology = tree.NewTopology(t.census.Nodes(), levels, t.census.Values(levels))
+		topology = tree.NewTopology(t.index.Nodes(), levels, t.index.Values(levels))
 		t.topologies.put(key, topology)
 		t.used()
 	}
@@ -99,7 +100,7 @@ func (t *trees) topology(levels []level.Level) *tree.Topology {
 func (t *trees) answers(needs clusterview.Needs) *filtered {
 	f, ok := t.filtered.get(needs)
 	if !ok || needs == "" {
-		f = newFiltered(t.census.Nodes())
+		f = newFiltered(t.index.Nodes())
 	}
 	if !ok && needs != "" {
 		t.filtered.put(needs, f)
@@ -122,7 +123,7 @@ func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
 	}
 	is := &tally{batch: b}
 	is.refresh(t, faults)
-	if !t.census.Counts(b.id.Workload) && !is.heard.recorded {
+	if !t.index.Counts(b.id.Workload) && !is.heard.recorded {
 		return is
 	}
 	if ofWorkload == nil {

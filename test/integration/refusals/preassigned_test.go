@@ -33,7 +33,7 @@ func TestVector_2_8_G1(t *testing.T) {
 	}
 }
 
-// TestIgnoreTasks: pods that are pinned to n-0 and told to go take no room there.
+// TestIgnoreTasks: pods that are pinned to n-0 and terminating take no room there.
 func TestVector_2_8_G2(t *testing.T) {
 	going := func(name string) runtime.Object {
 		return pinnedTo(web(pod(name)), "n-0").Terminating().Obj()

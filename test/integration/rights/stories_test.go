@@ -171,7 +171,7 @@ func preempts(s *stage) error {
 			return err
 		}
 	}
-	return s.wait("the victim to be told to end", func() error {
+	return s.wait("the victim to be terminating", func() error {
 		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), victim.Name, metav1.GetOptions{})
 		if err == nil && now.DeletionTimestamp == nil {
 			err = errors.New("it is not")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command workload is what runs in the containers of the stories: it runs until it is
-// told to end, or to fail. A file in a folder of the node tells all containers there to fail.
+// terminated, or to fail. A file in a folder of the node tells all containers there to fail.
 package main
 
 import (

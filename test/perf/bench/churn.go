@@ -71,7 +71,7 @@ func (w *World) cordon(ctx context.Context, node string, closed bool) error {
 	return nil
 }
 
-// unlessEnded is the error, but for one that comes of being told to end.
+// unlessEnded is the error, but for one that comes of being terminated.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

@@ -78,7 +78,7 @@ func Open(path string) (*Dir, error) {
 }
 
 // sweep removes the temporary folders of runs that were killed. One that is in use is
-// locked; one that is minutes old and not locked is nobody's.
+// locked; one that is minutes old and not locked is abandoned.
 func sweep(parent string) {
 	locks, err := filepath.Glob(filepath.Join(parent, temporaryPrefix+"*", lockName))
 	if err != nil {

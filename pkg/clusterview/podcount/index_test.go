@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"fmt"
@@ -16,24 +16,26 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
-// web is the workload whose pods the census is asked for, in revision 2.
+// web is the workload whose pods the index is asked for, in revision 2.
 var web = clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "Deployment.apps", Name: "web"}, Revision: "2"}
 
-// view is a census over NodeInfos that a test changes as the scheduler's cache does.
+// view is a index over NodeInfos that a test changes as the scheduler's cache does.
 type view struct {
-	census *clusterview.Census
-	rs     *replicaSets
-	infos  []fwk.NodeInfo
-	uid    int
+	index *podcount.Index
+	rs    *plugintest.ReplicaSets
+	infos []fwk.NodeInfo
+	uid   int
 }
 
 func newView(nodes ...string) *view {
-	v := &view{rs: newReplicaSets(replicaSet("web-1", "web-1-uid", owner("apps/v1 Deployment web web-uid")), replicaSet("web-2", "web-2-uid", owner("apps/v1 Deployment web web-uid")))}
-	v.census = clusterview.NewCensus(v.rs.identifier())
+	v := &view{rs: plugintest.NewReplicaSets(plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment web web-uid")), plugintest.ReplicaSet("web-2", "web-2-uid", plugintest.Owner("apps/v1 Deployment web web-uid")))}
+	v.index = podcount.NewIndex(v.rs.Identifier())
 	for _, n := range nodes {
 		v.join(st.MakeNode().Name(n).Obj())
 	}
@@ -60,25 +62,25 @@ func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
 	for _, p := range pods {
 		v.uid++
 		name := fmt.Sprintf("%s-%d", rs, v.uid)
-		v.info(node).AddPod(pod(p.Name(name).UID(name).Node(node).Label("pod-template-hash", rs[len(rs)-1:]), "apps/v1 ReplicaSet "+rs+" "+rs+"-uid"))
+		v.info(node).AddPod(plugintest.Pod(p.Name(name).UID(name).Node(node).Label("pod-template-hash", rs[len(rs)-1:]), "apps/v1 ReplicaSet "+rs+" "+rs+"-uid"))
 	}
 }
 
-// refresh shows the census the nodes as they are.
-func (v *view) refresh() { v.census.Refresh(clusterview.Snapshot{Nodes: v.infos}) }
+// refresh shows the index the nodes as they are.
+func (v *view) refresh() { v.index.Refresh(podcount.Snapshot{Nodes: v.infos}) }
 
-// tallies is what the census says of all nodes to web.
+// tallies is what the index says of all nodes to web.
 func (v *view) tallies() map[string]placement.Tally {
 	v.refresh()
-	return talliesOf(v.census, web)
+	return talliesOf(v.index, web)
 }
 
-func talliesOf(census *clusterview.Census, of clusterview.Identity) map[string]placement.Tally {
+func talliesOf(index *podcount.Index, of clusterview.Identity) map[string]placement.Tally {
 	t := make(map[string]placement.Tally)
-	for _, name := range census.Nodes().Names() {
-		id, _ := census.Nodes().Find(name)
-		revision, workload := census.On(of, id)
-		t[name] = placement.Tally{Revision: revision, Workload: workload, All: census.Nodes().Facts(id).Pods}
+	for _, name := range index.Nodes().Names() {
+		id, _ := index.Nodes().Find(name)
+		revision, workload := index.On(of, id)
+		t[name] = placement.Tally{Revision: revision, Workload: workload, All: index.Nodes().Facts(id).Pods}
 	}
 	return t
 }
@@ -88,7 +90,7 @@ type watcher struct{ *tree.Feasibility }
 
 func (v *view) watch() watcher {
 	v.refresh()
-	w := watcher{tree.NewFeasibility(v.census.Nodes())}
+	w := watcher{tree.NewFeasibility(v.index.Nodes())}
 	w.changed(v)
 	return w
 }
@@ -97,8 +99,8 @@ func (v *view) watch() watcher {
 func (w watcher) changed(v *view) (changed []string) {
 	v.refresh()
 	w.Refresh()
-	for _, name := range v.census.Nodes().Names() {
-		id, _ := v.census.Nodes().Find(name)
+	for _, name := range v.index.Nodes().Names() {
+		id, _ := v.index.Nodes().Find(name)
 		if !w.Allowed(id) {
 			changed = append(changed, name)
 		}
@@ -108,18 +110,18 @@ func (w watcher) changed(v *view) (changed []string) {
 }
 
 func (v *view) has(name string) bool {
-	_, known := v.census.Nodes().Find(name)
+	_, known := v.index.Nodes().Find(name)
 	return known
 }
 
-func TestCensusCounts(t *testing.T) {
+func TestIndexCounts(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	v.put("n1", "web-1", st.MakePod(), st.MakePod())
 	v.put("n1", "web-2", st.MakePod())
 	v.put("n2", "web-2", st.MakePod().Phase(corev1.PodRunning), st.MakePod().Phase(corev1.PodPending),
 		st.MakePod().Terminating(), st.MakePod().Phase(corev1.PodSucceeded), st.MakePod().Phase(corev1.PodFailed))
-	v.info("n3").AddPod(pod(st.MakePod().Name("bare").UID("bare")))
-	v.info("n3").AddPod(pod(st.MakePod().Name("ds").UID("ds"), "apps/v1 DaemonSet ds ds-uid"))
+	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("bare").UID("bare")))
+	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("ds").UID("ds"), "apps/v1 DaemonSet ds ds-uid"))
 	want := map[string]placement.Tally{
 		"n1": {Revision: 1, Workload: 3, All: 3},
 		"n2": {Revision: 2, Workload: 2, All: 2},
@@ -132,9 +134,9 @@ func TestCensusCounts(t *testing.T) {
 
 // The scheduler's cache adds a pod to its node the moment one is chosen, with the
 // node's name in it and no more; it is taken back if the binding fails.
-func TestCensusCountsAssumedPods(t *testing.T) {
+func TestIndexCountsAssumedPods(t *testing.T) {
 	v := newView("n1")
-	assumed := pod(st.MakePod().Name("p").UID("p").Node("n1").Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid")
+	assumed := plugintest.Pod(st.MakePod().Name("p").UID("p").Node("n1").Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid")
 	v.info("n1").AddPod(assumed)
 	if got := v.tallies()["n1"]; got != (placement.Tally{Revision: 1, Workload: 1, All: 1}) {
 		t.Errorf("with the pod assumed: %+v", got)
@@ -147,14 +149,14 @@ func TestCensusCountsAssumedPods(t *testing.T) {
 	}
 }
 
-func TestCensusReportsNodesAsLevelsSeeThem(t *testing.T) {
+func TestIndexReportsNodesAsLevelsSeeThem(t *testing.T) {
 	v := newView()
 	v.join(st.MakeNode().Name("n1").Label("zone", "a").Condition(corev1.NodeReady, corev1.ConditionFalse, "", "").Obj())
 	v.join(st.MakeNode().Name("n2").Unschedulable(true).Obj())
 	v.put("n1", "web-2", st.MakePod())
 	v.put("n2", "web-2", st.MakePod())
 	v.refresh()
-	values := v.census.Values(parse(t, "spread=zone,spread=node.name"))
+	values := v.index.Values(plugintest.Levels(t, "spread=zone,spread=node.name"))
 	for name, want := range map[string]struct {
 		zone    placement.Value
 		unready bool
@@ -162,8 +164,8 @@ func TestCensusReportsNodesAsLevelsSeeThem(t *testing.T) {
 		"n1": {placement.Value{Text: "a"}, true},
 		"n2": {placement.Value{Missing: true}, false},
 	} {
-		id, _ := v.census.Nodes().Find(name)
-		if zone, is := values(id, 0), v.census.Nodes().Facts(id).Unready; zone != want.zone || is != want.unready || values(id, 1).Text != name {
+		id, _ := v.index.Nodes().Find(name)
+		if zone, is := values(id, 0), v.index.Nodes().Facts(id).Unready; zone != want.zone || is != want.unready || values(id, 1).Text != name {
 			t.Errorf("%s is in zone %+v, unready %t, and called %+v", name, zone, is, values(id, 1))
 		}
 	}
@@ -173,14 +175,14 @@ func TestCensusReportsNodesAsLevelsSeeThem(t *testing.T) {
 }
 
 // What pods request is counted as schedulers score it, also for those that say nothing.
-func TestCensusReportsUsage(t *testing.T) {
+func TestIndexReportsUsage(t *testing.T) {
 	v := newView()
 	v.join(st.MakeNode().Name("n1").Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "4", corev1.ResourceMemory: "8Gi"}).Obj())
 	v.put("n1", "web-2", st.MakePod().Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1", corev1.ResourceMemory: "6Gi"}))
 	load := func() uint32 {
 		v.refresh()
-		id, _ := v.census.Nodes().Find("n1")
-		return v.census.Nodes().Facts(id).Usage.Load()
+		id, _ := v.index.Nodes().Find("n1")
+		return v.index.Nodes().Facts(id).Usage.Load()
 	}
 	if got := load(); got != 750_000 {
 		t.Errorf("with a pod of 1 of 4 CPUs and 6 of 8 GiB the load is %d", got)
@@ -191,7 +193,7 @@ func TestCensusReportsUsage(t *testing.T) {
 	}
 }
 
-func TestCensusKnowsTheLowestPriority(t *testing.T) {
+func TestIndexKnowsTheLowestPriority(t *testing.T) {
 	v := newView("n1", "n2")
 	for _, step := range []struct {
 		change func()
@@ -206,23 +208,23 @@ func TestCensusKnowsTheLowestPriority(t *testing.T) {
 	} {
 		step.change()
 		v.refresh()
-		if got := v.census.LowestPriority(); got != step.want {
+		if got := v.index.LowestPriority(); got != step.want {
 			t.Errorf("got %d, want %d", got, step.want)
 		}
 	}
 }
 
-func TestCensusIdentifiesOnlyWhatHasChanged(t *testing.T) {
+func TestIndexIdentifiesOnlyWhatHasChanged(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	for _, n := range []string{"n1", "n2", "n3"} {
 		v.put(n, "web-2", st.MakePod(), st.MakePod())
 	}
 	asked := func(step string, want int) {
 		t.Helper()
-		v.rs.asked = 0
-		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-		if v.rs.asked != want {
-			t.Errorf("%s: %d pods were identified, want %d", step, v.rs.asked, want)
+		v.rs.Asked = 0
+		v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+		if v.rs.Asked != want {
+			t.Errorf("%s: %d pods were identified, want %d", step, v.rs.Asked, want)
 		}
 	}
 	asked("at first", 6)
@@ -241,7 +243,7 @@ func TestCensusIdentifiesOnlyWhatHasChanged(t *testing.T) {
 }
 
 // Who comes seldom is told of all that has happened, who comes often only of the last.
-func TestCensusTellsEachWhatHasChanged(t *testing.T) {
+func TestIndexTellsEachWhatHasChanged(t *testing.T) {
 	v := newView("n1", "n2")
 	early := v.watch()
 	v.put("n1", "web-2", st.MakePod())
@@ -258,63 +260,63 @@ func TestCensusTellsEachWhatHasChanged(t *testing.T) {
 	}
 }
 
-func TestCensusTellsWhereAWorkloadHasChanged(t *testing.T) {
+func TestIndexTellsWhereAWorkloadHasChanged(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-2", st.MakePod())
 	v.refresh()
-	if nodes, _, known := v.census.Since(web.Workload, 0); known || len(nodes) != 1 {
+	if nodes, _, known := v.index.Since(web.Workload, 0); known || len(nodes) != 1 {
 		t.Errorf("at first: %d, known %t", nodes, known)
 	}
-	_, now, _ := v.census.Since(web.Workload, 0)
+	_, now, _ := v.index.Since(web.Workload, 0)
 	v.put("n2", "web-1", st.MakePod())
-	v.info("n2").AddPod(pod(st.MakePod().Name("bare").UID("bare")))
+	v.info("n2").AddPod(plugintest.Pod(st.MakePod().Name("bare").UID("bare")))
 	v.refresh()
-	nodes, later, known := v.census.Since(web.Workload, now)
-	if !known || len(nodes) != 1 || v.census.Nodes().Name(nodes[0]) != "n2" {
+	nodes, later, known := v.index.Since(web.Workload, now)
+	if !known || len(nodes) != 1 || v.index.Nodes().Name(nodes[0]) != "n2" {
 		t.Errorf("after a pod on n2: %d, known %t", nodes, known)
 	}
-	if nodes, _, known := v.census.Since(web.Workload, later); !known || len(nodes) != 0 {
+	if nodes, _, known := v.index.Since(web.Workload, later); !known || len(nodes) != 0 {
 		t.Errorf("since now: %d, known %t", nodes, known)
 	}
 	v.leave("n1")
 	v.leave("n2")
 	v.refresh()
-	if nodes, _, known := v.census.Since(web.Workload, later); known || len(nodes) != 0 {
+	if nodes, _, known := v.index.Since(web.Workload, later); known || len(nodes) != 0 {
 		t.Errorf("when it stands nowhere: %d, known %t", nodes, known)
 	}
 }
 
-func TestCensusFollowsNodesThatGoAndReturn(t *testing.T) {
+func TestIndexFollowsNodesThatGoAndReturn(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	v.put("n1", "web-2", st.MakePod())
 	v.refresh()
-	before := v.census.Nodes().Structure()
+	before := v.index.Nodes().Structure()
 	v.leave("n1")
 	v.refresh()
-	if v.has("n1") || !v.has("n2") || !v.has("n3") || v.census.Counts(web.Workload) || v.census.Nodes().Structure() == before {
-		t.Fatalf("n1 left: has n1 %t, its pod counts %t", v.has("n1"), v.census.Counts(web.Workload))
+	if v.has("n1") || !v.has("n2") || !v.has("n3") || v.index.Counts(web.Workload) || v.index.Nodes().Structure() == before {
+		t.Fatalf("n1 left: has n1 %t, its pod counts %t", v.has("n1"), v.index.Counts(web.Workload))
 	}
-	before = v.census.Nodes().Structure()
+	before = v.index.Nodes().Structure()
 	v.refresh()
-	if v.census.Nodes().Structure() != before {
+	if v.index.Nodes().Structure() != before {
 		t.Error("the departure is told again")
 	}
 	v.join(st.MakeNode().Name("n1").Label("zone", "b").Obj())
 	v.refresh()
-	id, known := v.census.Nodes().Find("n1")
-	if got := v.census.Values(parse(t, "spread=zone"))(id, 0); !known || got.Text != "b" {
+	id, known := v.index.Nodes().Find("n1")
+	if got := v.index.Values(plugintest.Levels(t, "spread=zone"))(id, 0); !known || got.Text != "b" {
 		t.Errorf("n1 is back: %t, in zone %+v", known, got)
 	}
 	v.info("n1").SetNode(st.MakeNode().Name("n1").Label("zone", "c").Obj())
-	before = v.census.Nodes().Structure()
+	before = v.index.Nodes().Structure()
 	v.refresh()
-	if v.census.Nodes().Structure() == before {
+	if v.index.Nodes().Structure() == before {
 		t.Error("n1 has another zone, and the structure is as it was")
 	}
 }
 
 // One leaves and another comes between two snapshots: as many as before.
-func TestCensusSeesANodeReplaced(t *testing.T) {
+func TestIndexSeesANodeReplaced(t *testing.T) {
 	v := newView("n1", "n2")
 	watcher := v.watch()
 	v.leave("n2")
@@ -325,34 +327,34 @@ func TestCensusSeesANodeReplaced(t *testing.T) {
 }
 
 // The cache keeps what it knows of a node that was deleted until its last pod is.
-func TestCensusPassesOverPodsWithoutANode(t *testing.T) {
+func TestIndexPassesOverPodsWithoutANode(t *testing.T) {
 	v := newView("n1")
 	orphans := framework.NewNodeInfo()
-	orphans.AddPod(pod(st.MakePod().Name("p").UID("p").Node("n0")))
+	orphans.AddPod(plugintest.Pod(st.MakePod().Name("p").UID("p").Node("n0")))
 	v.infos = append([]fwk.NodeInfo{orphans}, v.infos...)
 	if got := v.tallies(); len(got) != 1 {
-		t.Errorf("the census has %v", got)
+		t.Errorf("the index has %v", got)
 	}
 	if got := v.tallies(); len(got) != 1 {
-		t.Errorf("the second time, the census has %v", got)
+		t.Errorf("the second time, the index has %v", got)
 	}
 }
 
-func TestCensusAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
+func TestIndexAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-3", st.MakePod())
 	v.put("n2", "web-2", st.MakePod())
 	if got := v.tallies()["n1"]; got != (placement.Tally{All: 1}) {
 		t.Fatalf("before its ReplicaSet is known, the pod counts as %+v", got)
 	}
-	v.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
+	v.rs.Add(plugintest.ReplicaSet("web-3", "web-3-uid", plugintest.Owner("apps/v1 Deployment web web-uid")))
 	if got := v.tallies()["n1"]; got != (placement.Tally{Workload: 1, All: 1}) {
 		t.Errorf("once its ReplicaSet is known, the pod counts as %+v", got)
 	}
-	v.rs.asked = 0
+	v.rs.Asked = 0
 	watcher := v.watch()
-	if changed := watcher.changed(v); len(changed) != 0 || v.rs.asked != 0 {
-		t.Errorf("it was asked again: %q, %d pods identified", changed, v.rs.asked)
+	if changed := watcher.changed(v); len(changed) != 0 || v.rs.Asked != 0 {
+		t.Errorf("it was asked again: %q, %d pods identified", changed, v.rs.Asked)
 	}
 }
 
@@ -361,24 +363,24 @@ func TestCensusAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
 func TestRegression_OwnersThatNeverCome(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-3", st.MakePod()) // its ReplicaSet is not known
-	v.info("n2").AddPod(pod(st.MakePod().Name("p").UID("p").Node("n2"), "apps/v9 ReplicaSet web-2 web-2-uid"))
+	v.info("n2").AddPod(plugintest.Pod(st.MakePod().Name("p").UID("p").Node("n2"), "apps/v9 ReplicaSet web-2 web-2-uid"))
 	watcher := v.watch()
-	v.rs.asked = 0
+	v.rs.Asked = 0
 	for range 20 {
 		if changed := watcher.changed(v); changed != nil {
 			t.Fatalf("nothing has happened, and %q are told as changed", changed)
 		}
 	}
-	if v.rs.asked != 0 {
-		t.Errorf("%d pods were identified again", v.rs.asked)
+	if v.rs.Asked != 0 {
+		t.Errorf("%d pods were identified again", v.rs.Asked)
 	}
 	waits := clusterview.Workload{Namespace: "ns", Kind: "ReplicaSet.apps", Name: "web-3"}
-	_, now, _ := v.census.Since(waits, 0)
-	v.rs.add(replicaSet("other-1", "other-1-uid", owner("apps/v1 Deployment other other-uid")))
-	if changed := watcher.changed(v); changed != nil || v.rs.asked != 1 {
-		t.Errorf("with another ReplicaSet %q are told as changed, and %d pods were identified again, want the one that waits for it", changed, v.rs.asked)
+	_, now, _ := v.index.Since(waits, 0)
+	v.rs.Add(plugintest.ReplicaSet("other-1", "other-1-uid", plugintest.Owner("apps/v1 Deployment other other-uid")))
+	if changed := watcher.changed(v); changed != nil || v.rs.Asked != 1 {
+		t.Errorf("with another ReplicaSet %q are told as changed, and %d pods were identified again, want the one that waits for it", changed, v.rs.Asked)
 	}
-	if nodes, _, known := v.census.Since(waits, now); !known || len(nodes) != 0 {
+	if nodes, _, known := v.index.Since(waits, now); !known || len(nodes) != 0 {
 		t.Errorf("of its workload %d are told as changed, known %t", nodes, known)
 	}
 }

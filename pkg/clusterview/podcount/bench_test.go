@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func fakeLogger(t testing.TB) klog.Logger {
@@ -27,46 +28,46 @@ func large() *view {
 		name := fmt.Sprintf("node-%04d", i)
 		v.join(st.MakeNode().Name(name).Label("zone", fmt.Sprint(i%3)).Obj())
 		info := v.infos[i].(*framework.NodeInfo)
-		info.AddPod(pod(st.MakePod().Name(name + "-a").UID(name + "-a").Node(name)))
-		info.AddPod(pod(st.MakePod().Name(name+"-b").UID(name+"-b").Node(name).Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid"))
+		info.AddPod(plugintest.Pod(st.MakePod().Name(name + "-a").UID(name + "-a").Node(name)))
+		info.AddPod(plugintest.Pod(st.MakePod().Name(name+"-b").UID(name+"-b").Node(name).Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid"))
 	}
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	return v
 }
 
-func BenchmarkCensusRefreshNothingChanged(b *testing.B) {
+func BenchmarkIndexRefreshNothingChanged(b *testing.B) {
 	v := large()
 	b.ReportAllocs()
 	for b.Loop() {
-		v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+		v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	}
 }
 
 // Most pods change one node: that on which the one before was placed.
-func BenchmarkCensusRefreshOneNodeChanged(b *testing.B) {
+func BenchmarkIndexRefreshOneNodeChanged(b *testing.B) {
 	for _, pods := range []int{2, 110} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
 			v := large()
 			info := v.info("node-2500")
 			for i := range pods - 2 {
-				info.AddPod(pod(st.MakePod().Name(fmt.Sprint(i)).UID(fmt.Sprint(i)).Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid"))
+				info.AddPod(plugintest.Pod(st.MakePod().Name(fmt.Sprint(i)).UID(fmt.Sprint(i)).Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid"))
 			}
 			node := info.Node()
 			b.ReportAllocs()
 			for b.Loop() {
 				info.SetNode(node) // moves the generation
-				v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+				v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 			}
 		})
 	}
 }
 
 // A refresh that finds nothing changed is what every pod pays.
-func TestCensusRefreshAllocatesNothing(t *testing.T) {
+func TestIndexRefreshAllocatesNothing(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-2", st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
-	if n := testing.AllocsPerRun(10, func() { v.census.Refresh(clusterview.Snapshot{Nodes: v.infos}) }); n != 0 {
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+	if n := testing.AllocsPerRun(10, func() { v.index.Refresh(podcount.Snapshot{Nodes: v.infos}) }); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podoutcome_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // at is a time, some seconds after the pods of these tests were bound.
@@ -105,7 +105,7 @@ func also(p *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod {
 }
 
 func TestFailures(t *testing.T) {
-	type failures = []clusterview.Failure
+	type failures = []podoutcome.Failure
 	refused := func(kind string) failures { return failures{{Key: "phase", Kind: kind, At: at(1).Time}} }
 	exited := func(kind string, seconds int) failures {
 		return failures{{Key: exitKey(seconds), Kind: kind, At: at(seconds).Time}}
@@ -151,8 +151,8 @@ func TestFailures(t *testing.T) {
 		{"evicted by the API", also(with(run, dead("app", exit(143, 3))), target("EvictionByEvictionAPI")), nil},
 		{"preempted by a scheduler", also(with(run, running("app", exit(1, 3))), target("PreemptionByScheduler")), nil},
 		{"evicted for a taint", also(with(run, running("app", exit(1, 3))), target("DeletionByTaintManager")), nil},
-		{"told to end", also(with(run, waiting("app", "CrashLoopBackOff", exit(143, 3))), deleted), nil},
-		{"refused and told to end", ended("OutOfcpu", deleted), nil},
+		{"terminating", also(with(run, waiting("app", "CrashLoopBackOff", exit(143, 3))), deleted), nil},
+		{"refused and terminating", ended("OutOfcpu", deleted), nil},
 
 		{"failed", with(failed, dead("app", exit(1, 3))), exited("Error(1)", 3)},
 		{"failed without a word", with(failed), failures{{Key: "phase", Kind: "Failed"}}},
@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 		}), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := gocmp.Diff(tc.want, clusterview.Failures(tc.pod), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(tc.want, podoutcome.Failures(tc.pod), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -241,7 +241,7 @@ func TestFailuresKeepTheirKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keys := map[string]bool{}
 			for _, p := range states {
-				for _, f := range clusterview.Failures(p) {
+				for _, f := range podoutcome.Failures(p) {
 					keys[f.Key] = true
 				}
 			}
@@ -263,7 +263,7 @@ func TestFailuresAreBounded(t *testing.T) {
 			with(corev1.PodPending, waiting("app", reason, nil)), with(corev1.PodPending, waiting("app", "Err"+reason, nil)),
 			with(corev1.PodFailed, dead("app", &corev1.ContainerStateTerminated{ExitCode: int32(i), Reason: reason, Message: long})),
 		} {
-			for _, f := range clusterview.Failures(p) {
+			for _, f := range podoutcome.Failures(p) {
 				kinds[f.Kind] = true
 				if len(f.Key) > 300 || len(f.Message) > 300 || strings.ContainsRune(f.Message, '\uFFFD') {
 					t.Fatalf("a failure is long: %+v", f)

@@ -1,25 +1,27 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-clusterview.Identifier: Apache-2.0
 
-package clusterview
+package podcount
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
 // register is the workloads of which pods count. A workload or revision without any
 // is not in it, so that it is no larger than the cluster.
-type register map[Workload]*workload
+type workloads map[clusterview.Workload]*workload
 
 // workload is where the pods of one workload stand.
 type workload struct {
-	key       Workload
+	key       clusterview.Workload
 	revisions []*revision
 	// stands are by the serial of their nodes, those of one node side by side. A
 	// map was rejected: most workloads have a pod or two, and for these a map
 	// takes ten times the memory.
-	stands []stand
+	onNodes []onNode
 	// changes are the nodes on which its pods have come or gone after the version known.
 	changes []change
 	known   uint64
@@ -39,19 +41,19 @@ type revision struct {
 }
 
 // is reports that a revision is that of an identity.
-func (r *revision) is(id Identity) bool {
+func (r *revision) is(id clusterview.Identity) bool {
 	return r.workload.key == id.Workload && r.owner == id.Owner && r.revision == id.Revision
 }
 
 // stand is the pods of one revision on one node.
-type stand struct {
+type onNode struct {
 	node *count
 	of   *revision
 	pods int64
 }
 
 // join counts a pod on a node.
-func (r register) join(n *count, id Identity, version uint64) *revision {
+func (r workloads) add(n *count, id clusterview.Identity, version uint64) *revision {
 	w, ok := r[id.Workload]
 	if !ok {
 		w = &workload{key: id.Workload, known: version - 1}
@@ -61,26 +63,26 @@ func (r register) join(n *count, id Identity, version uint64) *revision {
 	of := w.revision(id)
 	of.pods++
 	i := w.find(n)
-	for ; i < len(w.stands) && w.stands[i].node == n; i++ {
-		if w.stands[i].of == of {
-			w.stands[i].pods++
+	for ; i < len(w.onNodes) && w.onNodes[i].node == n; i++ {
+		if w.onNodes[i].of == of {
+			w.onNodes[i].pods++
 			return of
 		}
 	}
-	w.stands = slices.Insert(w.stands, i, stand{node: n, of: of, pods: 1})
+	w.onNodes = slices.Insert(w.onNodes, i, onNode{node: n, of: of, pods: 1})
 	return of
 }
 
 // leave takes a pod of a revision off a node.
-func (r register) leave(n *count, of *revision, version uint64) {
+func (r workloads) remove(n *count, of *revision, version uint64) {
 	w := of.workload
 	w.note(n, version)
 	i := w.find(n)
-	for w.stands[i].of != of {
+	for w.onNodes[i].of != of {
 		i++
 	}
-	if w.stands[i].pods--; w.stands[i].pods == 0 {
-		w.stands = slices.Delete(w.stands, i, i+1)
+	if w.onNodes[i].pods--; w.onNodes[i].pods == 0 {
+		w.onNodes = slices.Delete(w.onNodes, i, i+1)
 	}
 	if of.pods--; of.pods == 0 {
 		w.revisions = slices.DeleteFunc(w.revisions, func(r *revision) bool { return r == of })
@@ -92,11 +94,11 @@ func (r register) leave(n *count, of *revision, version uint64) {
 
 // maxForgotten bounds the changes that a workload keeps beside twice as many as it has
 // stands: to tell of all stands is no more work than to tell of so many changes.
-const maxForgotten = 16
+const maxExtraChanges = 16
 
 func (w *workload) note(n *count, version uint64) {
 	w.changes = append(w.changes, change{n.id, version})
-	if len(w.changes) > 2*len(w.stands)+maxForgotten {
+	if len(w.changes) > 2*len(w.onNodes)+maxExtraChanges {
 		half := len(w.changes) / 2
 		w.known = w.changes[half-1].version
 		w.changes = slices.Delete(w.changes, 0, half)
@@ -110,9 +112,9 @@ func (w *workload) since(version uint64) (nodes []int32, known bool) {
 	case w == nil:
 		return nil, false
 	case version < w.known:
-		for i := range w.stands {
-			if i == 0 || w.stands[i-1].node != w.stands[i].node {
-				nodes = append(nodes, w.stands[i].node.id)
+		for i := range w.onNodes {
+			if i == 0 || w.onNodes[i-1].node != w.onNodes[i].node {
+				nodes = append(nodes, w.onNodes[i].node.id)
 			}
 		}
 		return nodes, false
@@ -124,7 +126,7 @@ func (w *workload) since(version uint64) (nodes []int32, known bool) {
 }
 
 // revision returns that of an identity, which is a new one if there is none.
-func (w *workload) revision(id Identity) *revision {
+func (w *workload) revision(id clusterview.Identity) *revision {
 	for _, r := range w.revisions {
 		if r.is(id) {
 			return r
@@ -137,19 +139,19 @@ func (w *workload) revision(id Identity) *revision {
 
 // find returns where the stands on a node begin, or would.
 func (w *workload) find(n *count) int {
-	i, _ := slices.BinarySearchFunc(w.stands, n.serial, func(s stand, serial uint64) int {
+	i, _ := slices.BinarySearchFunc(w.onNodes, n.serial, func(s onNode, serial uint64) int {
 		return cmp.Compare(s.node.serial, serial)
 	})
 	return i
 }
 
 // on counts the pods on a node as an identity of the workload sees them.
-func (w *workload) on(n *count, of Identity) (revision, workload int64) {
+func (w *workload) on(n *count, of clusterview.Identity) (revision, workload int64) {
 	if w == nil || n == nil {
 		return 0, 0
 	}
-	for i := w.find(n); i < len(w.stands) && w.stands[i].node == n; i++ {
-		s := &w.stands[i]
+	for i := w.find(n); i < len(w.onNodes) && w.onNodes[i].node == n; i++ {
+		s := &w.onNodes[i]
 		workload += s.pods
 		if s.of.owner != of.Owner || s.of.revision == of.Revision {
 			revision += s.pods

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"slices"
@@ -10,7 +10,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // gossip says which nodes have changed, whether they have or not.
@@ -23,7 +24,7 @@ func (g *gossip) Since(position uint64) ([]string, uint64, bool) {
 	return slices.Clone(g.nodes), position + 1, position > 0 && !g.unknown
 }
 
-// follower is a view whose census has seen its nodes, and now follows.
+// follower is a view whose index has seen its nodes, and now follows.
 type follower struct {
 	*view
 	watcher
@@ -32,18 +33,18 @@ type follower struct {
 func newFollower(t *testing.T, nodes ...string) (*follower, *gossip) {
 	t.Helper()
 	v, g := newView(nodes...), &gossip{}
-	v.census.Follow(g)
+	v.index.Follow(g)
 	return &follower{v, v.watch()}, g
 }
 
-// told refreshes the census, and checks which nodes it tells as changed.
+// told refreshes the index, and checks which nodes it tells as changed.
 func (v *follower) told(t *testing.T, tentative bool, want ...string) {
 	t.Helper()
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos, Tentative: tentative})
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos, Tentative: tentative})
 	v.Refresh()
 	var got []string
-	for _, name := range v.census.Nodes().Names() {
-		id, _ := v.census.Nodes().Find(name)
+	for _, name := range v.index.Nodes().Names() {
+		id, _ := v.index.Nodes().Find(name)
 		if !v.Allowed(id) {
 			got = append(got, name)
 		}
@@ -54,7 +55,7 @@ func (v *follower) told(t *testing.T, tentative bool, want ...string) {
 	}
 }
 
-func TestCensusLooksAtWhatChanged(t *testing.T) {
+func TestIndexLooksAtWhatChanged(t *testing.T) {
 	v, g := newFollower(t, "n1", "n2", "n3")
 	for _, n := range []string{"n1", "n2", "n3"} {
 		v.put(n, "web-2", st.MakePod())
@@ -67,7 +68,7 @@ func TestCensusLooksAtWhatChanged(t *testing.T) {
 	v.told(t, false, "n1", "n3")
 }
 
-func TestCensusLooksAtAllNodesOfAnotherList(t *testing.T) {
+func TestIndexLooksAtAllNodesOfAnotherList(t *testing.T) {
 	t.Run("order", func(t *testing.T) {
 		v, _ := newFollower(t, "n1", "n2")
 		v.put("n1", "web-2", st.MakePod())
@@ -98,7 +99,7 @@ func TestCensusLooksAtAllNodesOfAnotherList(t *testing.T) {
 }
 
 // A group's pods are put on a snapshot without a word, and taken off it again.
-func TestCensusLooksAtAllNodesOfTentativeSnapshots(t *testing.T) {
+func TestIndexLooksAtAllNodesOfTentativeSnapshots(t *testing.T) {
 	v, _ := newFollower(t, "n1", "n2")
 	v.put("n1", "web-2", st.MakePod())
 	v.told(t, true, "n1")
@@ -112,11 +113,11 @@ func TestCensusLooksAtAllNodesOfTentativeSnapshots(t *testing.T) {
 }
 
 // Who learns of ReplicaSets has to look at all pods again.
-func TestCensusIdentifiesAnewWhereverPodsStand(t *testing.T) {
+func TestIndexIdentifiesAnewWhereverPodsStand(t *testing.T) {
 	v, _ := newFollower(t, "n1", "n2")
 	v.put("n1", "web-3", st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: slices.Clone[[]fwk.NodeInfo](v.infos)})
-	v.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
+	v.index.Refresh(podcount.Snapshot{Nodes: slices.Clone[[]fwk.NodeInfo](v.infos)})
+	v.rs.Add(plugintest.ReplicaSet("web-3", "web-3-uid", plugintest.Owner("apps/v1 Deployment web web-uid")))
 	if tally := v.tallies()["n1"]; tally.Workload != 1 || tally.Revision != 0 {
 		t.Errorf("on n1: %+v, want a pod of the workload", tally)
 	}

@@ -1,7 +1,12 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-clusterview.Identifier: Apache-2.0
 
-package clusterview
+// Package podcount counts the pods on every node, by workload and revision.
+//
+//   - index.go: what is counted, and what the index answers
+//   - refresh.go: how it follows the scheduler's snapshots; stamp.go: whether a node has changed
+//   - node.go: what is known of one node; workload.go: and of one workload
+package podcount
 
 import (
 	"iter"
@@ -9,33 +14,34 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// Census counts the pods on every node by workload and revision, and keeps what is known
+// Index counts the pods on every node by workload and revision, and keeps what is known
 // of the nodes themselves. It is brought up to date from the scheduler's snapshot, and
 // serves all workloads.
 //
 // The snapshot holds assumed pods, so a pod is counted from the moment a node has
 // been chosen for it.
 //
-// What a refresh costs is what has changed, where the census is told what that is (see
+// What a refresh costs is what has changed, where the index is told what that is (see
 // Follow), and a comparison of stamps for every node elsewhere. Of a changed node, only
 // pods that were not there before are identified.
 //
-// A Census is not safe for concurrent use.
-type Census struct {
-	identifier *Identifier
+// A Index is not safe for concurrent use.
+type Index struct {
+	identifier *clusterview.Identifier
 	// cluster is what the nodes are to all workloads; byID has ours by its numbers.
 	cluster *tree.Nodes
 	byID    []*count
 	nodes   map[string]*count
 	// order is the same nodes as the last snapshot had them.
-	order     []seen
+	order     []listed
 	view      view
-	workloads register
+	workloads workloads
 	// serial numbers the nodes as they come, and changes of pods as they are counted.
 	serial uint64
 	// epoch and added are the identifier's at the last Refresh.
@@ -46,42 +52,44 @@ type Census struct {
 	lowest map[int32]int
 }
 
-// NewCensus returns an empty census.
-func NewCensus(identifier *Identifier) *Census {
-	return &Census{
+// NewIndex returns an empty index.
+func NewIndex(identifier *clusterview.Identifier) *Index {
+	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
-		workloads: make(register), provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		workloads: make(workloads), provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }
 
 // Nodes are the nodes as all workloads see them.
-func (c *Census) Nodes() *tree.Nodes { return c.cluster }
+func (c *Index) Nodes() *tree.Nodes { return c.cluster }
 
 // Values returns the values of nodes at levels.
-func (c *Census) Values(levels []level.Level) tree.Values {
-	return func(node int32, l int) placement.Value { return value(c.byID[node].node, levels[l].Property) }
+func (c *Index) Values(levels []level.Level) tree.Values {
+	return func(node int32, l int) placement.Value {
+		return clusterview.Value(c.byID[node].node, levels[l].Property)
+	}
 }
 
 // Since returns the nodes on which pods of a workload have come to count or no longer do,
 // since a version, some more than once; and the version of now. If it can no longer tell,
 // known is false, and the nodes are all on which any counts.
-func (c *Census) Since(w Workload, version uint64) (nodes []int32, now uint64, known bool) {
+func (c *Index) Since(w clusterview.Workload, version uint64) (nodes []int32, now uint64, known bool) {
 	nodes, known = c.workloads[w].since(version)
 	return nodes, c.serial, known
 }
 
 // On returns how many pods of an identity's revision and workload count on a node.
-func (c *Census) On(of Identity, node int32) (revision, workload int64) {
+func (c *Index) On(of clusterview.Identity, node int32) (revision, workload int64) {
 	return c.workloads[of.Workload].on(c.byID[node], of)
 }
 
 // Counts reports whether any pod of a workload counts, wherever it is.
-func (c *Census) Counts(w Workload) bool { return c.workloads[w] != nil }
+func (c *Index) Counts(w clusterview.Workload) bool { return c.workloads[w] != nil }
 
 // Revision returns the nodes on which pods of a revision count, with their number.
 // Cordoned nodes and nodes that are not ready are among them: what stands there may
 // still run. The nodes without any cost nothing.
-func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
+func (c *Index) Revision(of clusterview.Identity) iter.Seq2[*corev1.Node, int64] {
 	return func(yield func(*corev1.Node, int64) bool) {
 		nodes, _ := c.workloads[of.Workload].since(0)
 		for _, id := range nodes {
@@ -94,7 +102,7 @@ func (c *Census) Revision(of Identity) iter.Seq2[*corev1.Node, int64] {
 
 // LowestPriority returns the lowest priority of any pod on a node, the highest there is
 // if there is no pod.
-func (c *Census) LowestPriority() int32 {
+func (c *Index) LowestPriority() int32 {
 	lowest := int32(math.MaxInt32)
 	for priority := range c.lowest {
 		lowest = min(lowest, priority)
@@ -103,8 +111,8 @@ func (c *Census) LowestPriority() int32 {
 }
 
 // Counts reports whether a pod counts for spreading and for domain limits: until it is
-// terminal or told to go. A limit is about what is meant to stand in a domain, and the
-// pod that follows one that was told to go must not have to wait for its grace period.
+// completed or terminating. A limit is about what is meant to stand in a domain, and the
+// pod that follows a terminating one must not have to wait for its grace period.
 // Its resources and ports it keeps until it is gone; that is for other filters.
 func Counts(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"testing"
@@ -15,13 +15,15 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // A ReplicaSet that another Deployment adopts takes its pods along, though nothing
 // happens to the pods or their nodes.
 func TestRegression_AdoptedReplicaSet(t *testing.T) {
-	rs := replicaSet("web-1", "web-1-uid", owner("apps/v1 Deployment old old-uid"))
+	rs := plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment old old-uid"))
 	client := fake.NewClientset(rs)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	replicaSets := factory.Apps().V1().ReplicaSets()
@@ -33,20 +35,20 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 	factory.WaitForCacheSync(t.Context().Done())
 
 	web := func(name string) *st.PodWrapper { return st.MakePod().Name(name).UID(name).Node("n") }
-	info := framework.NewNodeInfo(pod(web("p"), "apps/v1 ReplicaSet web-1 web-1-uid"))
+	info := framework.NewNodeInfo(plugintest.Pod(web("p"), "apps/v1 ReplicaSet web-1 web-1-uid"))
 	info.SetNode(st.MakeNode().Name("n").Obj())
-	census := clusterview.NewCensus(identifier)
+	index := podcount.NewIndex(identifier)
 	tally := func(deployment string) placement.Tally {
-		census.Refresh(clusterview.Snapshot{Nodes: []fwk.NodeInfo{info}})
+		index.Refresh(podcount.Snapshot{Nodes: []fwk.NodeInfo{info}})
 		of := clusterview.Identity{Workload: clusterview.Workload{Namespace: rs.Namespace, Kind: "Deployment.apps", Name: deployment}, Revision: "web-1-uid"}
-		return talliesOf(census, of)["n"]
+		return talliesOf(index, of)["n"]
 	}
 	if got := tally("old"); got.Workload != 1 {
 		t.Fatalf("the pod counts %+v for its Deployment", got)
 	}
 
 	adopted := rs.DeepCopy()
-	adopted.OwnerReferences = []metav1.OwnerReference{owner("apps/v1 Deployment new new-uid")}
+	adopted.OwnerReferences = []metav1.OwnerReference{plugintest.Owner("apps/v1 Deployment new new-uid")}
 	epoch := identifier.Epoch()
 	if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), adopted, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -63,26 +65,26 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 
 // In a workload that a label names, only pods of the same owner can be of an older
 // revision. What another owner has brought is there to stay.
-func TestCensusCountsOtherOwnersOfANamedWorkload(t *testing.T) {
+func TestIndexCountsOtherOwnersOfANamedWorkload(t *testing.T) {
 	v := newView("n")
-	v.rs.add(replicaSet("api-7", "api-7-uid", owner("apps/v1 Deployment api api-uid")))
+	v.rs.Add(plugintest.ReplicaSet("api-7", "api-7-uid", plugintest.Owner("apps/v1 Deployment api api-uid")))
 	labelled := func() *st.PodWrapper { return st.MakePod().Label(clusterview.WorkloadLabel, "shop") }
 	v.put("n", "web-1", labelled())
 	v.put("n", "web-2", labelled(), labelled())
 	v.put("n", "api-7", labelled(), labelled(), labelled(), labelled())
 	v.put("n", "web-2", st.MakePod()) // not of the workload
-	v.info("n").AddPod(pod(labelled().Name("bare").UID("bare").Node("n")))
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+	v.info("n").AddPod(plugintest.Pod(labelled().Name("bare").UID("bare").Node("n")))
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 
 	for name, tc := range map[string]struct {
 		of   clusterview.Identity
 		want int64
 	}{
-		"web, which is being rolled out": {v.rs.identifier().Identify(pod(labelled().Name("x").Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid")), 2 + 4 + 1},
-		"api, which is not":              {v.rs.identifier().Identify(pod(labelled().Name("x").Label("pod-template-hash", "7"), "apps/v1 ReplicaSet api-7 api-7-uid")), 1 + 2 + 4 + 1},
-		"a pod that nobody owns":         {v.rs.identifier().Identify(pod(labelled().Name("x"))), 1 + 2 + 4 + 1},
+		"web, which is being rolled out": {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x").Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid")), 2 + 4 + 1},
+		"api, which is not":              {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x").Label("pod-template-hash", "7"), "apps/v1 ReplicaSet api-7 api-7-uid")), 1 + 2 + 4 + 1},
+		"a pod that nobody owns":         {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x"))), 1 + 2 + 4 + 1},
 	} {
-		got := talliesOf(v.census, tc.of)["n"]
+		got := talliesOf(v.index, tc.of)["n"]
 		if want := (placement.Tally{Revision: tc.want, Workload: 8, All: 9}); got != want {
 			t.Errorf("%s: the tally is %+v, want %+v", name, got, want)
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"fmt"
@@ -22,9 +22,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
-// askers are who a census is asked for: the revisions of a Deployment, of a ReplicaSet
+// askers are who a index is asked for: the revisions of a Deployment, of a ReplicaSet
 // that is not known at first, of a named workload with two owners, and a lone pod.
 func askers() []clusterview.Identity {
 	workload := func(kind, name string) clusterview.Workload {
@@ -79,7 +81,7 @@ func (c *cluster) step() {
 	case "bare":
 		c.uid++
 		rapid.SampledFrom(c.infos).Draw(c.t, "on").(*framework.NodeInfo).AddPod(
-			pod(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid))))
+			plugintest.Pod(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid))))
 	case "change":
 		if info, p, ok := c.some(); ok {
 			c.must(info.RemovePod(c.logger, p))
@@ -103,7 +105,7 @@ func (c *cluster) step() {
 			c.infos[i] = c.infos[i].Snapshot()
 		}
 	case "learn":
-		c.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
+		c.rs.Add(plugintest.ReplicaSet("web-3", "web-3-uid", plugintest.Owner("apps/v1 Deployment web web-uid")))
 	}
 }
 
@@ -123,24 +125,24 @@ func (c *cluster) another(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// check holds the census, which remembers, to one that has seen nothing before.
+// check holds the index, which remembers, to one that has seen nothing before.
 func (c *cluster) check() {
-	c.census.Refresh(clusterview.Snapshot{Nodes: c.infos})
-	anew := clusterview.NewCensus(c.rs.identifier())
-	anew.Refresh(clusterview.Snapshot{Nodes: c.infos})
+	c.index.Refresh(podcount.Snapshot{Nodes: c.infos})
+	anew := podcount.NewIndex(c.rs.Identifier())
+	anew.Refresh(podcount.Snapshot{Nodes: c.infos})
 	for i, of := range askers() {
-		if d := gocmp.Diff(talliesOf(anew, of), talliesOf(c.census, of)); d != "" {
+		if d := gocmp.Diff(talliesOf(anew, of), talliesOf(c.index, of)); d != "" {
 			c.t.Fatalf("%v: want -, got +:\n%s", of, d)
 		}
-		nodes, now, known := c.census.Since(of.Workload, c.since[i])
+		nodes, now, known := c.index.Since(of.Workload, c.since[i])
 		if !known {
 			clear(c.told[i])
-			nodes, _, _ = c.census.Since(of.Workload, 0)
+			nodes, _, _ = c.index.Since(of.Workload, 0)
 		}
 		c.since[i] = now
 		for _, node := range nodes {
-			revision, workload := c.census.On(of, node)
-			c.told[i][c.census.Nodes().Name(node)] = [2]int64{revision, workload}
+			revision, workload := c.index.On(of, node)
+			c.told[i][c.index.Nodes().Name(node)] = [2]int64{revision, workload}
 		}
 		maps.DeleteFunc(c.told[i], func(name string, pods [2]int64) bool { return !c.has(name) || pods == [2]int64{} })
 		want := make(map[string][2]int64)
@@ -152,18 +154,18 @@ func (c *cluster) check() {
 		if !maps.Equal(want, c.told[i]) {
 			c.t.Fatalf("%v: was told of %v, want %v", of, c.told[i], want)
 		}
-		if want, got := revisions(anew, of), revisions(c.census, of); !maps.Equal(want, got) {
+		if want, got := revisions(anew, of), revisions(c.index, of); !maps.Equal(want, got) {
 			c.t.Fatalf("%v: the revision stands on %v, want %v", of, got, want)
 		}
-		if want, got := anew.Counts(of.Workload), c.census.Counts(of.Workload); want != got {
+		if want, got := anew.Counts(of.Workload), c.index.Counts(of.Workload); want != got {
 			c.t.Fatalf("%v: that pods count is %t, want %t", of, got, want)
 		}
 	}
 }
 
-func revisions(census *clusterview.Census, of clusterview.Identity) map[string]int64 {
+func revisions(index *podcount.Index, of clusterview.Identity) map[string]int64 {
 	counts := make(map[string]int64)
-	for node, pods := range census.Revision(of) {
+	for node, pods := range index.Revision(of) {
 		counts[node.Name] += pods
 	}
 	return counts
@@ -175,9 +177,9 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// A census that remembers pods says the same as one that counts all of them anew,
+// A index that remembers pods says the same as one that counts all of them anew,
 // whatever has happened in between.
-func TestCensusSaysWhatOneMadeAnewSays(t *testing.T) {
+func TestIndexSaysWhatOneMadeAnewSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, logger: logr.Discard(), since: make([]uint64, len(askers()))}
 		for range askers() {
@@ -193,13 +195,13 @@ func TestCensusSaysWhatOneMadeAnewSays(t *testing.T) {
 	})
 }
 
-// A census may rest while the pods of a cluster are replaced one by one.
-func TestCensusKeepsNoPods(t *testing.T) {
+// A index may rest while the pods of a cluster are replaced one by one.
+func TestIndexKeepsNoPods(t *testing.T) {
 	v := newView("n1")
 	v.put("n1", "web-2", st.MakePod(), st.MakePod(), st.MakePod())
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	first := weak.Make(v.info("n1").GetPods()[0].GetPod())
-	// The census still knows its nodes by the snapshot that it saw; this one is in use.
+	// The index still knows its nodes by the snapshot that it saw; this one is in use.
 	info := v.info("n1")
 	for _, p := range slices.Clone(info.GetPods()) {
 		if err := info.RemovePod(fakeLogger(t), p.GetPod()); err != nil {

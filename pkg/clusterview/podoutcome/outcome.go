@@ -1,7 +1,11 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview
+// Package podoutcome reads from a pod what has gone wrong with it on its node, and what well.
+//
+//   - outcome.go: its failures, and its success; kinds.go: what they are called
+//   - placed.go: since when it is on its node
+package podoutcome
 
 import (
 	"cmp"
@@ -33,7 +37,7 @@ type Failure struct {
 // Failures lists what has gone wrong with a pod on its node, as far as its status
 // shows it, in no particular order.
 //
-// Nothing is the node's fault from the moment the pod is told to end, or is disrupted
+// Nothing is the node's fault from the moment the pod is terminating, or is disrupted
 // by somebody else: what it showed before has been seen before. A container's exit
 // counts once it is known not to be part of the pod's end: when the container has been
 // started again or waits for that, when others of the pod run on, or when the pod has

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podoutcome_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 func conditionAt(t corev1.PodConditionType, status corev1.ConditionStatus, at time.Time) corev1.PodCondition {
@@ -30,7 +30,7 @@ func TestPlaced(t *testing.T) {
 		"nothing is said":   {nil, created},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Time{Time: created}}, Status: corev1.PodStatus{Conditions: tc.conditions}}
-		if got := clusterview.Placed(pod); !got.Equal(tc.want) {
+		if got := podoutcome.Placed(pod); !got.Equal(tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
@@ -40,14 +40,14 @@ func TestPlaced(t *testing.T) {
 func TestSuccessWithoutContainers(t *testing.T) {
 	ended := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
-	if at, ok := clusterview.Success(pod); !ok || !at.IsZero() {
+	if at, ok := podoutcome.Success(pod); !ok || !at.IsZero() {
 		t.Errorf("without conditions: %v, %v", at, ok)
 	}
 	pod.Status.Conditions = []corev1.PodCondition{
 		conditionAt(corev1.PodScheduled, corev1.ConditionTrue, ended.Add(-time.Hour)),
 		conditionAt(corev1.PodReady, corev1.ConditionFalse, ended),
 	}
-	if at, ok := clusterview.Success(pod); !ok || !at.Equal(ended) {
+	if at, ok := podoutcome.Success(pod); !ok || !at.Equal(ended) {
 		t.Errorf("with conditions: %v, %v", at, ok)
 	}
 }

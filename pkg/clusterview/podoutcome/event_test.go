@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podoutcome_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/events"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // warning is a kubelet's, of a pod.
@@ -72,10 +72,10 @@ func TestEventFailure(t *testing.T) {
 		{"no warning", warning(events.FailedMountVolume, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, ok := clusterview.EventFailure(tc.event)
-			want := clusterview.Failure{Key: "event/" + tc.want, Kind: tc.want, At: at(2).Time, Message: "said the kubelet"}
+			got, ok := podoutcome.EventFailure(tc.event)
+			want := podoutcome.Failure{Key: "event/" + tc.want, Kind: tc.want, At: at(2).Time, Message: "said the kubelet"}
 			if tc.want == "" {
-				want = clusterview.Failure{}
+				want = podoutcome.Failure{}
 			}
 			if diff := gocmp.Diff(want, got); diff != "" || ok != (tc.want != "") {
 				t.Errorf("ok is %t\n%s", ok, diff)
@@ -101,14 +101,14 @@ func TestSuccess(t *testing.T) {
 		{"has crashed while it was ready", also(with(corev1.PodRunning, running("app", exit(1, 5))), ready(2)), at(5).Time},
 		{"has crashed before", also(with(corev1.PodRunning, running("app", exit(1, 2))), ready(5)), at(5).Time},
 		{"was ended well and is back", also(with(corev1.PodRunning, running("app", exit(0, 5))), ready(2)), at(2).Time},
-		{"is ready and told to end", also(also(with(corev1.PodRunning, running("app", nil)), ready(2)), deleted), time.Time{}},
+		{"is ready and terminating", also(also(with(corev1.PodRunning, running("app", nil)), ready(2)), deleted), time.Time{}},
 		{"has succeeded", with(corev1.PodSucceeded, dead("app", exit(0, 4)), dead("log", exit(0, 6))), at(6).Time},
-		{"has succeeded once it was told to end", also(with(corev1.PodSucceeded, dead("app", exit(0, 4))), deleted), time.Time{}},
+		{"has succeeded once it was terminating", also(with(corev1.PodSucceeded, dead("app", exit(0, 4))), deleted), time.Time{}},
 		{"has failed", also(with(corev1.PodFailed, dead("app", exit(1, 4))), ready(2)), time.Time{}},
 		{"is not ready any more", with(corev1.PodRunning, waiting("app", "CrashLoopBackOff", exit(1, 4))), time.Time{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			since, ok := clusterview.Success(tc.pod)
+			since, ok := podoutcome.Success(tc.pod)
 			if !since.Equal(tc.want) || ok == tc.want.IsZero() {
 				t.Errorf("got %v, %t, want %v", since, ok, tc.want)
 			}

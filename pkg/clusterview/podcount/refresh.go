@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-clusterview.Identifier: Apache-2.0
 
-package clusterview
+package podcount
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -29,7 +30,7 @@ type Snapshot struct {
 	Tentative bool
 }
 
-// view is which snapshot a census shows.
+// view is which snapshot a index shows.
 type view struct {
 	changes  Changes
 	position uint64
@@ -37,7 +38,7 @@ type view struct {
 	// another order of them, and changes its nodes in place for all else.
 	last Snapshot
 	// again are nodes to look at although nothing says that they have changed.
-	again []string
+	invalidate []string
 }
 
 // since returns the nodes that may differ in a snapshot from the one before, or false if
@@ -47,8 +48,8 @@ func (v *view) since(s Snapshot) (nodes []string, known bool) {
 		nodes, v.position, known = v.changes.Since(v.position)
 	}
 	known = known && !s.Tentative && !v.last.Tentative && sameList(s.Nodes, v.last.Nodes)
-	nodes = append(nodes, v.again...)
-	v.again, v.last = v.again[:0], s
+	nodes = append(nodes, v.invalidate...)
+	v.invalidate, v.last = v.invalidate[:0], s
 	return nodes, known
 }
 
@@ -58,28 +59,28 @@ func sameList(a, b []fwk.NodeInfo) bool {
 
 // seen is a node as a snapshot had it. Snapshots keep their nodes, and the order of
 // them, so that all a refresh reads of a node that has not changed is here, side by side.
-type seen struct {
+type listed struct {
 	info  fwk.NodeInfo
 	stamp Stamp
 	// again: some of its pods are to be identified anew although it has not changed.
-	again bool
-	count *count
+	invalidate bool
+	count      *count
 }
 
-// Follow has a census look only at nodes that have changed, once it has seen them all.
-func (c *Census) Follow(changes Changes) {
+// Follow has a index look only at nodes that have changed, once it has seen them all.
+func (c *Index) Follow(changes Changes) {
 	c.view.changes, c.view.last = changes, Snapshot{Tentative: true}
 }
 
-// Refresh brings the census up to date with a snapshot.
-func (c *Census) Refresh(s Snapshot) {
+// Refresh brings the index up to date with a snapshot.
+func (c *Index) Refresh(s Snapshot) {
 	if epoch := c.identifier.Epoch(); epoch != c.epoch {
 		c.epoch = epoch
-		c.forgetIdentities()
+		c.invalidateAll()
 	}
 	if added := c.identifier.Added(); added != c.added {
 		c.added = added
-		c.forgetProvisional()
+		c.invalidateProvisional()
 	}
 	if changed, known := c.view.since(s); known && c.refreshOnly(changed) {
 		return
@@ -91,13 +92,13 @@ func (c *Census) Refresh(s Snapshot) {
 
 // refreshOnly looks at some of the nodes. It is false when it meets one that is not where
 // it was. What it has done until then is right.
-func (c *Census) refreshOnly(names []string) bool {
+func (c *Index) refreshOnly(names []string) bool {
 	for _, name := range names {
 		n, known := c.nodes[name]
 		if !known {
 			return false
 		}
-		if !c.look(&c.order[n.at]) {
+		if !c.refreshNode(&c.order[n.at]) {
 			return false
 		}
 	}
@@ -105,8 +106,8 @@ func (c *Census) refreshOnly(names []string) bool {
 }
 
 // look brings what is known of a node up to date, if it is still the same one.
-func (c *Census) look(s *seen) bool {
-	if !s.again && !s.stamp.Stale(s.info) {
+func (c *Index) refreshNode(s *listed) bool {
+	if !s.invalidate && !s.stamp.Stale(s.info) {
 		return true
 	}
 	if node := s.info.Node(); node == nil || node.Name != c.cluster.Name(s.count.id) {
@@ -118,9 +119,9 @@ func (c *Census) look(s *seen) bool {
 
 // refreshInOrder is false when it meets another node than the last snapshot had in
 // this place. What it has done until then is right.
-func (c *Census) refreshInOrder(snapshot []fwk.NodeInfo) bool {
+func (c *Index) refreshInOrder(snapshot []fwk.NodeInfo) bool {
 	for i, info := range snapshot {
-		if s := &c.order[i]; s.info != info || !c.look(s) {
+		if s := &c.order[i]; s.info != info || !c.refreshNode(s) {
 			return false
 		}
 	}
@@ -128,36 +129,36 @@ func (c *Census) refreshInOrder(snapshot []fwk.NodeInfo) bool {
 }
 
 // reorder refreshes from a snapshot of other nodes than the last.
-func (c *Census) reorder(snapshot []fwk.NodeInfo) {
+func (c *Index) reorder(snapshot []fwk.NodeInfo) {
 	before := c.order
-	c.order = make([]seen, 0, len(snapshot))
+	c.order = make([]listed, 0, len(snapshot))
 	for _, info := range snapshot {
 		node := info.Node()
 		if node == nil {
 			continue // a node that is gone, while some of its pods are not
 		}
-		s := seen{info: info, stamp: unstamped}
+		s := listed{info: info, stamp: unstamped}
 		if n, known := c.nodes[node.Name]; known {
-			s.stamp, s.again, s.count = before[n.at].stamp, before[n.at].again, n
+			s.stamp, s.invalidate, s.count = before[n.at].stamp, before[n.at].invalidate, n
 		} else {
-			s.count = c.admit(info)
+			s.count = c.addNode(info)
 		}
 		s.count.at = len(c.order)
 		c.order = append(c.order, s)
-		if s.again || s.stamp.Stale(info) {
+		if s.invalidate || s.stamp.Stale(info) {
 			c.recount(&c.order[s.count.at])
 		}
 	}
 	if len(c.order) < len(c.nodes) {
-		c.forgetAbsent(before)
+		c.removeAbsent(before)
 	}
 }
 
-// RefreshFor brings the census up to date, and returns a pod's identity as the census
+// RefreshFor brings the index up to date, and returns a pod's identity as the index
 // has it. When the pod's ReplicaSet becomes known in the middle of this, one of the
 // two has still taken the ReplicaSet for the workload, and none of its pods would
 // seem to be there.
-func (c *Census) RefreshFor(pod *corev1.Pod, snapshot Snapshot) Identity {
+func (c *Index) RefreshFor(pod *corev1.Pod, snapshot Snapshot) clusterview.Identity {
 	id := c.identifier.Identify(pod)
 	for {
 		c.Refresh(snapshot)
@@ -166,12 +167,12 @@ func (c *Census) RefreshFor(pod *corev1.Pod, snapshot Snapshot) Identity {
 			return id
 		}
 		id = after
-		c.forgetProvisional()
+		c.invalidateProvisional()
 	}
 }
 
 // admit makes the entry of a node that is new.
-func (c *Census) admit(info fwk.NodeInfo) *count {
+func (c *Index) addNode(info fwk.NodeInfo) *count {
 	c.serial++
 	n := &count{serial: c.serial, lowest: math.MaxInt32}
 	c.lowest[n.lowest]++
@@ -185,16 +186,16 @@ func (c *Census) admit(info fwk.NodeInfo) *count {
 }
 
 // forgetAbsent drops the nodes that were in the order before and are not in it now.
-func (c *Census) forgetAbsent(before []seen) {
+func (c *Index) removeAbsent(before []listed) {
 	for _, s := range before {
 		n := s.count
 		if n.at < len(c.order) && c.order[n.at].count == n {
 			continue
 		}
 		for _, p := range n.pods {
-			c.drop(n, p.of)
+			c.uncount(n, p.of)
 		}
-		c.forgetLowest(n)
+		c.untrackLowest(n)
 		delete(c.provisional, n)
 		name := c.cluster.Name(n.id)
 		delete(c.nodes, name)
@@ -204,23 +205,23 @@ func (c *Census) forgetAbsent(before []seen) {
 }
 
 // forgetIdentities has all pods identified anew.
-func (c *Census) forgetIdentities() {
+func (c *Index) invalidateAll() {
 	for i := range c.order {
-		c.again(c.order[i].count, func(*podOf) bool { return true })
+		c.invalidate(c.order[i].count, func(*identified) bool { return true })
 	}
 }
 
 // forgetProvisional has the pods identified anew whose ReplicaSet was not known.
-func (c *Census) forgetProvisional() {
+func (c *Index) invalidateProvisional() {
 	for n := range c.provisional {
-		c.again(n, func(p *podOf) bool { return p.provisional })
+		c.invalidate(n, func(p *identified) bool { return p.provisional })
 	}
 }
 
 // again has some pods of a node identified anew at the next refresh. Unless this finds
 // that they are of others, the node has not changed.
-func (c *Census) again(n *count, those func(*podOf) bool) {
-	n.forget(those)
-	c.order[n.at].again = true
-	c.view.again = append(c.view.again, c.cluster.Name(n.id))
+func (c *Index) invalidate(n *count, those func(*identified) bool) {
+	n.invalidate(those)
+	c.order[n.at].invalidate = true
+	c.view.invalidate = append(c.view.invalidate, c.cluster.Name(n.id))
 }

@@ -1,9 +1,11 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-clusterview.Identifier: Apache-2.0
 
-package clusterview
+package podcount
 
-import fwk "k8s.io/kube-scheduler/framework"
+import (
+	fwk "k8s.io/kube-scheduler/framework"
+)
 
 // Stamp tells the states of a node in the scheduler's snapshots apart, for who
 // looks at a node again only when it has changed.

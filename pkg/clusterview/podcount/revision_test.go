@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podcount_test
 
 import (
 	"testing"
@@ -12,20 +12,21 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // revision is the pods of web's revision 2 by node.
 func (v *view) revision() map[string]int64 {
-	v.census.Refresh(clusterview.Snapshot{Nodes: v.infos})
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	counts := make(map[string]int64)
-	for node, pods := range v.census.Revision(web) {
+	for node, pods := range v.index.Revision(web) {
 		counts[node.Name] = pods
 	}
 	return counts
 }
 
-func TestCensusRevision(t *testing.T) {
+func TestIndexRevision(t *testing.T) {
 	v := newView("n1", "n2", "n3")
 	v.join(st.MakeNode().Name("down").Condition(corev1.NodeReady, corev1.ConditionUnknown, "", "").Obj())
 	v.join(st.MakeNode().Name("cordoned").Unschedulable(true).Obj())
@@ -39,32 +40,32 @@ func TestCensusRevision(t *testing.T) {
 	if d := gocmp.Diff(want, v.revision()); d != "" {
 		t.Error("want -, got +:\n" + d)
 	}
-	for range v.census.Revision(web) {
+	for range v.index.Revision(web) {
 		break // who has seen enough is not told more
 	}
 }
 
 // A pod's ReplicaSet becomes known while the nodes are counted: the identity returned
 // is the one under which the pods on them are counted.
-func TestCensusRefreshForAPodWhoseOwnerBecomesKnown(t *testing.T) {
+func TestIndexRefreshForAPodWhoseOwnerBecomesKnown(t *testing.T) {
 	v := newView("n1")
 	v.put("n1", "web-3", st.MakePod())
-	waiting := pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", "3"), "apps/v1 ReplicaSet web-3 web-3-uid")
-	if id := v.census.RefreshFor(waiting, clusterview.Snapshot{Nodes: v.infos}); !id.Provisional || id.Workload.Name != "web-3" {
+	waiting := plugintest.Pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", "3"), "apps/v1 ReplicaSet web-3 web-3-uid")
+	if id := v.index.RefreshFor(waiting, podcount.Snapshot{Nodes: v.infos}); !id.Provisional || id.Workload.Name != "web-3" {
 		t.Errorf("before its ReplicaSet is known the pod is %+v", id)
 	}
 	// The pod is asked for first, then the one on the node: the ReplicaSet comes between.
-	v.rs.asked, v.rs.before = 0, func(asked int) {
+	v.rs.Asked, v.rs.Before = 0, func(asked int) {
 		if asked == 2 {
-			v.rs.add(replicaSet("web-3", "web-3-uid", owner("apps/v1 Deployment web web-uid")))
+			v.rs.Add(plugintest.ReplicaSet("web-3", "web-3-uid", plugintest.Owner("apps/v1 Deployment web web-uid")))
 		}
 	}
-	id := v.census.RefreshFor(waiting, clusterview.Snapshot{Nodes: v.infos})
+	id := v.index.RefreshFor(waiting, podcount.Snapshot{Nodes: v.infos})
 	if id.Provisional || id.Workload != web.Workload {
 		t.Errorf("afterwards the pod is %+v", id)
 	}
 	counted := int64(0)
-	for _, pods := range v.census.Revision(id) {
+	for _, pods := range v.index.Revision(id) {
 		counted += pods
 	}
 	if counted != 1 {
@@ -74,7 +75,7 @@ func TestCensusRefreshForAPodWhoseOwnerBecomesKnown(t *testing.T) {
 
 // In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot,
 // and takes them away, without a new generation.
-func TestCensusSeesPodsAssumedInTheSnapshotAlone(t *testing.T) {
+func TestIndexSeesPodsAssumedInTheSnapshotAlone(t *testing.T) {
 	v := newView()
 	snapshot := cache.NewSnapshot(nil, []*corev1.Node{st.MakeNode().Name("n1").Obj()})
 	step := func(name string, want int64) {
@@ -90,7 +91,7 @@ func TestCensusSeesPodsAssumedInTheSnapshotAlone(t *testing.T) {
 	}
 	assume := func(name, revision string) *corev1.Pod {
 		t.Helper()
-		p := pod(st.MakePod().Name(name).UID(name).Node("n1").Label("pod-template-hash", revision), "apps/v1 ReplicaSet web-"+revision+" web-"+revision+"-uid")
+		p := plugintest.Pod(st.MakePod().Name(name).UID(name).Node("n1").Label("pod-template-hash", revision), "apps/v1 ReplicaSet web-"+revision+" web-"+revision+"-uid")
 		info, err := framework.NewPodInfo(p)
 		if err == nil {
 			err = snapshot.AssumePod(info)

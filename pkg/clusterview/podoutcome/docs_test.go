@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterview_test
+package podoutcome_test
 
 import (
 	"go/ast"
@@ -16,14 +16,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 )
 
 // TestOperationsTellsWhatIsAFailure holds the table of docs/operations.md to the code: what it says
 // is a failure is one of that name, what it says is none is none, and nothing is excused that
 // it does not name.
 func TestOperationsTellsWhatIsAFailure(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func kinds(reason string) (all []string) {
 		with(corev1.PodPending, waiting("app", reason, nil)),
 		with(corev1.PodRunning, running("log", &corev1.ContainerStateTerminated{ExitCode: 128, Reason: reason, FinishedAt: at(3)})),
 	} {
-		for _, f := range clusterview.Failures(p) {
+		for _, f := range podoutcome.Failures(p) {
 			all = append(all, f.Kind)
 		}
 	}
-	if f, ok := clusterview.EventFailure(warning(reason)); ok {
+	if f, ok := podoutcome.EventFailure(warning(reason)); ok {
 		all = append(all, f.Kind)
 	}
 	return all
@@ -72,7 +72,7 @@ func kinds(reason string) (all []string) {
 // endKind.
 func excuses(t *testing.T) (reasons []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "outcome_kinds.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "kinds.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
