@@ -28,6 +28,13 @@ func Constraints(pod *corev1.Pod) ([]constraint.Constraint, error) {
 	return constraints, nil
 }
 
+// ConstrainsAddresses reports whether a pod has constraints about addresses of nodes. A node
+// may get another address without an event, and before the scheduler's cache knows of it.
+func ConstrainsAddresses(pod *corev1.Pod) bool {
+	constraints, err := Constraints(pod)
+	return err == nil && constraint.About(constraints, constraint.IP)
+}
+
 // ConstraintNode is a node as constraints see it.
 //
 // Its ID is the UID of the Node object: like Docker's, it is given when the node

@@ -17,9 +17,6 @@
 //   - policy.go: what a PlacementPolicy says, and which one governs a pod
 //   - node.go: a node's values, state and name
 //   - hostports.go: which host ports a pod wants, and a node keeps
-//   - outcome.go: what has gone wrong with a pod on its node, and what well
-//   - index.go: which pods count where; census_refresh.go: and since when
-//   - stamp.go: whether a node of a snapshot is as it was
 //   - family.go: which pods a pod's revision is among, and whom to tell of its fate
 //   - forgiven.go: up to when a node's failures are forgiven
 //   - faults.go, cycle.go: what one plugin leaves for another within a scheduling cycle

@@ -6,10 +6,12 @@ package fastpath
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
@@ -24,6 +26,8 @@ import (
 // PodTopologySpread, DomainLimits), or at objects that no node knows of
 // (NodePlugins, volumes, resource claims). Those skip the pods that are none of
 // their concern, and say so to the framework in PreFilter.
+//
+// Constraints asks the informer about addresses: see lasting.
 //
 // What Preferences says depends on the cycle's levels as well, which the needs of a pod
 // do not tell. That is no harm: the nodes that it refuses are those that the levels
@@ -53,8 +57,8 @@ func clusterScoped(f framework.Framework) []string {
 }
 
 // lasting reports that no filter of the pod's cycle looks further than at one node. It
-// is known after PreFilter.
-func lasting(state fwk.CycleState, far []string) bool {
+// is known after PreFilter. Constraints looks further for addresses: at the informer's node.
+func lasting(state fwk.CycleState, pod *corev1.Pod, far []string) bool {
 	skipped := state.GetSkipFilterPlugins()
-	return !slices.ContainsFunc(far, func(name string) bool { return !skipped.Has(name) })
+	return !clusterview.ConstrainsAddresses(pod) && !slices.ContainsFunc(far, func(name string) bool { return !skipped.Has(name) })
 }

@@ -141,7 +141,7 @@ func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.
 		return &proposal{outcome: outcome}
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
-	node, refusal, err := p.hinter.Hint(ctx, state, pod, lasting(state, p.far), func(name string) *fwk.Status {
+	node, refusal, err := p.hinter.Hint(ctx, state, pod, lasting(state, pod, p.far), func(name string) *fwk.Status {
 		info, err := nodes.Get(name)
 		if err != nil {
 			return fwk.AsStatus(fmt.Errorf("asking the filters about node %q: %w", name, err))

@@ -41,6 +41,10 @@ var oddPods = map[string]struct {
 	"constrained": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.Annotation(clusterview.ConstraintsAnnotation, "node.labels.zone==z")
 	}, true, outcomeProposed},
+	// The informer may know of an address before the scheduler's cache does.
+	"constrained by address": {func(p *st.PodWrapper) *st.PodWrapper {
+		return p.Annotation(clusterview.ConstraintsAnnotation, "node.ip==10.0.0.1")
+	}, false, outcomeNone},
 	"on a platform": {func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation(clusterview.PlatformsAnnotation, "linux") }, true, outcomeNone},
 	"excluding": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.Annotation(clusterview.PlacementAnnotation, "spread=zone;missing=Exclude")

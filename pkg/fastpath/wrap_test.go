@@ -76,8 +76,9 @@ func TestLasting(t *testing.T) {
 	lonely := st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()
 	r.must(r.cache.AddPod(r.logger, lonely))
 	for name, tc := range oddPods {
-		_, state := r.hint(tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj())
-		if got := lasting(state, r.wrapped.(*hinted).far); got != tc.lasting {
+		pod := tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj()
+		_, state := r.hint(pod)
+		if got := lasting(state, pod, r.wrapped.(*hinted).far); got != tc.lasting {
 			t.Errorf("%s: got %t, want %t, skipped are %v", name, got, tc.lasting, state.GetSkipFilterPlugins())
 		}
 	}

@@ -50,13 +50,19 @@ type Index struct {
 	provisional map[*count]bool
 	// lowest counts the nodes by the lowest priority of their pods.
 	lowest map[int32]int
+	// labels are those of which somebody has the values: no other makes a node another one.
+	// It is nil when they are too many to be known, and all labels do.
+	labels map[string]bool
 }
+
+// maxLabels bounds the labels that are told apart from others.
+const maxLabels = 1000
 
 // NewIndex returns an empty index.
 func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
-		workloads: make(workloads), provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		workloads: make(workloads), labels: make(map[string]bool), provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }
 
@@ -65,6 +71,14 @@ func (c *Index) Nodes() *tree.Nodes { return c.cluster }
 
 // Values returns the values of nodes at levels.
 func (c *Index) Values(levels []level.Level) tree.Values {
+	for _, l := range levels {
+		if c.labels != nil {
+			c.labels[l.Property.Label] = true
+		}
+	}
+	if len(c.labels) > maxLabels {
+		c.labels = nil
+	}
 	return func(node int32, l int) placement.Value {
 		return clusterview.Value(c.byID[node].node, levels[l].Property)
 	}

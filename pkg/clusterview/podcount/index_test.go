@@ -204,6 +204,8 @@ func TestIndexKnowsTheLowestPriority(t *testing.T) {
 		{func() { v.put("n2", "web-2", st.MakePod().Priority(-3), st.MakePod().Terminating().Priority(-5)) }, -5},
 		{func() { v.put("n1", "web-2", st.MakePod()) }, -5},
 		{func() { v.leave("n2") }, 0},
+		// What preemption goes by is the priority of its group.
+		{func() { v.put("n1", "web-2", st.MakePod().Priority(9).PodGroupName("group")) }, math.MinInt32},
 		{func() { v.leave("n1") }, math.MaxInt32},
 	} {
 		step.change()
@@ -312,6 +314,30 @@ func TestIndexFollowsNodesThatGoAndReturn(t *testing.T) {
 	v.refresh()
 	if v.index.Nodes().Structure() == before {
 		t.Error("n1 has another zone, and the structure is as it was")
+	}
+}
+
+func TestIndexHeedsLabelsThatLevelsName(t *testing.T) {
+	v := newView("n1")
+	v.refresh()
+	v.index.Values(plugintest.Levels(t, "spread=zone"))
+	changes := func(node *st.NodeWrapper) bool {
+		before := v.index.Nodes().Structure()
+		v.info("n1").SetNode(node.Obj())
+		v.refresh()
+		return v.index.Nodes().Structure() != before
+	}
+	if changes(st.MakeNode().Name("n1").Label("seen-at", "noon")) {
+		t.Error("a label that no level names changes the structure")
+	}
+	if !changes(st.MakeNode().Name("n1").Label("zone", "")) || !changes(st.MakeNode().Name("n1").Label("zone", "a")) || !changes(st.MakeNode().Name("n1")) {
+		t.Error("a node is in another zone, and the structure is as it was")
+	}
+	for i := range 1001 {
+		v.index.Values(plugintest.Levels(t, fmt.Sprint("spread=label-", i)))
+	}
+	if !changes(st.MakeNode().Name("n1").Label("seen-at", "one")) {
+		t.Error("of a thousand labels not one changes the structure")
 	}
 }
 

@@ -96,16 +96,31 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 		},
 		Pods: n.counted, Unready: clusterview.Unready(n.node),
 	})
-	if before != nil && !maps.Equal(before.Labels, n.node.Labels) {
+	if before != nil && c.relabelled(before, n.node) {
 		c.cluster.Relabel()
 	}
+}
+
+// relabelled reports that a node has another value of a label that matters. Some agents
+// write labels by the minute that no level names.
+func (c *Index) relabelled(before, after *corev1.Node) bool {
+	if c.labels == nil {
+		return !maps.Equal(before.Labels, after.Labels)
+	}
+	for label := range c.labels {
+		was, had := before.Labels[label]
+		if is, has := after.Labels[label]; is != was || has != had {
+			return true
+		}
+	}
+	return false
 }
 
 // identify finds out who a pod is that is in the place of another one, or of none. If it
 // is of the same revision as before, as when it is only asked again, nothing has changed.
 func (c *Index) identify(n *count, p *identified, pod *corev1.Pod) {
 	before := p.of
-	*p = identified{pod: weak.Make(pod), priority: corev1helpers.PodPriority(pod)}
+	*p = identified{pod: weak.Make(pod), priority: lowestPriority(pod)}
 	if Counts(pod) {
 		id := c.identifier.Identify(pod)
 		p.provisional = id.Provisional
@@ -120,7 +135,16 @@ func (c *Index) identify(n *count, p *identified, pod *corev1.Pod) {
 	c.uncount(n, before)
 }
 
-// drop takes back what identify has counted.
+// lowestPriority is the priority below which preemption does not touch a pod. The group of a
+// pod may have any, which preemption takes in place of the pod's.
+func lowestPriority(pod *corev1.Pod) int32 {
+	if pod.Spec.SchedulingGroup != nil {
+		return math.MinInt32
+	}
+	return corev1helpers.PodPriority(pod)
+}
+
+// uncount takes back what identify has counted.
 func (c *Index) uncount(n *count, of *revision) {
 	if of != nil {
 		n.counted--

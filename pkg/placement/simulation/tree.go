@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -239,10 +240,12 @@ func (t *Tree) Rank(fits placement.Fits) []Ranked {
 func (t *Tree) Misplaced() []int64 { return t.View().Misplaced() }
 
 // Explain decides one pod like Next, and says why.
-func (t *Tree) Explain(fits placement.Fits) tree.Decision { return t.View().Explain(t.fit(fits)) }
+func (t *Tree) Explain(fits placement.Fits) drawing.Decision {
+	return drawing.Explain(t.View(), t.fit(fits))
+}
 
 // String draws the tree.
-func (t *Tree) String() string { return t.View().String() }
+func (t *Tree) String() string { return drawing.Tree(t.View()) }
 
 // Validate checks the invariants of all parts.
 func (t *Tree) Validate() error { return t.View().Validate() }

@@ -144,7 +144,7 @@ type mask struct {
 }
 
 // maxMasks bounds the topologies that one class of needs has masks for.
-const maxMasks = 64
+const maxMasks = 16
 
 // mask returns the one over a topology, which must not be stale.
 func (f *Feasibility) mask(t *Topology) *mask {

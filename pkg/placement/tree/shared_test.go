@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
@@ -234,7 +235,7 @@ func (s *shared) decide() {
 	want, wantOK := oracle.Pick(levels, r.rule, seen, func(name string) bool { return s.fits(i, name) })
 	node, ok := v.Next(func(node int32) (bool, int) { return s.fits(i, s.nodes.Name(node)), i })
 	if ok != wantOK || ok && s.nodes.Name(node) != want {
-		s.t.Fatalf("revision %d: Next is %d, %v; the oracle picks %q, %v\n%s", i, node, ok, want, wantOK, v)
+		s.t.Fatalf("revision %d: Next is %d, %v; the oracle picks %q, %v\n%s", i, node, ok, want, wantOK, drawing.Tree(v))
 	}
 	if err := v.Validate(); err != nil {
 		s.t.Fatalf("revision %d, decided: %v", i, err)

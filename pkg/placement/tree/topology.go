@@ -88,8 +88,18 @@ func NewTopology(nodes *Nodes, levels []level.Level, value Values) *Topology {
 	return t
 }
 
+// Levels returns the levels, first level first. They must not be altered.
+func (t *Topology) Levels() []level.Level { return t.levels }
+
+// Name returns the name of a node.
+func (t *Topology) Name(node int32) string { return t.nodes.Name(node) }
+
 // Stale reports that the nodes have another structure by now.
 func (t *Topology) Stale() bool { return t.structure != t.nodes.structure }
+
+// Clear empties a topology that is not used any more. Tallies over it keep it, until they are
+// used themselves.
+func (t *Topology) Clear() { t.groups, t.where = nil, nil }
 
 // Has reports whether a node is in the topology, which its levels may leave out.
 func (t *Topology) Has(node int32) bool {

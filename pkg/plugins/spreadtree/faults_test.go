@@ -15,6 +15,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 )
 
 // where is a revision on a node.
@@ -123,7 +124,7 @@ func TestOnePodAtATimeInABatch(t *testing.T) {
 	assumed := r.assume(webPod("p1", "").Obj(), "c")
 	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 	expectScores(t, "the next does not", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
-	if got := r.shown(webPod("p1", "").Obj()).String(); !strings.Contains(got, "on trial, 1 unforgiven") {
+	if got := drawing.Tree(r.shown(webPod("p1", "").Obj())); !strings.Contains(got, "on trial, 1 unforgiven") {
 		t.Errorf("c is not on trial in\n%s", got)
 	}
 	r.must(r.cache.ForgetPod(r.logger, assumed))

@@ -29,9 +29,9 @@ type filtered struct {
 	numbers map[reason]int
 	// passing are the nodes to be asked about again in the next cycle.
 	passing []int32
-	// preemption is what it came to when it was tried last, and learnedOf for whom.
-	preemption *fwk.Status
-	learnedOf  hopeless
+	// preemption is what it came to when it was tried, of pods that may preempt and of those
+	// that never do.
+	preemption map[bool]learned
 }
 
 // reason is a status as a key.
@@ -40,13 +40,16 @@ type reason struct {
 	plugin, reasons string
 }
 
-// hopeless is all that the words of a preemption without victims depend on: for which
-// reasons nodes were refused, how many of them for such as victims could change, and
-// whether the pod may have any.
+// hopeless is all that the words of a preemption without victims depend on: how many nodes
+// there are, for which reasons they were refused, and how many for such as victims could change.
 type hopeless struct {
-	message    string
-	resolvable int
-	never      bool
+	message           string
+	nodes, resolvable int
+}
+
+type learned struct {
+	of     hopeless
+	status *fwk.Status
 }
 
 // otherReason is any beyond maxReasons. Most filters have a few, and ours of host ports as
@@ -57,7 +60,7 @@ const (
 )
 
 func newFiltered(nodes *tree.Nodes) *filtered {
-	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int)}
+	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
 }
 
 // refresh forgets what was said of nodes that have changed, and what was not to be kept.
@@ -88,9 +91,8 @@ func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 	if f.Open() > 0 || mayPreempt(pod, lowest) {
 		return nil
 	}
-	r := &clusterview.Refusal{}
+	r, of := &clusterview.Refusal{}, hopeless{}
 	count := make(map[string]int)
-	resolvable := 0
 	for number, nodes := range f.Reasons() {
 		if nodes == 0 {
 			continue
@@ -99,8 +101,9 @@ func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 			return nil
 		}
 		s := f.reasons[number]
+		of.nodes += nodes
 		if s.Code() == fwk.Unschedulable {
-			resolvable += nodes
+			of.resolvable += nodes
 		} else if s.Code() != fwk.UnschedulableAndUnresolvable {
 			return nil
 		}
@@ -117,11 +120,11 @@ func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 	}
 	slices.Sort(reasons)
 	r.Message = strings.Join(reasons, ", ")
-	of := hopeless{r.Message, resolvable, never(pod)}
-	if of == f.learnedOf {
-		r.Preemption = f.preemption
+	of.message = r.Message
+	if is := f.preemption[never(pod)]; is.of == of {
+		r.Preemption = is.status
 	}
-	r.Learn = func(preemption *fwk.Status) { f.preemption, f.learnedOf = preemption, of }
+	r.Learn = func(preemption *fwk.Status) { f.preemption[never(pod)] = learned{of, preemption} }
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // A cluster whose nodes are replaced one by one by nodes of other names, under a scheduler
@@ -45,4 +46,37 @@ func refusedBy(f *filtered) (refused int) {
 		refused += nodes
 	}
 	return refused
+}
+
+// The words of a preemption that helps nobody begin with the number of nodes, which the
+// reasons do not tell where nodes have several.
+func TestRefusalOfAsManyReasonsOnMoreNodes(t *testing.T) {
+	nodes := tree.NewNodes(0)
+	f := newFiltered(nodes)
+	full := func(reasons ...string) *fwk.Status {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons...).WithPlugin("Fit")
+	}
+	refuse := func(name string, reasons ...string) {
+		id := nodes.Set(name, tree.Facts{})
+		f.refresh()
+		f.Refuse(id, f.reason(full(reasons...)))
+	}
+	pod := webPod("p", "").Obj()
+	refuse("a", "no CPU", "no memory")
+	refuse("b", "no CPU", "no memory")
+	is := f.refusal(pod, 0)
+	is.Learn(refused)
+	if again := f.refusal(pod, 0); again.Message != "2 no CPU, 2 no memory" || again.Preemption != refused {
+		t.Errorf("got %+v", again)
+	}
+	never := webPod("q", "").PreemptionPolicy(corev1.PreemptNever).Obj()
+	f.refusal(never, 0).Learn(full("never"))
+	if again := f.refusal(pod, 0); again.Preemption != refused || f.refusal(never, 0).Preemption == refused {
+		t.Error("a pod that never preempts and one that may are told the same")
+	}
+	refuse("a", "no CPU")
+	refuse("c", "no memory")
+	if other := f.refusal(pod, 0); other.Message != "2 no CPU, 2 no memory" || other.Preemption != nil {
+		t.Errorf("on three nodes: %+v", other)
+	}
 }

@@ -72,7 +72,9 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
 	if lasting && !clusterview.AnyExcludes(c.levels) {
+		asked := time.Now()
 		q.askFew()
+		start = start.Add(time.Since(asked)) // which is no part of bringing a tree up to date
 	}
 	if f.Open() == 0 && q.err == nil {
 		return "", refusal(), nil
@@ -80,9 +82,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	t := pl.trees.tally(batch{id, c.levels}, c.faults)
 	q.topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
-	if t.filtered = f; !lasting {
-		t.filtered = nil
-	}
+	t.needs = needs
 	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
 	if q.err != nil {
 		return "", nil, q.err

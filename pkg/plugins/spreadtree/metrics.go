@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -144,12 +145,13 @@ func (pl *SpreadTree) misplaced() misplaced {
 
 // misplaced counts unless it has since the tally changed.
 func (t *tally) misplaced(in *trees) misplaced {
-	if !t.counted {
+	// One whose topology was evicted is not counted anew: to build it would evict another.
+	if _, kept := in.topologies.values[level.Format(t.levels)]; kept && !t.counted {
 		t.refresh(in, t.faults)
 		view := tree.View{Topology: t.Topology(), Tally: t.Tally}
-		if t.filtered != nil {
-			t.filtered.Refresh()
-			view.Feasibility = t.filtered.Feasibility
+		if e, known := in.filtered.values[t.needs]; known {
+			e.value.Refresh()
+			view.Feasibility = e.value.Feasibility
 		}
 		levels := view.Misplaced()
 		last := len(levels) - 1

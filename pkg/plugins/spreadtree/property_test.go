@@ -21,6 +21,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
 )
 
@@ -224,7 +225,7 @@ func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string 
 		}
 	}
 	if d := gocmp.Diff(want, best); d != "" {
-		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, w.shown(p.pod))
+		w.t.Fatalf("best nodes for %s with %v, oracle -, plugin +:\n%s\n%s", p.pod.Name, p.pod.Annotations, d, drawing.Tree(w.shown(p.pod)))
 	}
 	if err := w.shown(p.pod).Validate(); err != nil {
 		w.t.Fatal(err)

@@ -8,9 +8,10 @@ package spreadtree
 // The least recently used cache of k8s.io/utils was rejected: nothing can be evicted from
 // it for its age.
 type recent[K comparable, V any] struct {
-	// most bounds the values.
-	most   int
-	values map[K]*cached[V]
+	// most bounds the values; evicted is told of each that is given up.
+	most    int
+	evicted func(V)
+	values  map[K]*cached[V]
 	// clock counts the uses; visited is what it said when evictIdle was called last.
 	clock, visited uint64
 }
@@ -20,8 +21,8 @@ type cached[V any] struct {
 	used  uint64 // of the clock
 }
 
-func newRecent[K comparable, V any](most int) *recent[K, V] {
-	return &recent[K, V]{most: most, values: make(map[K]*cached[V])}
+func newRecent[K comparable, V any](most int, evicted func(V)) *recent[K, V] {
+	return &recent[K, V]{most: most, evicted: evicted, values: make(map[K]*cached[V])}
 }
 
 func (c *recent[K, V]) get(key K) (value V, ok bool) {
@@ -34,8 +35,10 @@ func (c *recent[K, V]) get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// put keeps a value, and evicts the one that has not been used for longest if they are too many.
+// put keeps a value in place of another one, and evicts the one that has not been used for
+// longest if they are too many.
 func (c *recent[K, V]) put(key K, value V) {
+	c.evict(key)
 	c.clock++
 	c.values[key] = &cached[V]{value, c.clock}
 	if len(c.values) <= c.most {
@@ -47,7 +50,14 @@ func (c *recent[K, V]) put(key K, value V) {
 			oldest = k
 		}
 	}
-	delete(c.values, oldest)
+	c.evict(oldest)
+}
+
+func (c *recent[K, V]) evict(key K) {
+	if e, ok := c.values[key]; ok {
+		c.evicted(e.value)
+		delete(c.values, key)
+	}
 }
 
 // evictIdle evicts what has not been used since it was called before, and returns how many
@@ -55,7 +65,7 @@ func (c *recent[K, V]) put(key K, value V) {
 func (c *recent[K, V]) evictIdle() int {
 	for k, e := range c.values {
 		if e.used <= c.visited {
-			delete(c.values, k)
+			c.evict(k)
 		}
 	}
 	c.visited = c.clock

@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -52,7 +53,7 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	start := time.Now()
 	t := pl.trees.tally(batch{pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
 	pl.gauges.shown(t, time.Since(start))
-	t.filtered = nil
+	t.needs = ""
 	nodes, answers := pl.trees.index.Nodes(), tree.NewFeasibility(pl.trees.index.Nodes())
 	answers.Refresh()
 	for _, node := range t.Topology().Nodes() {
@@ -66,7 +67,7 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 		s[nodes.Name(r.Node)] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
 	}
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
-		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", view.String())
+		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", drawing.Tree(view))
 	}
 	return s
 }

@@ -17,11 +17,11 @@ type tally struct {
 	heard  heard
 	faults clusterview.Faults // as it was used last
 
-	// filtered is what the filters said to its last pod, nil if that was not to be kept.
-	filtered *filtered
-	rebuilt  bool // when it was brought up to date last
-	counted  bool // count is of the tally as it is
-	count    misplaced
+	// needs are those of its last pod, "" if what the filters said to it was not to be kept.
+	needs   clusterview.Needs
+	rebuilt bool // when it was brought up to date last
+	counted bool // count is of the tally as it is
+	count   misplaced
 }
 
 // heard is what a tally has been told of its revision's faults.

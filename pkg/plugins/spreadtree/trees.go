@@ -16,7 +16,8 @@ const (
 	maxTopologies = 64
 	// maxNeeds bounds the classes of needs of which the filters' answers are kept: some
 	// 10 KiB each on 5,000 nodes. Most clusters have many workloads and few sizes of pods.
-	maxNeeds = 64
+	// More that fit nowhere, and are tried in turn, are filtered on all nodes again.
+	maxNeeds = 256
 	// maxRevisions bounds the tallies of one workload, so that all of them take room for a
 	// few times its pods, whatever their labels say. Most have one, and two in a rollout.
 	maxRevisions = 8
@@ -72,8 +73,8 @@ func (t *trees) reset() {
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}
-	t.topologies = newRecent[string, *tree.Topology](maxTopologies)
-	t.filtered = newRecent[clusterview.Needs, *filtered](maxNeeds)
+	t.topologies = newRecent[string](maxTopologies, (*tree.Topology).Clear)
+	t.filtered = newRecent[clusterview.Needs](maxNeeds, func(*filtered) {})
 	t.tallies = make(map[clusterview.Workload]*recent[batchKey, *tally])
 }
 
@@ -127,7 +128,7 @@ func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
 		return is
 	}
 	if ofWorkload == nil {
-		ofWorkload = newRecent[batchKey, *tally](maxRevisions)
+		ofWorkload = newRecent[batchKey](maxRevisions, func(*tally) {})
 		t.tallies[b.id.Workload] = ofWorkload
 	}
 	ofWorkload.put(key, is)

@@ -18,6 +18,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // zones is a rig with the nodes a1 and a2 in zone a, b1 in zone b.
@@ -92,6 +93,25 @@ func TestTopologiesAreBounded(t *testing.T) {
 	}
 	if n := len(r.pl.trees.topologies.values); n != maxTopologies {
 		t.Errorf("there are %d topologies, want %d", n, maxTopologies)
+	}
+	// Pods that count have their workloads keep tallies, and these their topologies.
+	for i := range maxTopologies + 5 {
+		r.place(ofWorkload(fmt.Sprint("w", i), fmt.Sprint("q", i), fmt.Sprintf("spread=zone,spread=rack-%d", i)).Obj())
+	}
+	tallies, nodes := r.pl.trees.all(), 0
+	for _, is := range tallies {
+		if len(is.Topology().Nodes()) > 0 {
+			nodes++
+		}
+	}
+	if len(tallies) != maxTopologies+5 || nodes != maxTopologies {
+		t.Errorf("%d tallies have topologies with nodes %d times, want %d and %d", len(tallies), nodes, maxTopologies+5, maxTopologies)
+	}
+	r.pl.misplaced()
+	for _, is := range tallies {
+		if got := r.rank(ofWorkload(is.id.Workload.Name, "r", level.Format(is.levels)).Obj(), framework.NewCycleState()); len(got) == 0 {
+			t.Errorf("%v has no scores", is.id)
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree
+package drawing
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // Decision is one choice of a node, with what it was chosen from.
@@ -25,30 +27,30 @@ type Step struct {
 	Candidates []string
 }
 
-// Explain decides one pod like Next, and says why.
-func (v View) Explain(fit Fit) Decision {
+// Explain decides one pod like tree.View.Next, and says why.
+func Explain(v tree.View, fit tree.Fit) Decision {
 	node, ok := v.Next(fit)
 	if !ok {
 		return Decision{}
 	}
-	d := Decision{Node: v.Topology.nodes.Name(node)}
-	for limbs := v.survey().root(); len(limbs) > 0; limbs = limbs[0].below {
-		limbs = slices.DeleteFunc(limbs, func(l limb) bool { return !l.open })
-		step := Step{What: limbs[0].what}
-		for i := range limbs {
-			step.Candidates = append(step.Candidates, limbs[i].reason())
+	d := Decision{Node: v.Topology.Name(node)}
+	for branches := v.Outline().Below; len(branches) > 0; branches = branches[0].Below {
+		branches = slices.DeleteFunc(branches, func(b tree.Branch) bool { return !b.Open })
+		step := Step{What: branches[0].What}
+		for i := range branches {
+			step.Candidates = append(step.Candidates, reason(&branches[i]))
 		}
 		d.Steps = append(d.Steps, step)
 	}
 	return d
 }
 
-func (l *limb) reason() string {
-	text := fmt.Sprintf("%s (%d of the revision, %d of the workload, ", l.label, l.figures.revision, l.figures.workload)
-	if l.what == "node" {
-		text += fmt.Sprintf("%d pods, ", l.figures.pods)
+func reason(b *tree.Branch) string {
+	text := fmt.Sprintf("%s (%d of the revision, %d of the workload, ", b.Label, b.Revision, b.Workload)
+	if b.What == "node" {
+		text += fmt.Sprintf("%d pods, ", b.Pods)
 	}
-	return text + l.figures.state + ")"
+	return text + b.State + ")"
 }
 
 // String draws the decision: a line a step, the choice before what it was preferred to.
