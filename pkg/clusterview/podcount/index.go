@@ -1,5 +1,5 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-clusterview.Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0
 
 // Package podcount counts the pods on every node, by workload and revision.
 //

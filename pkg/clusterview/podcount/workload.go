@@ -1,5 +1,5 @@
 // Copyright 2026 The Espalier Authors.
-// SPDX-License-clusterview.Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0
 
 package podcount
 
