@@ -16,10 +16,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
-	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/espalier-scheduler/espalier/manifests"
-	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
@@ -76,7 +74,7 @@ func newCommand(version string) *cobra.Command {
 
 // adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, and
 // has the queue look at fewer pods for it.
-func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *scheduler.Scheduler) error {
+func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
 	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)
 	sched.Cache = cache
-	for _, reason := range fastpath.Wrap(klog.Background(), sched.Profiles, changes) {
+	for _, reason := range upstream.Wrap(klog.Background(), sched.Profiles, changes, plugins.NodeLocal()) {
 		cmd.PrintErrln("Warning:", reason)
 	}
 	return nil

@@ -20,8 +20,9 @@ import (
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
-	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // leaseName is the Lease of a configuration that names none.
@@ -138,7 +139,7 @@ func check(data []byte) (warnings []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schedulervalidation.ValidateKubeSchedulerConfiguration(config); err != nil {
+	if err := upstream.ValidateConfiguration(config); err != nil {
 		return nil, err
 	}
 	if err := validateProfiles(config.Profiles); err != nil {

@@ -18,7 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
 // errFormerLeader is what a write comes to that is fenced off.
@@ -61,7 +62,7 @@ func newFence() *fence {
 
 // before has the client of a scheduler fenced before a plugin of it is made: plugins may use
 // it from the moment on that they are, and what they use must not be altered under them.
-func (f *fence) before(factory runtime.PluginFactory) runtime.PluginFactory {
+func (f *fence) before(factory plugins.Factory) plugins.Factory {
 	return func(ctx context.Context, args apiruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if err := f.enclose(handle.ClientSet()); err != nil {
 			return nil, err

@@ -10,19 +10,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	fwk "k8s.io/kube-scheduler/framework"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // validateProfiles checks what kube-scheduler leaves to the plugins: their arguments,
 // and that what one extension point needs of another is there. The plugins would only
 // complain once the API server has been reached, or with every pod.
-func validateProfiles(profiles []schedulerconfig.KubeSchedulerProfile) error {
+func validateProfiles(profiles []upstream.Profile) error {
 	var errs field.ErrorList
 	for i, profile := range profiles {
 		path := field.NewPath("profiles").Index(i)
@@ -47,7 +46,7 @@ func validateProfiles(profiles []schedulerconfig.KubeSchedulerProfile) error {
 
 // doubts are what keeps a configuration that runs from spreading as evenly as it
 // could, or from doing what it says, a sentence each.
-func doubts(c *schedulerconfig.KubeSchedulerConfiguration) []string {
+func doubts(c *upstream.Configuration) []string {
 	var all []string
 	for i, profile := range c.Profiles {
 		p := profile.Plugins
@@ -74,7 +73,7 @@ func doubts(c *schedulerconfig.KubeSchedulerConfiguration) []string {
 
 // idleArgs are the arguments of plugins that a profile does not enable: of a name that
 // is misspelt kube-scheduler says nothing, and the plugin runs with its defaults.
-func idleArgs(i int, profile *schedulerconfig.KubeSchedulerProfile) []string {
+func idleArgs(i int, profile *upstream.Profile) []string {
 	names := profile.Plugins.Names()
 	for _, plugin := range profile.Plugins.MultiPoint.Enabled {
 		names = append(names, plugin.Name)
@@ -94,14 +93,14 @@ func idleArgs(i int, profile *schedulerconfig.KubeSchedulerProfile) []string {
 // hasStockArgs reports whether kube-scheduler gives a plugin arguments when nobody does,
 // which it also does where a profile does not enable it.
 func hasStockArgs(name string) bool {
-	stock, err := latest.Default()
-	return err == nil && slices.ContainsFunc(stock.Profiles[0].PluginConfig, func(c schedulerconfig.PluginConfig) bool { return c.Name == name })
+	stock, err := upstream.DefaultConfiguration()
+	return err == nil && slices.ContainsFunc(stock.Profiles[0].PluginConfig, func(c upstream.PluginConfig) bool { return c.Name == name })
 }
 
 // enabled reports whether a plugin is enabled at an extension point of a profile.
-func enabled(p *schedulerconfig.Plugins, point schedulerconfig.PluginSet, name string) bool {
-	names := func(plugins []schedulerconfig.Plugin, name string) bool {
-		return slices.ContainsFunc(plugins, func(p schedulerconfig.Plugin) bool { return p.Name == name })
+func enabled(p *upstream.Plugins, point upstream.PluginSet, name string) bool {
+	names := func(plugins []upstream.Plugin, name string) bool {
+		return slices.ContainsFunc(plugins, func(p upstream.Plugin) bool { return p.Name == name })
 	}
 	if names(point.Enabled, name) {
 		return true
@@ -110,7 +109,7 @@ func enabled(p *schedulerconfig.Plugins, point schedulerconfig.PluginSet, name s
 }
 
 // weights returns the weight of SpreadTree's score, and that of all others together.
-func weights(p *schedulerconfig.Plugins) (ours, others int32) {
+func weights(p *upstream.Plugins) (ours, others int32) {
 	seen := make(map[string]bool)
 	for _, plugin := range slices.Concat(p.Score.Enabled, p.MultiPoint.Enabled) {
 		if seen[plugin.Name] || !enabled(p, p.Score, plugin.Name) {
@@ -127,7 +126,7 @@ func weights(p *schedulerconfig.Plugins) (ours, others int32) {
 }
 
 // percentageOfNodes is a profile's own, or that of all; 0 lets kube-scheduler choose.
-func percentageOfNodes(c *schedulerconfig.KubeSchedulerConfiguration, profile *schedulerconfig.KubeSchedulerProfile) int32 {
+func percentageOfNodes(c *upstream.Configuration, profile *upstream.Profile) int32 {
 	for _, p := range []*int32{profile.PercentageOfNodesToScore, c.PercentageOfNodesToScore} {
 		if p != nil {
 			return *p

@@ -20,11 +20,12 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
-	"k8s.io/kubernetes/pkg/scheduler"
+
+	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // adapter is shown a scheduler before it runs, and what it was configured with.
-type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.CompletedConfig, *scheduler.Scheduler) error
+type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.CompletedConfig, *upstream.Scheduler) error
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
 // it, but for three things: adapt is shown the scheduler before it runs, which upstream's

@@ -106,7 +106,7 @@ var importRules = []importRule{
 	{
 		name: "the-queue-is-answered-below-plugins", room: "pkg/queueing/...",
 		allow: []string{
-			"std", "k8s.io/api/core/v1", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework", "k8s.io/kubernetes/pkg/scheduler/util",
+			"std", "k8s.io/api/core/v1", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework",
 		},
 		why:    "every plugin that refuses pods answers through it; it knows none of them",
 		broken: [2]string{"pkg/queueing/x.go", "pkg/plugins/hostports"},
@@ -128,33 +128,31 @@ var importRules = []importRule{
 	{
 		name: "plugintest-knows-no-plugin", room: "pkg/plugintest",
 		deny: []string{
-			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/fastpath/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
 		},
 		why:    "it asks any plugin what the scheduler asks; what is to be answered stands in the plugin's own tests",
 		broken: [2]string{"pkg/plugintest/x.go", "pkg/plugins/preferences"},
 	},
 	{
-		name: "fastpath-is-above-plugins", room: "pkg/fastpath/...", tests: true,
-		deny: []string{
-			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
-		},
-		why:    "it is wired into a scheduler by whoever starts one, the command or a test of speed",
-		broken: [2]string{"pkg/fastpath/x.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
-	},
-	{
 		name: "upstream-knows-no-placement", room: "pkg/upstream/...",
 		deny: []string{
-			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/fastpath/...", "pkg/placement/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/placement/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
 			"k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "it adapts kube-scheduler, whatever its plugins do",
-		broken: [2]string{"pkg/upstream/x.go", "pkg/fastpath"},
+		broken: [2]string{"pkg/upstream/x.go", "pkg/plugins/spreadtree"},
 	},
 	{
-		name: "nobody-below-knows-the-fastpath", room: "pkg/...", except: []string{"pkg/fastpath"}, tests: true,
-		deny:   []string{"pkg/fastpath/..."},
+		name: "nobody-below-knows-upstream", room: "pkg/...", except: []string{"pkg/upstream"}, tests: true,
+		deny:   []string{"pkg/upstream/..."},
 		why:    "a plugin proposes nodes to whoever asks; it must work without",
-		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/fastpath"},
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/upstream"},
+	},
+	{
+		name: "one-adapter", room: "...", except: []string{"apis/config/...", "pkg/plugintest", "pkg/upstream"},
+		deny:   []string{"k8s.io/kubernetes/pkg/scheduler/..."},
+		why:    "what the next Kubernetes changes inside the scheduler is one package's concern; arguments of plugins are in its scheme",
+		broken: [2]string{"cmd/scheduler/x.go", "k8s.io/kubernetes/pkg/scheduler/profile"},
 	},
 	{
 		name: "controllers-stay-apart", room: "pkg/controllers/...", tests: true,
@@ -210,7 +208,7 @@ var importRules = []importRule{
 		name: "reliability-from-outside", room: "test/reliability/...", tests: true,
 		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
 		why:    "what becomes of the pods is told by the API alone",
-		broken: [2]string{"test/reliability/x_test.go", "pkg/fastpath"},
+		broken: [2]string{"test/reliability/x_test.go", "pkg/upstream"},
 	},
 	{
 		name: "measured-from-outside", room: "test/perf/...", tests: true,

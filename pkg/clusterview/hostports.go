@@ -14,6 +14,28 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
 
+// HostPorts are the host ports of the containers that run as long as the pod does: those of
+// sidecars are, and those of other init containers are not.
+func HostPorts(pod *corev1.Pod) []hostport.Port {
+	var ports []hostport.Port
+	add := func(of []corev1.ContainerPort) {
+		for _, p := range of {
+			if p.HostPort > 0 {
+				ports = append(ports, HostPort(p))
+			}
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c.Ports)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(pod.Spec.Containers[i].Ports)
+	}
+	return ports
+}
+
 // HostPort translates a container's port that has a host port.
 //
 // An address that cannot be read, which only older API servers let in, is every

@@ -6,7 +6,10 @@
 package plugins
 
 import (
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // lets the plugins' arguments be decoded
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
@@ -20,9 +23,12 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
+// Factory makes a plugin of its arguments.
+type Factory = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error)
+
 // Registry returns every plugin of ours, by name.
-func Registry() frameworkruntime.Registry {
-	return frameworkruntime.Registry{
+func Registry() map[string]Factory {
+	return map[string]Factory{
 		constraints.Name:      constraints.New,
 		domainlimits.Name:     domainlimits.New,
 		faultynode.Name:       faultynode.New,
@@ -33,4 +39,16 @@ func Registry() frameworkruntime.Registry {
 		preferences.Name:      preferences.New,
 		spreadtree.Name:       spreadtree.New,
 	}
+}
+
+// NodeLocal names the filters of ours that look at nothing but the pod and one node, so that
+// what they said holds until the node changes. DomainLimits looks at pods on other nodes, and
+// NodePlugins at objects that no node knows of. Constraints asks the informer about addresses,
+// which package upstream knows of.
+//
+// What Preferences says depends on the cycle's levels as well, which the needs of a pod
+// do not tell. That is no harm: the nodes that it refuses are those that the levels
+// leave out, and these are not in the pod's tree, so that the filters are not asked about them.
+func NodeLocal() []string {
+	return []string{constraints.Name, hostports.Name, platform.Name, preferences.Name}
 }

@@ -2,12 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package upstream changes a kube-scheduler before it runs, where its framework has no
-// extension point. Nothing here knows how pods are placed.
+// extension point. It is the only importer of k8s.io/kubernetes/pkg/scheduler, and knows no
+// plugin of ours but by the interface Hinter.
 //
+//   - hints.go, hinted.go, filters.go, metrics.go: a plugin proposes a node, and all others need
+//     no look
 //   - cache.go, journal.go: which nodes have changed since the last snapshot
 //   - confirm.go: what became of a binding whose answer did not come
 //   - narrow.go: which waiting pods are looked at when another one is bound
 //   - pace.go, yield.go: the next pod waits for those that bind
+//   - names.go: what the command has of kube-scheduler; asserts.go: which methods are overridden
+//
+// # Hints
+//
+//	              ┌─ full path: filter all nodes, score those that fit ─┐
+//	PreFilter ──► hint                                                  ├─► Reserve ──► bind
+//	              └─ the best node of the tree, then the next … fits ───┘
+//
+// The framework asks every profile for a hint after PreFilter, runs the filters on the
+// node it is given, and takes it if they pass; the full path is for all else. So a
+// hint can be wrong in one way only: it can name a node that fits and is not among
+// the best. What would make it so has no hint:
+//
+//   - pods that the plugin does not place, and those that have preferences of their
+//     own: scoring is for them
+//   - pods nominated for a node, of which the scheduler tries that first
+//   - pods placed as a group, which may be confined to some of the nodes, as are those
+//     that a PreFilter plugin confined
+//   - profiles whose other scorers may outvote the plugin, or that have extenders
+//
+// Diagnosis and preemption are the full path's: where no node fits there is no hint. What
+// it came to is remembered, and the next pod like it is told the same at once.
+//
+// # Bindings
 //
 // When the API server or etcd goes away in the middle, a binding may have been made that
 // fails as the scheduler sees it. Upstream forgets the pod, so that the room it takes counts

@@ -21,7 +21,6 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/manifests"
-	"github.com/espalier-scheduler/espalier/pkg/fastpath"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
@@ -88,7 +87,7 @@ func start(t *testing.T, server *apiServer) *running {
 	r.SchedulingQueue = upstream.Narrow(r.ctx, r.SchedulingQueue, r.Profiles, c.Profiles)
 	cache, changes := upstream.Track(r.Cache)
 	r.Cache = cache
-	if without := fastpath.Wrap(klog.FromContext(r.ctx), r.Profiles, changes); len(without) > 0 {
+	if without := upstream.Wrap(klog.FromContext(r.ctx), r.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.turn.Lock()

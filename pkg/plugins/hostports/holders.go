@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
@@ -72,18 +71,14 @@ func (h *holders) prune(nodes int) {
 
 // hostPorts are the host ports of a pod, in order, each once.
 func hostPorts(pod *corev1.Pod) []hostport.Port {
-	var ports []hostport.Port
-	for _, p := range util.GetHostPorts(pod) {
-		ports = append(ports, clusterview.HostPort(p))
-	}
+	ports := clusterview.HostPorts(pod)
 	slices.SortFunc(ports, hostport.Port.Compare)
 	return slices.Compact(ports)
 }
 
 // hold adds the ports of a pod.
 func hold(info fwk.HostPortInfo, pod *corev1.Pod) {
-	for _, p := range util.GetHostPorts(pod) {
-		port := clusterview.HostPort(p)
+	for _, port := range clusterview.HostPorts(pod) {
 		info.Add(address(port), string(port.Protocol), int32(port.Number))
 	}
 }

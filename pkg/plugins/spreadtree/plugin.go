@@ -87,7 +87,7 @@ func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFra
 }
 
 // PreEnqueue lets every pod in. It makes the plugin one of those that may refuse pods, which
-// are all that a framework shows: package fastpath would not find it to ask it for hints.
+// are all that a framework shows: package upstream would not find it to ask it for hints.
 func (pl *SpreadTree) PreEnqueue(context.Context, *corev1.Pod) *fwk.Status { return nil }
 
 // EventsToRegister lists nothing: the plugin refuses no pod, so none waits for it.

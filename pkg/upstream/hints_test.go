@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
 	"strings"
@@ -14,6 +14,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
 // withArgs gives SpreadTree arguments.
@@ -44,7 +46,7 @@ func TestWrap(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpportunisticBatching, tc.gate)
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
-			without := Wrap(r.logger, profiles, nil)
+			without := Wrap(r.logger, profiles, nil, plugins.NodeLocal())
 			if _, ok := profiles["it"].(*hinted); ok != tc.hinted || !ok && profiles["it"] != before {
 				t.Errorf("it is a %T", profiles["it"])
 			}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
 	"context"
@@ -40,7 +40,10 @@ type Hinter interface {
 // Wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
 // knows which nodes have changed. It returns, a sentence each, why profiles that place pods
 // by a Hinter have no hints although their arguments do not switch them off.
-func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes) (without []string) {
+//
+// Beside those of kube-scheduler, local names the filters that look at nothing but the pod and
+// one node.
+func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, local []string) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)
@@ -57,7 +60,7 @@ func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes) (w
 			continue
 		}
 		begin(name)
-		profiles[name] = newHinted(f, h)
+		profiles[name] = newHinted(f, h, local)
 	}
 	return without
 }

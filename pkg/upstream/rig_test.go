@@ -1,15 +1,13 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
 	"context"
 	"slices"
-	"testing"
 
 	"github.com/go-logr/logr"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -21,23 +19,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
-	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
-
-// TestMain settles how hard the properties are tried, unless flags say otherwise, and
-// fails if anything that a test has started runs on.
-func TestMain(m *testing.M) {
-	placementtest.Settle(map[string]string{"rapid.checks": "300", "rapid.steps": "40"})
-	metrics.Register()
-	goleak.VerifyTestMain(m)
-}
 
 // configuration is the shipped profile's plugins, and those of kube-scheduler.
 const configuration = `
@@ -86,8 +74,8 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	r.nominator = make(nominations)
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
 	var changes podcount.Changes
-	r.cache, changes = upstream.Track(r.cache)
-	if without := Wrap(r.logger, profiles, changes); len(without) > 0 {
+	r.cache, changes = Track(r.cache)
+	if without := Wrap(r.logger, profiles, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.wrapped, r.judge = profiles["espalier-scheduler"], r.framework(configuration)

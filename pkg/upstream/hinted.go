@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package upstream
 
 import (
 	"context"
@@ -33,8 +33,8 @@ type hinted struct {
 	refuses bool
 }
 
-func newHinted(f framework.Framework, h Hinter) *hinted {
-	return &hinted{Framework: f, hinter: h, far: clusterScoped(f), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
+func newHinted(f framework.Framework, h Hinter, local []string) *hinted {
+	return &hinted{Framework: f, hinter: h, far: clusterScoped(f, local), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
 }
 
 // foreseeable reports that what PostFilter plugins say to a pod without victims is always the

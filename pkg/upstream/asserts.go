@@ -1,0 +1,40 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// The methods that are overridden here by embedding. Another name in the next Kubernetes would
+// leave ours uncalled without a word: here it is an error of the compiler. The methods of the
+// cache, of which any may alter a node, are in TestCacheHasNoUnknownMethods.
+var (
+	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) = framework.Framework.RunPreFilterPlugins
+
+	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) = framework.Framework.RunPostFilterPlugins
+
+	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status = framework.Framework.RunBindPlugins
+
+	_ func(framework.Framework, context.Context, *corev1.Pod, fwk.PodSignature, fwk.CycleState, int64) string = framework.Framework.GetNodeHint
+
+	_ func(framework.Framework, context.Context, fwk.PodSignature, string, string, framework.SortedScoredNodes, int64) = framework.Framework.StoreScheduleResults
+
+	_ func(framework.Framework) fwk.Parallelizer = framework.Framework.Parallelizer
+
+	_ func(fwk.Parallelizer, context.Context, int, workqueue.DoWorkPieceFunc, string) = fwk.Parallelizer.Until
+
+	_ func(internalqueue.SchedulingQueue, klog.Logger, fwk.ClusterEvent, any, any, internalqueue.PreEnqueueCheck) = internalqueue.SchedulingQueue.MoveAllToActiveOrBackoffQueue
+
+	_ func(internalcache.Cache, klog.Logger, *internalcache.Snapshot) error = internalcache.Cache.UpdateSnapshot
+)
