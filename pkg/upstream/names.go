@@ -10,21 +10,27 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 )
 
-// What the command has of kube-scheduler, by names of this package, which alone knows where
-// it is.
-type (
-	// Scheduler is a kube-scheduler that is made and does not run yet.
-	Scheduler = scheduler.Scheduler
-	// Configuration is what it is configured with, and Profile one of its profiles.
-	Configuration = config.KubeSchedulerConfiguration
-	Profile       = config.KubeSchedulerProfile
-	// Plugins are those of a profile by extension point, PluginSet those of one, and
-	// PluginConfig the arguments of one.
-	Plugins      = config.Plugins
-	PluginSet    = config.PluginSet
-	Plugin       = config.Plugin
-	PluginConfig = config.PluginConfig
-)
+// Scheduler is a kube-scheduler that is made and does not run yet. What the command has of it
+// goes by names of this package, which alone knows where they are.
+type Scheduler = scheduler.Scheduler
+
+// Configuration is what it is configured with.
+type Configuration = config.KubeSchedulerConfiguration
+
+// Profile is one of the profiles of a configuration.
+type Profile = config.KubeSchedulerProfile
+
+// Plugins are those of a profile by extension point.
+type Plugins = config.Plugins
+
+// PluginSet is the plugins of one extension point.
+type PluginSet = config.PluginSet
+
+// Plugin is one that is named in a PluginSet.
+type Plugin = config.Plugin
+
+// PluginConfig is the arguments of one plugin.
+type PluginConfig = config.PluginConfig
 
 // DefaultConfiguration returns the configuration of a kube-scheduler that is given none.
 func DefaultConfiguration() (*Configuration, error) { return latest.Default() }
