@@ -90,7 +90,7 @@ func (o *options) config() (*rest.Config, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("no API server: name one by --kubeconfig, or run in a pod")
+		return nil, errors.New("cannot find the API server: set --kubeconfig, or run in a pod")
 	}
 	return config, err
 }

@@ -245,7 +245,7 @@ func readString(flags *pflag.FlagSet, name string) (any, error) { return flags.G
 func readFloat(flags *pflag.FlagSet, name string) (any, error) {
 	value, err := flags.GetFloat32(name)
 	if err == nil && (value == 0 || math.IsNaN(float64(value)) || math.IsInf(float64(value), 0)) {
-		err = fmt.Errorf("--%s: %v is no rate: give requests a second, or a negative number for no limit", name, value)
+		err = fmt.Errorf("--%s: must not be %v; use a positive rate, or a negative number for no limit", name, value)
 	}
 	return value, err
 }

@@ -55,7 +55,7 @@ type readings [2]time.Time
 func newFence() *fence {
 	wall := func() time.Time { return time.Now().Round(0) } // takes the other reading off
 	return &fence{clocks: [2]func() time.Time{time.Now, wall}, lost: func(holder string) {
-		klog.ErrorS(nil, "Another scheduler leads, ending at once", "holder", holder)
+		klog.ErrorS(nil, "Lost leader election to another replica; exiting", "holder", holder)
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}}
 }

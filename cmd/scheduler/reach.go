@@ -115,7 +115,7 @@ func (c connection) config() (*rest.Config, error) {
 	if c.master == "" && c.kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("no API server: name one by --kubeconfig or the configuration's clientConnection.kubeconfig, or run in a pod")
+			return nil, errors.New("cannot find the API server: set --kubeconfig or clientConnection.kubeconfig, or run in a pod")
 		}
 		return config, err
 	}

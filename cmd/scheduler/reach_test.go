@@ -147,7 +147,7 @@ func TestConnection(t *testing.T) {
 		{"the master wins", connection{kubeconfig: path, master: "https://127.0.0.1:2"}, "https://127.0.0.1:2", ""},
 		{"a file that is not there", connection{kubeconfig: "/does/not/exist"}, "", `kubeconfig "/does/not/exist"`},
 		{"a file that cannot be read", connection{kubeconfig: broken}, "", broken},
-		{"nothing", connection{}, "", "no API server"},
+		{"nothing", connection{}, "", "cannot find the API server"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			config, err := tc.c.config()

@@ -140,7 +140,7 @@ func (c *Cache) blame(m *failure.Mark) string {
 	for i, k := range m.Kinds {
 		kinds[i] = fmt.Sprintf("%d %s", k.Failures, k.Kind)
 	}
-	return fmt.Sprintf("node %s is faulty for %s: %d failures within %v (%s); its pods go there only if they can go nowhere else",
+	return fmt.Sprintf("node %s deprioritized for %s: %d failures within %v (%s); used only as a last resort",
 		m.Node, name(m.Revision), m.Failures, c.ledger.Rule(m.Revision).Window, strings.Join(kinds, ", "))
 }
 

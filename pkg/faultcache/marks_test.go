@@ -21,7 +21,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-const marked = "Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); its pods go there only if they can go nowhere else"
+const marked = "Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); used only as a last resort"
 
 func TestAMarkIsTold(t *testing.T) {
 	r := newRig(t, options())

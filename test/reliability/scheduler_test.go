@@ -20,7 +20,7 @@ import (
 const standingBy = "Attempting to acquire leader lease"
 
 // anotherLeads is what one logs that finds its Lease with another: that its fence was needed.
-const anotherLeads = "Another scheduler leads"
+const anotherLeads = "Lost leader election to another replica"
 
 // scheduler starts a replica, and returns when it stands by. When the story ends it is
 // stopped, and must not have ended before unless the story had it end.

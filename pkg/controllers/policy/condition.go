@@ -49,12 +49,12 @@ func (s *standing) conflicting() metav1.Condition {
 	reason := placementv1alpha1.ReasonNewerPolicy
 	if len(before) > 0 {
 		reason = placementv1alpha1.ReasonOlderPolicy
-		parts = append(parts, "this policy gives way to "+list(before))
+		parts = append(parts, "older than this one: "+list(before))
 	}
 	if len(after) > 0 {
-		parts = append(parts, "this policy comes before "+list(after))
+		parts = append(parts, "newer than this one: "+list(after))
 	}
-	parts = append(parts, "the older one governs, by name on a tie")
+	parts = append(parts, "the oldest policy governs a pod, and ties are broken by name")
 	return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionTrue, reason,
 		"other policies select some of the same pods: "+strings.Join(parts, "; "))
 }

@@ -137,10 +137,10 @@ func TestMessages(t *testing.T) {
 	message := func(i int, kind string) string { return meta.FindStatusCondition(statuses[i].Conditions, kind).Message }
 	for _, tc := range []struct{ got, want string }{
 		{message(0, placementv1alpha1.ConditionConflicting),
-			`other policies select some of the same pods: this policy comes before "new" (2 pods); the older one governs, by name on a tie`},
+			`other policies select some of the same pods: newer than this one: "new" (2 pods); the oldest policy governs a pod, and ties are broken by name`},
 		{message(1, placementv1alpha1.ConditionConflicting),
-			`other policies select some of the same pods: this policy gives way to "old" (2 pods); ` +
-				`this policy comes before "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; the older one governs, by name on a tie`},
+			`other policies select some of the same pods: older than this one: "old" (2 pods); ` +
+				`newer than this one: "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; the oldest policy governs a pod, and ties are broken by name`},
 		{message(1, placementv1alpha1.ConditionOverruled),
 			`policies that come before this one govern some of the selected pods: "old" (2 pods); 1 pod with annotations of their own, which come before policies`},
 		{message(0, placementv1alpha1.ConditionAccepted), "the policy can be read"},
