@@ -8,7 +8,7 @@
 // longer fail is found out.
 //
 //	standard library <- pkg/placement <- pkg/clusterview <- pkg/policies
-//	                                         pkg/waiting <- pkg/policies
+//	                                         pkg/refusal <- pkg/policies
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
 //	                          pkg/clusterview <- pkg/controllers <- cmd
 //

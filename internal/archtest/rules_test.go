@@ -89,27 +89,13 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/faultcache/x.go", "pkg/plugins/faultynode"},
 	},
 	{
-		name: "waiting-knows-no-reason", room: "pkg/waiting/...",
-		deny: []string{
-			"apis/...", "cmd/...", "internal/...", "pkg/clusterview/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...",
-			"test/...", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
-		},
-		why:    "it wakes pods for whoever knows what they wait for; it is told why",
-		broken: [2]string{"pkg/waiting/x.go", "pkg/policies"},
-	},
-	{
-		name: "rejections-are-counted-below-plugins", room: "pkg/rejections/...",
-		allow:  []string{"std", "k8s.io/component-base/metrics/..."},
-		why:    "every filter counts through it; it knows none of them",
-		broken: [2]string{"pkg/rejections/x.go", "pkg/plugins/hostports"},
-	},
-	{
-		name: "the-queue-is-answered-below-plugins", room: "pkg/queueing/...",
+		name: "refusals-know-no-plugin", room: "pkg/refusal/...",
 		allow: []string{
-			"std", "k8s.io/api/core/v1", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework",
+			"std", "k8s.io/api/core/v1", "k8s.io/apimachinery/...", "k8s.io/client-go/listers/...", "k8s.io/client-go/tools/cache",
+			"k8s.io/component-base/metrics/...", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework",
 		},
-		why:    "every plugin that refuses pods answers through it; it knows none of them",
-		broken: [2]string{"pkg/queueing/x.go", "pkg/plugins/hostports"},
+		why:    "every plugin that refuses pods counts and answers through it; it is told why",
+		broken: [2]string{"pkg/refusal/x.go", "pkg/plugins/hostports"},
 	},
 	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,

@@ -29,7 +29,7 @@ func TestEveryRefusalIsCounted(t *testing.T) {
 			}
 			refusals++
 			if !strings.HasSuffix(lines[i-1], ".Inc()") {
-				t.Errorf("%s:%d: it refuses, and nothing counts it: have rejections.For make a counter", file, i+1)
+				t.Errorf("%s:%d: it refuses, and nothing counts it: have refusal.CounterOf make a counter", file, i+1)
 			}
 		}
 		if refusals == 0 {

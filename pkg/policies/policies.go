@@ -16,7 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/waiting"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // patience bounds how long a pod holds up the scheduler at its start. What is slower
@@ -30,7 +30,7 @@ var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or s
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
 	// waiting are woken without mu: the queue asks plugins, and they ask for policies.
-	waiting *waiting.Pods
+	waiting *refusal.Waiting
 	// answered is closed when the policies are known, or unreadable, for the first time.
 	answered chan struct{}
 	answer   sync.Once
@@ -69,7 +69,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a client for PlacementPolicies: %w", err)
 	}
-	p := newPolicies(waiting.Of(ctx, handle))
+	p := newPolicies(refusal.WaitingOf(ctx, handle))
 	shared.of[factory] = p
 	context.AfterFunc(ctx, func() {
 		shared.Lock()
@@ -82,7 +82,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 
 // Fixed are policies that never change, for simulations and tests.
 func Fixed(policies ...*clusterview.Policy) *Policies {
-	p := newPolicies(waiting.New(nil, nil))
+	p := newPolicies(refusal.NewWaiting(nil, nil))
 	p.err = nil
 	for _, policy := range policies {
 		p.byNamespace[policy.Namespace] = put(p.byNamespace[policy.Namespace], policy)
@@ -91,7 +91,7 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 	return p
 }
 
-func newPolicies(pods *waiting.Pods) *Policies {
+func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
 	return &Policies{
 		waiting: pods, answered: make(chan struct{}),

@@ -27,7 +27,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/waiting"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // limit bounds what a test waits for.
@@ -97,7 +97,7 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 		}
 	}
 	prepare(r.cluster)
-	r.Policies = newPolicies(waiting.New(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
+	r.Policies = newPolicies(refusal.NewWaiting(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
 		// The queue asks plugins while it takes pods in.
 		for _, pod := range pods {
 			_, _ = r.Governing(pod)

@@ -14,7 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 )
 
-// tracked is a scheduler's cache that keeps a journal of the nodes that change in it.
+// trackedCache is a scheduler's cache that keeps a journal of the nodes that change in it.
 //
 // The cache knows them itself: it is how it updates its snapshot. But it tells nobody, so
 // that whoever looks at a snapshot has to compare the generations of all its nodes, and
@@ -22,7 +22,7 @@ import (
 //
 // Every method that alters what a node's entry says is here; those on pod groups
 // alter no node.
-type tracked struct {
+type trackedCache struct {
 	internalcache.Cache
 	journal *journal
 
@@ -39,11 +39,11 @@ type tracked struct {
 // nodes have changed in it.
 func Track(cache internalcache.Cache) (internalcache.Cache, podcount.Changes) {
 	j := newJournal()
-	return &tracked{Cache: cache, journal: j, noted: sets.New[string]()}, j
+	return &trackedCache{Cache: cache, journal: j, noted: sets.New[string]()}, j
 }
 
 // note has nodes in the next entries of the journal.
-func (t *tracked) note(nodes ...string) {
+func (t *trackedCache) note(nodes ...string) {
 	t.noted.Insert(nodes...)
 	if t.noted.Len() > maxJournal {
 		t.noted, t.tooMany = sets.New[string](), true
@@ -52,7 +52,7 @@ func (t *tracked) note(nodes ...string) {
 
 // stands returns the node on which the cache has a pod, "" for none, which may be another
 // one than the pod says.
-func (t *tracked) stands(pod *corev1.Pod) string {
+func (t *trackedCache) stands(pod *corev1.Pod) string {
 	known, err := t.GetPod(pod)
 	if err != nil {
 		return ""
@@ -61,7 +61,7 @@ func (t *tracked) stands(pod *corev1.Pod) string {
 }
 
 // UpdateSnapshot closes the entries of the snapshot before.
-func (t *tracked) UpdateSnapshot(logger klog.Logger, snapshot *internalcache.Snapshot) error {
+func (t *trackedCache) UpdateSnapshot(logger klog.Logger, snapshot *internalcache.Snapshot) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.Cache.UpdateSnapshot(logger, snapshot)
@@ -76,63 +76,63 @@ func (t *tracked) UpdateSnapshot(logger klog.Logger, snapshot *internalcache.Sna
 	return err
 }
 
-func (t *tracked) AssumePod(logger klog.Logger, pod *corev1.Pod) error {
+func (t *trackedCache) AssumePod(logger klog.Logger, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(pod.Spec.NodeName)
 	return t.Cache.AssumePod(logger, pod)
 }
 
-func (t *tracked) ForgetPod(logger klog.Logger, pod *corev1.Pod) error {
+func (t *trackedCache) ForgetPod(logger klog.Logger, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(pod.Spec.NodeName, t.stands(pod))
 	return t.Cache.ForgetPod(logger, pod)
 }
 
-func (t *tracked) RemoveAssumedPod(logger klog.Logger, pod *corev1.Pod) error {
+func (t *trackedCache) RemoveAssumedPod(logger klog.Logger, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(pod.Spec.NodeName, t.stands(pod))
 	return t.Cache.RemoveAssumedPod(logger, pod)
 }
 
-func (t *tracked) AddPod(logger klog.Logger, pod *corev1.Pod) error {
+func (t *trackedCache) AddPod(logger klog.Logger, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(pod.Spec.NodeName, t.stands(pod))
 	return t.Cache.AddPod(logger, pod)
 }
 
-func (t *tracked) UpdatePod(logger klog.Logger, oldPod, newPod *corev1.Pod) error {
+func (t *trackedCache) UpdatePod(logger klog.Logger, oldPod, newPod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(oldPod.Spec.NodeName, newPod.Spec.NodeName, t.stands(oldPod))
 	return t.Cache.UpdatePod(logger, oldPod, newPod)
 }
 
-func (t *tracked) RemovePod(logger klog.Logger, pod *corev1.Pod) error {
+func (t *trackedCache) RemovePod(logger klog.Logger, pod *corev1.Pod) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(pod.Spec.NodeName, t.stands(pod))
 	return t.Cache.RemovePod(logger, pod)
 }
 
-func (t *tracked) AddNode(logger klog.Logger, node *corev1.Node) {
+func (t *trackedCache) AddNode(logger klog.Logger, node *corev1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(node.Name)
 	t.Cache.AddNode(logger, node)
 }
 
-func (t *tracked) UpdateNode(logger klog.Logger, oldNode, newNode *corev1.Node) {
+func (t *trackedCache) UpdateNode(logger klog.Logger, oldNode, newNode *corev1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(oldNode.Name, newNode.Name)
 	t.Cache.UpdateNode(logger, oldNode, newNode)
 }
 
-func (t *tracked) RemoveNode(logger klog.Logger, node *corev1.Node) error {
+func (t *trackedCache) RemoveNode(logger klog.Logger, node *corev1.Node) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.note(node.Name)

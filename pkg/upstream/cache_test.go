@@ -38,7 +38,7 @@ func TestCacheHasNoUnknownMethods(t *testing.T) {
 // shelf is a tracked cache and its snapshots, and for every node the generation that
 // its reader saw last.
 type shelf struct {
-	*tracked
+	*trackedCache
 	logger   logr.Logger
 	snapshot *internalcache.Snapshot
 	position uint64
@@ -47,7 +47,7 @@ type shelf struct {
 
 func newShelf(t *testing.T, nodes int) *shelf {
 	cache, _ := Track(internalcache.New(t.Context(), nil, false, false))
-	s := &shelf{tracked: cache.(*tracked), logger: logr.Discard(), snapshot: internalcache.NewEmptySnapshot(), seen: make(map[string]int64)}
+	s := &shelf{trackedCache: cache.(*trackedCache), logger: logr.Discard(), snapshot: internalcache.NewEmptySnapshot(), seen: make(map[string]int64)}
 	for i := range nodes {
 		s.AddNode(s.logger, st.MakeNode().Name(fmt.Sprint("n", i)).Obj())
 	}

@@ -48,12 +48,12 @@ func NewClient(config *rest.Config) (kubernetes.Interface, error) {
 // binds is not theirs.
 func Confirm(profiles profile.Map, client kubernetes.Interface, unsent error) {
 	for name, f := range profiles {
-		profiles[name] = &confirming{f, client, unsent}
+		profiles[name] = &confirmingFramework{f, client, unsent}
 	}
 }
 
-// confirming is a profile that believes in a failed binding only when it has looked.
-type confirming struct {
+// confirmingFramework is a profile that believes in a failed binding only when it has looked.
+type confirmingFramework struct {
 	framework.Framework
 	client kubernetes.Interface
 	unsent error
@@ -61,7 +61,7 @@ type confirming struct {
 
 // RunBindPlugins binds a pod. It succeeds as well when the pod turns out to be where it was
 // to be bound, whatever the answer was. When that cannot be found out, it fails as it did.
-func (p *confirming) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+func (p *confirmingFramework) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	status := p.Framework.RunBindPlugins(ctx, state, pod, node)
 	// A plugin that rejects a pod has bound nothing. An answer of "conflict" may well be about
 	// a binding of our own: a request that failed is sent again before anybody hears of it.
@@ -84,7 +84,7 @@ func (p *confirming) RunBindPlugins(ctx context.Context, state fwk.CycleState, p
 
 // find returns the node that a pod is on, "" if it is on none or is no more. It asks until
 // there is an answer, within patience.
-func (p *confirming) find(ctx context.Context, pod *corev1.Pod) (node string, err error) {
+func (p *confirmingFramework) find(ctx context.Context, pod *corev1.Pod) (node string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error

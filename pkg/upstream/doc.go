@@ -5,7 +5,7 @@
 // extension point. It is the only importer of k8s.io/kubernetes/pkg/scheduler, and knows no
 // plugin of ours but by the interface Hinter.
 //
-//   - hints.go, hinted.go, filters.go, metrics.go: a plugin proposes a node, and all others need
+//   - hints.go, hinting.go, filters.go, metrics.go: a plugin proposes a node, and all others need
 //     no look
 //   - cache.go, journal.go: which nodes have changed since the last snapshot
 //   - confirm.go: what became of a binding whose answer did not come

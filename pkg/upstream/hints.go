@@ -60,7 +60,7 @@ func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, lo
 			continue
 		}
 		begin(name)
-		profiles[name] = newHinted(f, h, local)
+		profiles[name] = newHintingFramework(f, h, local)
 	}
 	return without
 }

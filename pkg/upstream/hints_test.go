@@ -47,7 +47,7 @@ func TestWrap(t *testing.T) {
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
 			without := Wrap(r.logger, profiles, nil, plugins.NodeLocal())
-			if _, ok := profiles["it"].(*hinted); ok != tc.hinted || !ok && profiles["it"] != before {
+			if _, ok := profiles["it"].(*hintingFramework); ok != tc.hinted || !ok && profiles["it"] != before {
 				t.Errorf("it is a %T", profiles["it"])
 			}
 			if len(tc.want) == 0 {
@@ -80,7 +80,7 @@ func TestLasting(t *testing.T) {
 	for name, tc := range oddPods {
 		pod := tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj()
 		_, state := r.hint(pod)
-		if got := lasting(state, pod, r.wrapped.(*hinted).far); got != tc.lasting {
+		if got := lasting(state, pod, r.wrapped.(*hintingFramework).far); got != tc.lasting {
 			t.Errorf("%s: got %t, want %t, skipped are %v", name, got, tc.lasting, state.GetSkipFilterPlugins())
 		}
 	}

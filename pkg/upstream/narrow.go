@@ -41,7 +41,7 @@ func Narrow(ctx context.Context, queue internalqueue.SchedulingQueue, profiles p
 		klog.FromContext(ctx).Info("Every waiting pod is looked at after every binding, because of default constraints", "plugin", names.PodTopologySpread)
 		return queue
 	}
-	return &narrowed{queue}
+	return &narrowedQueue{queue}
 }
 
 // awaitedByOthers returns the plugin of a profile that wants to know of bound pods and is not
@@ -78,14 +78,14 @@ func spreadsByDefault(profiles []config.KubeSchedulerProfile) bool {
 	return false
 }
 
-// narrowed is a queue that looks at fewer pods after a binding.
-type narrowed struct {
+// narrowedQueue is a queue that looks at fewer pods after a binding.
+type narrowedQueue struct {
 	internalqueue.SchedulingQueue
 }
 
 // MoveAllToActiveOrBackoffQueue moves the waiting pods that an event may help. Pods that are being
 // tried meanwhile are not left out: the queue keeps the event for them.
-func (q *narrowed) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, oldObj, newObj any, preCheck internalqueue.PreEnqueueCheck) {
+func (q *narrowedQueue) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, oldObj, newObj any, preCheck internalqueue.PreEnqueueCheck) {
 	if preCheck == nil && event == framework.EventAssignedPodAdd {
 		preCheck = awaitsPods
 	}

@@ -40,7 +40,7 @@ type Next func(klog.Logger) (framework.QueuedEntityInfo, error)
 func Pace(profiles profile.Map, next Next) Next {
 	w := &underWay{ended: make(chan struct{}, 1)}
 	for name, f := range profiles {
-		profiles[name] = &paced{f, w}
+		profiles[name] = &pacedFramework{f, w}
 	}
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		w.hold()
@@ -96,14 +96,14 @@ func (w *underWay) hold() {
 	}
 }
 
-// paced is a profile whose bindings are counted.
-type paced struct {
+// pacedFramework is a profile whose bindings are counted.
+type pacedFramework struct {
 	framework.Framework
 	underWay *underWay
 }
 
 // RunBindPlugins binds a pod.
-func (p *paced) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+func (p *pacedFramework) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	p.underWay.bindings.Add(1)
 	defer p.underWay.end()
 	return p.Framework.RunBindPlugins(ctx, state, pod, node)

@@ -12,20 +12,20 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
 func (pl *Constraints) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// Somebody mends or loosens the pod's annotation, which has no event of its own.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node arrives on which the constraints hold, or its labels change so that they do.
 		// That a node has another address has no event: see addressesChanged.
 		{Event: fwk.ClusterEvent{
 			Resource:   fwk.Node,
 			ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition,
-		}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 

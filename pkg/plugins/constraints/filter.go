@@ -12,13 +12,13 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	podUnreadable = rejections.For(Name, rejections.Unreadable)
-	mismatched    = rejections.For(Name, "constraints")
+	podUnreadable = refusal.CounterOf(Name, refusal.Unreadable)
+	mismatched    = refusal.CounterOf(Name, "constraints")
 )
 
 // stateKey is where the constraints of the pod being scheduled are kept for the cycle.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
-	"github.com/espalier-scheduler/espalier/pkg/waiting"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // ErrReasonConstraints is the reason of a node on which some constraint does not hold.
@@ -39,7 +39,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("args of plugin %s: it takes none, got %T: remove its pluginConfig", Name, obj)
 	}
 	nodes := handle.SharedInformerFactory().Core().V1().Nodes()
-	if err := waiting.Of(ctx, handle).OnNodeUpdate(nodes.Informer(), addressesChanged, suits); err != nil {
+	if err := refusal.WaitingOf(ctx, handle).OnNodeUpdate(nodes.Informer(), addressesChanged, suits); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return &Constraints{nodes: nodes.Lister()}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
@@ -24,13 +24,13 @@ func (pl *DomainLimits) EventsToRegister(context.Context) ([]fwk.ClusterEventWit
 		// A pod of the same revision goes, and leaves its place in all its domains. It
 		// does so as soon as it is terminating, which has no event of its own; or it is
 		// relabelled, and is of another workload from then on.
-		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodLeft)},
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodLeft)},
 		// Somebody mends or changes the pod's annotation, which has no event of its own,
 		// or relabels it into a workload that has room.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node brings a domain with room, moves to another domain and takes its pods
 		// along, or goes and takes its pods out of theirs.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 

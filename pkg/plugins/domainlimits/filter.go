@@ -15,15 +15,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	podUnreadable   = rejections.For(Name, rejections.Unreadable)
-	policiesUnknown = rejections.For(Name, rejections.PoliciesUnknown)
-	missing         = rejections.For(Name, "missing_property")
-	full            = rejections.For(Name, "domain_full")
+	podUnreadable   = refusal.CounterOf(Name, refusal.Unreadable)
+	policiesUnknown = refusal.CounterOf(Name, refusal.PoliciesUnknown)
+	missing         = refusal.CounterOf(Name, "missing_property")
+	full            = refusal.CounterOf(Name, "domain_full")
 )
 
 // PreFilter counts the pods of the pod's revision by domain, once for the cycle. It

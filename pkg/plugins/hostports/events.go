@@ -12,7 +12,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
@@ -20,9 +20,9 @@ import (
 func (pl *HostPorts) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A pod that held a wanted port is gone. One that ends counts as gone, too.
-		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodDelete)},
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodDelete)},
 		// A node arrives that does not hold the ports itself, or gives them up.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 

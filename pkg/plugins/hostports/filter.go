@@ -11,14 +11,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	portTaken     = rejections.For(Name, "port_taken")
-	portReserved  = rejections.For(Name, "port_reserved")
-	nodeMalformed = rejections.For(Name, "node_malformed")
+	portTaken     = refusal.CounterOf(Name, "port_taken")
+	portReserved  = refusal.CounterOf(Name, "port_reserved")
+	nodeMalformed = refusal.CounterOf(Name, "node_malformed")
 )
 
 // wantsKey is where the ports of the pod being scheduled are kept for the cycle.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // runtimeClasses is how the framework spells a resource that it has no name for.
@@ -24,21 +24,21 @@ const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
 func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A kubelet says that a driver has been installed on its node.
-		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "CSINode", pl.afterCSINodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.CSINode, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "CSINode", pl.afterCSINodeChange)},
 		// A node arrives that has the handler, or the drivers; or it becomes one that pods may go to.
 		// That a node reports another handler has no event: see handlersChanged.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeTaint | fwk.UpdateNodeCondition}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 		// A claim of the pod is bound, and to a volume of another driver than its class
 		// promised, or of none; or it comes only now.
-		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "claim", pl.afterClaimChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "claim", pl.afterClaimChange)},
 		// A class of the pod names another provisioner. That is fixed, so it is mended by
 		// making the class anew, which reads like an update to who has missed the deletion.
 		// The deletion alone helps nobody: VolumeBinding refuses claims without their class.
-		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "StorageClass", pl.afterClassChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "StorageClass", pl.afterClassChange)},
 		// A provisioner turns out to be no CSI driver.
-		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: queueing.HintIf(Name, "CSIDriver", pl.afterDriverDeletion)},
+		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "CSIDriver", pl.afterDriverDeletion)},
 		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
-		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: queueing.HintIf(Name, "RuntimeClass", pl.afterRuntimeClassAdd)},
+		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: refusal.HintIf(Name, "RuntimeClass", pl.afterRuntimeClassAdd)},
 	}, nil
 }
 

@@ -13,14 +13,14 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	podUnreadable = rejections.For(Name, rejections.Unreadable)
-	noDriver      = rejections.For(Name, "csi_driver")
-	noHandler     = rejections.For(Name, "runtime_handler")
+	podUnreadable = refusal.CounterOf(Name, refusal.Unreadable)
+	noDriver      = refusal.CounterOf(Name, "csi_driver")
+	noHandler     = refusal.CounterOf(Name, "runtime_handler")
 )
 
 // stateKey is where the needs of the pod being scheduled are kept for the cycle.

@@ -12,7 +12,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/waiting"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 const (
@@ -47,7 +47,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	factory := handle.SharedInformerFactory()
 	nodes := factory.Core().V1().Nodes()
 	pl := &NodePlugins{needed: newResolver(factory), csiNodes: handle.SharedCSIManager(), nodes: nodes.Lister()}
-	if err := waiting.Of(ctx, handle).OnNodeUpdate(nodes.Informer(), handlersChanged, pl.suits); err != nil {
+	if err := refusal.WaitingOf(ctx, handle).OnNodeUpdate(nodes.Informer(), handlersChanged, pl.suits); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return pl, nil

@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
@@ -18,10 +18,10 @@ func (pl *Platform) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHin
 	return []fwk.ClusterEventWithHint{
 		// Somebody mends the pod's annotation, which has no event of its own. The
 		// operating system in its spec cannot change.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node of the platform arrives, or the labels that tell it do: whoever makes
 		// the Node object may leave them to the kubelet.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 

@@ -12,13 +12,13 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	podUnreadable = rejections.For(Name, rejections.Unreadable)
-	mismatched    = rejections.For(Name, "platform")
+	podUnreadable = refusal.CounterOf(Name, refusal.Unreadable)
+	mismatched    = refusal.CounterOf(Name, "platform")
 )
 
 // stateKey is where the wish of the pod being scheduled is kept for the cycle.

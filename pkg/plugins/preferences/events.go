@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/queueing"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // EventsToRegister lists what can make a pod that this plugin refused schedulable,
@@ -21,9 +21,9 @@ func (pl *Preferences) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 		// Somebody mends the pod's annotation, which has no event of its own, or
 		// changes its labels, which a policy or its soft constraints may select.
 		// Nothing else of the pod makes its levels readable.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: queueing.HintIf(Name, "pod", pl.afterPodUpdate)},
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node arrives with the property that was missing, or is given it.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: queueing.HintIf(Name, "node", pl.afterNodeChange)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 

@@ -12,14 +12,14 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/rejections"
+	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // What is counted of what is refused.
 var (
-	podUnreadable   = rejections.For(Name, rejections.Unreadable)
-	policiesUnknown = rejections.For(Name, rejections.PoliciesUnknown)
-	missing         = rejections.For(Name, "missing_property")
+	podUnreadable   = refusal.CounterOf(Name, refusal.Unreadable)
+	policiesUnknown = refusal.CounterOf(Name, refusal.PoliciesUnknown)
+	missing         = refusal.CounterOf(Name, "missing_property")
 )
 
 // PreFilter resolves the pod's levels and leaves them for the cycle. A pod whose

@@ -27,8 +27,8 @@ type filtered struct {
 	// reasons has the status of each number but otherReason.
 	reasons []*fwk.Status
 	numbers map[reason]int
-	// passing are the nodes to be asked about again in the next cycle.
-	passing []int32
+	// expiring are the nodes to be asked about again in the next cycle.
+	expiring []int32
 	// preemption is what it came to when it was tried, of pods that may preempt and of those
 	// that never do.
 	preemption map[bool]learned
@@ -66,10 +66,10 @@ func newFiltered(nodes *tree.Nodes) *filtered {
 // refresh forgets what was said of nodes that have changed, and what was not to be kept.
 func (f *filtered) refresh() {
 	f.Refresh()
-	for _, node := range f.passing {
+	for _, node := range f.expiring {
 		f.Recheck(node)
 	}
-	f.passing = f.passing[:0]
+	f.expiring = f.expiring[:0]
 }
 
 // reason returns the number of a status.

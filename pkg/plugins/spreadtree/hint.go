@@ -64,7 +64,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		return f.refusal(pod, pl.trees.index.LowestPriority())
 	}
 	q := &question{
-		ask: ask, nominated: pl.nominated, nodes: pl.trees.index.Nodes(), of: f, pace: pl.pace,
+		ask: ask, nominated: pl.nominated, nodes: pl.trees.index.Nodes(), of: f, prefetch: pl.prefetch,
 		parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()
@@ -73,7 +73,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
 	if lasting && !clusterview.AnyExcludes(c.levels) {
 		asked := time.Now()
-		q.askFew()
+		q.prefetchFew()
 		start = start.Add(time.Since(asked)) // which is no part of bringing a tree up to date
 	}
 	if f.Open() == 0 && q.err == nil {

@@ -168,17 +168,17 @@ func TestRegression_HintWhileANominationEndsOrBegins(t *testing.T) {
 	beside := map[string]bool{"a1": true}
 	for name, tc := range map[string]struct {
 		before, meanwhile map[string]bool
-		pace              pace
+		prefetch          prefetch
 		want              string
 	}{
-		"it ends":                      {beside, nil, usual, "a2"},
-		"it begins":                    {nil, beside, usual, "a2"},
-		"it ends, all asked at once":   {beside, nil, pace{few: 1, patience: -1}, "a2"},
-		"it begins, all asked at once": {nil, beside, pace{few: 1, patience: -1}, "a2"},
+		"it ends":                      {beside, nil, usualPrefetch, "a2"},
+		"it begins":                    {nil, beside, usualPrefetch, "a2"},
+		"it ends, all asked at once":   {beside, nil, prefetch{parallelFrom: 1, after: -1}, "a2"},
+		"it begins, all asked at once": {nil, beside, prefetch{parallelFrom: 1, after: -1}, "a2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, pod := twoZones(t)
-			f.pl.pace = tc.pace
+			f.pl.prefetch = tc.prefetch
 			f.nominate(tc.before)
 			f.feasible()
 			node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, true, func(node string) *fwk.Status {
@@ -193,7 +193,7 @@ func TestRegression_HintWhileANominationEndsOrBegins(t *testing.T) {
 				t.Errorf("got %q, want %s", node, tc.want)
 			}
 			f.nominate(nil)
-			f.pl.pace, f.refused = usual, nil
+			f.pl.prefetch, f.refused = usualPrefetch, nil
 			if node, _ := f.hint(pod, true); node != "a1" {
 				t.Errorf("got %q when nobody is nominated, want a1", node)
 			}

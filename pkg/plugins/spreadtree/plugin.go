@@ -29,7 +29,7 @@ type SpreadTree struct {
 	identifier *clusterview.Identifier
 	hints      config.NodeHint
 	gauges     gauges
-	pace       pace
+	prefetch   prefetch
 
 	// mu guards trees and idle: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
@@ -64,7 +64,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		handle:     handle,
 		identifier: identifier,
 		hints:      args.NodeHint,
-		pace:       usual,
+		prefetch:   usualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// pace says when the filters are asked about many nodes at once.
-type pace struct {
-	// few nodes are asked about one after the other: so many take less than to share them out.
-	few int
-	// patience is after how many single questions all nodes are asked about together.
+// prefetch says when the filters are asked about many nodes at once.
+type prefetch struct {
+	// fewer nodes than parallelFrom are asked about one after the other: so many take less than to share them out.
+	parallelFrom int
+	// after is after how many single questions all nodes are asked about together.
 	// A pod that needs so many is one that fits on few nodes, or on none.
-	patience int
+	after int
 }
 
-// usual is the pace of all but tests, whose clusters are small.
-var usual = pace{few: 16, patience: 100}
+// usualPrefetch is the prefetch of all but tests, whose clusters are small.
+var usualPrefetch = prefetch{parallelFrom: 16, after: 100}
 
 // question is a cycle's questions to the filters.
 type question struct {
@@ -33,101 +33,101 @@ type question struct {
 	nodes    *tree.Nodes
 	topology *tree.Topology
 	of       *filtered
-	pace     pace
+	prefetch prefetch
 
 	singles int // nodes asked about one after the other
 	err     error
 }
 
-// said is what the filters said of a node.
-type said struct {
+// answer is what the filters said of a node.
+type answer struct {
 	status *fwk.Status
-	// beside: pods were nominated for the node before they were asked, or after. Who is
+	// besideNominated: pods were nominated for the node before they were asked, or after. Who is
 	// nominated while they are asked is not known, and nominations end at any time.
-	beside bool
+	besideNominated bool
 }
 
 // fit answers for the filters about a node that they have not refused.
 func (q *question) fit(node int32) (fits bool, reason int) {
-	if q.err == nil && q.singles >= q.pace.patience {
+	if q.err == nil && q.singles >= q.prefetch.after {
 		q.singles = 0
-		q.askAll()
+		q.prefetchAll()
 		if q.of.Allowed(node) || q.of.Refused(node) {
 			return q.of.Allowed(node), q.of.Reason(node)
 		}
 	}
 	if q.err != nil {
-		q.pass(node)
+		q.expire(node)
 		return false, otherReason
 	}
 	q.singles++
-	q.learn(node, q.put(q.nodes.Name(node)))
+	q.store(node, q.query(q.nodes.Name(node)))
 	return q.of.Allowed(node), q.of.Reason(node)
 }
 
-// put has the filters asked. Many may call it at once.
-func (q *question) put(node string) (s said) {
+// query has the filters asked. Many may call it at once.
+func (q *question) query(node string) (s answer) {
 	before := q.nominated(node)
 	s.status = q.ask(node)
-	s.beside = before || q.nominated(node)
+	s.besideNominated = before || q.nominated(node)
 	return s
 }
 
-// learn notes an answer. What was said beside nominated pods is not to outlive them, and
+// store notes an answer. What was said beside nominated pods is not to outlive them, and
 // that a node was allowed is not to outlive the cycle.
-func (q *question) learn(node int32, s said) {
+func (q *question) store(node int32, s answer) {
 	switch {
 	case s.status.IsSuccess():
 		q.of.Allow(node)
-		q.pass(node)
+		q.expire(node)
 		return
 	case !s.status.IsRejected():
 		q.err = s.status.AsError()
-		q.pass(node)
+		q.expire(node)
 		q.of.Refuse(node, otherReason)
 		return
 	}
 	q.of.Refuse(node, q.of.reason(s.status))
-	if s.beside {
-		q.pass(node)
+	if s.besideNominated {
+		q.expire(node)
 	}
 }
 
-// pass has what was said of a node forgotten after the cycle.
-func (q *question) pass(node int32) { q.of.passing = append(q.of.passing, node) }
+// expire has what was said of a node forgotten after the cycle.
+func (q *question) expire(node int32) { q.of.expiring = append(q.of.expiring, node) }
 
-// askFew asks about all open nodes of the cluster if they are few, and few of all, as after
+// prefetchFew asks about all open nodes of the cluster if they are few, and few of all, as after
 // one has changed that was refused like all others.
-func (q *question) askFew() {
-	if open := q.of.Open(); open >= q.pace.few || 10*open > q.nodes.Len() {
+func (q *question) prefetchFew() {
+	if open := q.of.Open(); open >= q.prefetch.parallelFrom || 10*open > q.nodes.Len() {
 		return
 	}
 	for _, node := range q.of.OpenNodes() {
-		if q.learn(node, q.put(q.nodes.Name(node))); q.err != nil {
+		if q.store(node, q.query(q.nodes.Name(node))); q.err != nil {
 			return
 		}
 	}
 }
 
-// askAll asks about all open nodes of the topology in parallel, if they are many. Those that
+// prefetchAll asks about all open nodes of the topology in parallel, if they are many. Those that
 // the pod's levels leave out are not among them: that they are refused is said of the levels,
 // which are not needs, and would be believed of every workload.
-func (q *question) askAll() {
+func (q *question) prefetchAll() {
 	var open []int32
 	for _, node := range q.topology.Nodes() {
 		if !q.of.Refused(node) && !q.of.Allowed(node) {
 			open = append(open, node)
 		}
 	}
-	if len(open) < q.pace.few {
+	if len(open) < q.prefetch.parallelFrom {
 		return
 	}
-	heard := make([]said, len(open))
-	if q.err = q.parallel(len(open), func(i int) { heard[i] = q.put(q.nodes.Name(open[i])) }); q.err != nil {
+	answers := make([]answer, len(open))
+	if q.err = q.parallel(len(open), func(i int) { answers[i] = q.query(q.nodes.Name(open[i])) }); q.err != nil {
 		return
 	}
 	for i, node := range open {
-		if q.learn(node, heard[i]); q.err != nil {
+		if q.store(node, answers[i]); q.err != nil {
 			return
 		}
 	}

@@ -13,9 +13,9 @@ import (
 type tally struct {
 	batch
 	*tree.Tally
-	pods   uint64 // the version of the index whose pods it shows
-	heard  heard
-	faults clusterview.Faults // as it was used last
+	pods       uint64 // the version of the index whose pods it shows
+	faultsSeen faultsSeen
+	faults     clusterview.Faults // as it was used last
 
 	// needs are those of its last pod, "" if what the filters said to it was not to be kept.
 	needs   clusterview.Needs
@@ -24,8 +24,8 @@ type tally struct {
 	count   misplaced
 }
 
-// heard is what a tally has been told of its revision's faults.
-type heard struct {
+// faultsSeen is what a tally knows of its revision's faults.
+type faultsSeen struct {
 	version  uint64
 	recorded bool // there is a record
 }
@@ -34,9 +34,9 @@ type heard struct {
 func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 	topology := in.topology(t.levels)
 	nodes, now, known := in.index.Since(t.id.Workload, t.pods)
-	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.heard.recorded
+	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.faultsSeen.recorded
 	if t.rebuilt {
-		t.Tally, t.heard = tree.NewTally(topology), heard{}
+		t.Tally, t.faultsSeen = tree.NewTally(topology), faultsSeen{}
 		nodes, _, _ = in.index.Since(t.id.Workload, 0)
 	}
 	t.pods, t.faults, t.counted = now, faults, false
@@ -52,19 +52,19 @@ func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 		return
 	}
 	t.SetRule(faults.Rule())
-	t.hear(in.index.Nodes(), faults)
+	t.refreshFaults(in.index.Nodes(), faults)
 }
 
-// hear brings the records up to date.
-func (t *tally) hear(nodes *tree.Nodes, faults clusterview.Faults) {
-	names, anew, version := faults.Changed(t.id, t.heard.version)
+// refreshFaults brings the records up to date.
+func (t *tally) refreshFaults(nodes *tree.Nodes, faults clusterview.Faults) {
+	names, anew, version := faults.Changed(t.id, t.faultsSeen.version)
 	if anew {
 		names = nodes.Names()
 	}
-	t.heard.version = version
+	t.faultsSeen.version = version
 	for _, name := range names {
 		record := faults.Record(t.id, name)
-		t.heard.recorded = t.heard.recorded || record != placement.Record{}
+		t.faultsSeen.recorded = t.faultsSeen.recorded || record != placement.Record{}
 		if node, known := nodes.Find(name); known {
 			t.SetRecord(node, record)
 		}

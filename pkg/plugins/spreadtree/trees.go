@@ -124,7 +124,7 @@ func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
 	}
 	is := &tally{batch: b}
 	is.refresh(t, faults)
-	if !t.index.Counts(b.id.Workload) && !is.heard.recorded {
+	if !t.index.Counts(b.id.Workload) && !is.faultsSeen.recorded {
 		return is
 	}
 	if ofWorkload == nil {

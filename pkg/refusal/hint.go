@@ -1,10 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queueing answers the scheduling queue when it asks a plugin whether an event
-// helps a pod that the plugin has refused. What cannot be read might help: a pod that
-// is tried in vain costs a moment, and one that is not tried waits for ever.
-package queueing
+package refusal
 
 import (
 	"fmt"
@@ -15,7 +12,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// HintIf queues a pod if a change of an object of some kind helps it. There is no object
+// HintIf answers the queue when it asks a plugin whether an event helps a pod that the plugin has
+// refused. What cannot be read might help: a pod that is tried in vain costs a moment, and one
+// that is not tried waits for ever.
+//
+// It queues a pod if a change of an object of some kind helps it. There is no object
 // before it comes, nor after it is gone; T is a type that can be nil.
 func HintIf[T any](plugin, kind string, helps func(pod *corev1.Pod, before, after T) bool) fwk.QueueingHintFn {
 	return func(_ klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {

@@ -1,10 +1,14 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rejections counts what our filters refuse, by reason. A filter that refuses
-// is called for thousands of nodes, many at once, so all that is left to do then is to
-// add one: the counter of each reason is made when the program starts.
-package rejections
+// Package refusal is what our plugins share about the pods and nodes that they refuse.
+//
+//   - counter.go: refusals are counted, by plugin and reason
+//   - hint.go: the queue is told whether an event helps a pod that was refused
+//   - waiting.go: such pods are put back into the queue by changes that are no events
+//
+// It knows no plugin.
+package refusal
 
 import (
 	"sync"
@@ -21,6 +25,8 @@ const (
 	PoliciesUnknown = "policies_unknown"
 )
 
+// A filter that refuses is called for thousands of nodes, many at once, so all that is left
+// to do then is to add one: the counter of each reason is made when the program starts.
 var rejections = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: "espalier",
 	Name:      "rejections_total",
@@ -34,9 +40,9 @@ var register = sync.OnceFunc(func() { legacyregistry.MustRegister(rejections) })
 // Counter is the counter of one reason.
 type Counter struct{ metrics.CounterMetric }
 
-// For returns the counter of a plugin's reason, which is one of few words: what a
+// CounterOf returns the counter of a plugin's reason, which is one of few words: what a
 // message quotes is no reason. It is there, at 0, before anything is refused.
-func For(plugin, reason string) Counter {
+func CounterOf(plugin, reason string) Counter {
 	register()
 	return Counter{rejections.WithLabelValues(plugin, reason)}
 }

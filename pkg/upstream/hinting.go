@@ -22,9 +22,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
 )
 
-// hinted is a profile whose hints are a Hinter's, for the pods that it places. The
+// hintingFramework is a profile whose hints are a Hinter's, for the pods that it places. The
 // framework's own, for pods that have a signature, are passed on for all others.
-type hinted struct {
+type hintingFramework struct {
 	framework.Framework
 	hinter Hinter
 	// far are the filters that may look further than at one node.
@@ -33,8 +33,8 @@ type hinted struct {
 	refuses bool
 }
 
-func newHinted(f framework.Framework, h Hinter, local []string) *hinted {
-	return &hinted{Framework: f, hinter: h, far: clusterScoped(f, local), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
+func newHintingFramework(f framework.Framework, h Hinter, local []string) *hintingFramework {
+	return &hintingFramework{Framework: f, hinter: h, far: clusterScoped(f, local), refuses: foreseeable(f.ListPlugins().PostFilter.Enabled)}
 }
 
 // foreseeable reports that what PostFilter plugins say to a pod without victims is always the
@@ -48,14 +48,14 @@ func foreseeable(plugins []config.Plugin) bool {
 // Parallelizer returns the profile's own, but that a single piece of work is done on the
 // spot: the one node that is proposed is looked at in a goroutine otherwise, to wait for
 // which took a seventh of all the time in which pods were decided, behind those that bind.
-func (p *hinted) Parallelizer() fwk.Parallelizer {
-	return onTheSpot{p.Framework.Parallelizer()}
+func (p *hintingFramework) Parallelizer() fwk.Parallelizer {
+	return inlineParallelizer{p.Framework.Parallelizer()}
 }
 
-type onTheSpot struct{ fwk.Parallelizer }
+type inlineParallelizer struct{ fwk.Parallelizer }
 
 // Until does the work, or has it done.
-func (p onTheSpot) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, operation string) {
+func (p inlineParallelizer) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, operation string) {
 	if pieces != 1 {
 		p.Parallelizer.Until(ctx, pieces, do, operation)
 		return
@@ -91,7 +91,7 @@ func proposed(state fwk.CycleState) *proposal {
 // RunPreFilterPlugins asks the Hinter, once the plugins have run. Where it knows that the pod
 // fits on no node, and what becomes of preemption, the pod is refused at once, in the words
 // in which the full path would: to filter it on all nodes again would bring nothing else.
-func (p *hinted) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (p *hintingFramework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		return result, status, plugins
@@ -109,7 +109,7 @@ func (p *hinted) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, 
 
 // RunPostFilterPlugins says of a pod that was refused at once what is known of preemption,
 // and has the Hinter learn it otherwise.
-func (p *hinted) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (p *hintingFramework) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	refusal := proposed(state).refusal
 	if refusal != nil && p.refuses && refusal.Preemption != nil {
 		return nil, refusal.Preemption
@@ -123,7 +123,7 @@ func (p *hinted) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState,
 
 // GetNodeHint returns the node that the Hinter has proposed, on which the filters have
 // been asked in this cycle, or "" for the full path.
-func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
+func (p *hintingFramework) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk.PodSignature, state fwk.CycleState, cycle int64) string {
 	is := proposed(state)
 	if is.outcome != "" {
 		note(p.ProfileName(), is.outcome)
@@ -136,7 +136,7 @@ func (p *hinted) GetNodeHint(ctx context.Context, pod *corev1.Pod, signature fwk
 	return is.node
 }
 
-func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) *proposal {
+func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) *proposal {
 	if outcome := p.fullPath(state, pod, confined); outcome != "" {
 		return &proposal{outcome: outcome}
 	}
@@ -161,7 +161,7 @@ func (p *hinted) propose(ctx context.Context, state fwk.CycleState, pod *corev1.
 
 // fullPath says why a pod is not to have a hint, "" if it may. It is confined if a
 // PreFilter plugin has left it some of the nodes.
-func (p *hinted) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
+func (p *hintingFramework) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
 	switch {
 	case !p.hinter.Places(pod):
 		return outcomePreassigned
@@ -180,7 +180,7 @@ func (p *hinted) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) 
 // StoreScheduleResults notes whether a proposed node was taken. The framework is told of a
 // pod that had no hint, because what it remembers for pods with a signature does not
 // foresee that others come in between.
-func (p *hinted) StoreScheduleResults(ctx context.Context, signature fwk.PodSignature, hint, chosen string, others framework.SortedScoredNodes, cycle int64) {
+func (p *hintingFramework) StoreScheduleResults(ctx context.Context, signature fwk.PodSignature, hint, chosen string, others framework.SortedScoredNodes, cycle int64) {
 	if signature == nil && hint != "" {
 		outcome := outcomeUsed
 		if hint != chosen {

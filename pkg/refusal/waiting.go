@@ -1,11 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package waiting puts pods that wait for a node back into the scheduling queue when
-// something changes of which the framework has no event.
-//
-// It remembers no pods: such changes are rare, and then all pods are looked through.
-package waiting
+package refusal
 
 import (
 	"context"
@@ -20,21 +16,24 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Pods are the pods of a cluster, as far as they wait.
-type Pods struct {
+// Waiting are the pods of a cluster that wait for a node. They are put back into the scheduling
+// queue when something changes of which the framework has no event.
+//
+// It remembers no pods: such changes are rare, and then all pods are looked through.
+type Waiting struct {
 	lister   corelisters.PodLister
 	activate func(map[string]*corev1.Pod)
 }
 
-// New returns the pods of a lister, which activate puts into the queue.
-func New(lister corelisters.PodLister, activate func(map[string]*corev1.Pod)) *Pods {
-	return &Pods{lister: lister, activate: activate}
+// NewWaiting returns the pods of a lister, which activate puts into the queue.
+func NewWaiting(lister corelisters.PodLister, activate func(map[string]*corev1.Pod)) *Waiting {
+	return &Waiting{lister: lister, activate: activate}
 }
 
-// Of returns the pods of the scheduler that the handle belongs to.
-func Of(ctx context.Context, handle fwk.Handle) *Pods {
+// WaitingOf returns the pods of the scheduler that the handle belongs to.
+func WaitingOf(ctx context.Context, handle fwk.Handle) *Waiting {
 	logger := klog.FromContext(ctx)
-	return New(handle.SharedInformerFactory().Core().V1().Pods().Lister(),
+	return NewWaiting(handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 		func(pods map[string]*corev1.Pod) { handle.Activate(logger, pods) })
 }
 
@@ -44,7 +43,7 @@ func Of(ctx context.Context, handle fwk.Handle) *Pods {
 // if it is refused: it may have met what was known before.
 //
 // The caller holds no lock that a plugin takes: the queue asks plugins on the way.
-func (p *Pods) Wake(concerns func(*corev1.Pod) bool) {
+func (p *Waiting) Wake(concerns func(*corev1.Pod) bool) {
 	// All pods, for want of an index of those without a node in the scheduler's informer.
 	pods, err := p.lister.List(labels.Everything())
 	if err != nil {
@@ -68,7 +67,7 @@ func (p *Pods) Wake(concerns func(*corev1.Pod) bool) {
 //
 // The scheduler's cache may learn of the change after the pods are awake. Who refuses
 // a pod for what the cache has of a node looks at the informer's before that.
-func (p *Pods) OnNodeUpdate(nodes cache.SharedInformer, changed func(before, after *corev1.Node) bool, suits func(*corev1.Pod, *corev1.Node) bool) error {
+func (p *Waiting) OnNodeUpdate(nodes cache.SharedInformer, changed func(before, after *corev1.Node) bool, suits func(*corev1.Pod, *corev1.Node) bool) error {
 	_, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(oldObj, newObj any) {
 			before, ok := oldObj.(*corev1.Node)

@@ -143,11 +143,11 @@ func (s *stage) StoreScheduleResults(_ context.Context, _ fwk.PodSignature, hint
 }
 
 // staged is a rig's wrapped profile over a stage.
-func staged(t *testing.T) (*rig, *hinted, *stage) {
+func staged(t *testing.T) (*rig, *hintingFramework, *stage) {
 	r := newRig(t.Context(), t)
 	r.cache.AddNode(r.logger, st.MakeNode().Name("a").Obj())
 	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
-	p := *r.wrapped.(*hinted)
+	p := *r.wrapped.(*hintingFramework)
 	s := &stage{Framework: p.Framework}
 	p.Framework = s
 	return r, &p, s
@@ -251,8 +251,8 @@ func TestRefusedAtOnce(t *testing.T) {
 	}
 	d := r.diagnosis(r.wrapped, state, pod)
 	want := r.words(r.wrapped, state, pod, d)
-	asked := &askedFor{Framework: r.wrapped.(*hinted).Framework}
-	r.wrapped.(*hinted).Framework = asked
+	asked := &askedFor{Framework: r.wrapped.(*hintingFramework).Framework}
+	r.wrapped.(*hintingFramework).Framework = asked
 	before := counted(t, outcomeRefused)
 	_, state, refused = r.propose(pod)
 	if refused == nil {
@@ -315,13 +315,13 @@ func (c *crowd) Until(_ context.Context, pieces int, _ workqueue.DoWorkPieceFunc
 
 func TestOnePieceOfWorkIsDoneOnTheSpot(t *testing.T) {
 	r := newRig(t.Context(), t)
-	if _, ok := r.wrapped.Parallelizer().(onTheSpot); !ok {
+	if _, ok := r.wrapped.Parallelizer().(inlineParallelizer); !ok {
 		t.Errorf("a wrapped profile's Parallelizer is a %T", r.wrapped.Parallelizer())
 	}
 	others := &crowd{}
 	var done []int
 	do := func(piece int) { done = append(done, piece) }
-	p := onTheSpot{others}
+	p := inlineParallelizer{others}
 	for pieces := range 3 {
 		p.Until(r.ctx, pieces, do, "")
 	}
