@@ -35,7 +35,7 @@ func TestAMarkIsTold(t *testing.T) {
 	r.pass(time.Second)
 	r.said()
 	r.pass(time.Second)
-	r.said(marked, "Warning NodeFaulty of StatefulSet/web: node n1 is faulty")
+	r.said(marked, "Warning NodeFaulty of StatefulSet/web: node n1 deprioritized")
 	r.pass(time.Minute)
 	r.said()
 	r.pass(5 * time.Minute)
@@ -82,7 +82,7 @@ func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
 	// Another pod of one of them is on another node.
 	r.see(pod("web-1", "n2").Obj())
 	r.pass(3 * time.Second)
-	r.said("Warning NodeFaulty of Node/n1: node n1 is faulty for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
+	r.said("Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
 }
 
 // Whether an error is the workload's own hangs on each pod that comes or goes.
