@@ -20,6 +20,7 @@ import (
 var version = "unknown"
 
 func main() {
+	collectGarbageSooner()
 	if err := cli.RunNoErrOutput(newCommand(version)); err != nil {
 		// One line, whatever the libraries below put into theirs.
 		fmt.Fprintln(os.Stderr, "Error:", strings.Join(strings.Fields(err.Error()), " "))

@@ -23,6 +23,10 @@ const (
 	// pods waiting that have nothing to do with them: what has not ended by then is not
 	// waited for again.
 	atMost = 100 * time.Millisecond
+	// more is how many bindings are let under way beside those that have not ended by then. An
+	// API server that stops for a moment ends none of them either: when each wait in vain let in
+	// as many again, a second of such moments had a thousand under way.
+	more = 32
 )
 
 // Next is how a scheduler comes by its next pod.
@@ -55,9 +59,10 @@ type underWay struct {
 	// ended has one token if a binding has ended since somebody last looked.
 	ended chan struct{}
 
-	// hanging are the bindings that were waited for in vain. Which they are is not known,
-	// so they are taken to hang until as many have ended: past is what over is then.
-	hanging, past int64
+	// limit is how many are too many. After a wait in vain it is higher, because those that were
+	// waited for may hang. Which they are is not known, so they are taken to hang until as many
+	// have ended: past is what over is then.
+	limit, past int64
 }
 
 func (w *underWay) end() {
@@ -72,9 +77,9 @@ func (w *underWay) end() {
 // tooMany reports whether the next pod has to wait.
 func (w *underWay) tooMany() bool {
 	if w.over.Load() >= w.past {
-		w.hanging = 0
+		w.limit = most
 	}
-	return w.bindings.Load() >= most+w.hanging
+	return w.bindings.Load() >= w.limit
 }
 
 // hold waits until few enough are under way. It is for one caller, who asks for one pod
@@ -89,8 +94,8 @@ func (w *underWay) hold() {
 		select {
 		case <-w.ended:
 		case <-enough.C:
-			w.hanging = w.bindings.Load()
-			w.past = w.over.Load() + w.hanging
+			hanging := w.bindings.Load()
+			w.limit, w.past = hanging+more, w.over.Load()+hanging
 			return
 		}
 	}
