@@ -17,6 +17,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 
+	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/preflight"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/upstream"
@@ -36,9 +38,9 @@ Without --kubeconfig it uses the credentials of the pod that it runs in.`
 // newCommand returns kube-scheduler's command with our plugins, profile and version.
 func newCommand(version string) *cobra.Command {
 	var options []app.Option
-	around := newFence()
+	around := fence.New()
 	for name, factory := range plugins.Registry() {
-		options = append(options, app.WithPlugin(name, around.before(factory)))
+		options = append(options, app.WithPlugin(name, around.Before(factory)))
 	}
 	cmd := newUpstreamCommand("espalier-scheduler", adapt, around, options...)
 	cmd.Long = description
@@ -47,7 +49,7 @@ func newCommand(version string) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.Name())
 	})
-	describe(cmd.Flags())
+	preflight.Describe(cmd.Flags())
 	upstream := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if asksForVersion(cmd) {
@@ -59,7 +61,11 @@ func newCommand(version string) *cobra.Command {
 		if cmd.HasParent() { // completion, which needs no API server
 			return nil
 		}
-		return prepare(cmd)
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		return preflight.Run(ctx, cmd.Flags(), manifests.SchedulerConfig, cmd.ErrOrStderr())
 	}
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -79,7 +85,7 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	if err != nil {
 		return err
 	}
-	upstream.Confirm(sched.Profiles, client, errFormerLeader)
+	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
 	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)
@@ -88,26 +94,6 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 		cmd.PrintErrln("Warning:", reason)
 	}
 	return nil
-}
-
-// prepare finds out what would keep the scheduler from running, as long as that can
-// be said in one line.
-func prepare(cmd *cobra.Command) error {
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	c, warnings, err := configure(cmd.Flags(), manifests.SchedulerConfig)
-	if err != nil {
-		return err
-	}
-	for _, warning := range warnings {
-		cmd.PrintErrln("Warning:", warning)
-	}
-	if err := prepareServing(ctx, cmd.Flags(), c); err != nil {
-		return err
-	}
-	return reach(ctx, cmd.ErrOrStderr(), c)
 }
 
 // untilTold runs kube-scheduler, which ends in an error when it is terminated.

@@ -69,17 +69,6 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help does not say %q", part)
 		}
 	}
-	for _, o := range overlays {
-		i := strings.Index(out, "\n      --"+o.flag+" ")
-		if i < 0 {
-			t.Errorf("help does not know --%s", o.flag)
-			continue
-		}
-		line, _, _ := strings.Cut(out[i+1:], "\n")
-		if !strings.Contains(line, "Overrides "+strings.Join(o.path, ".")) || strings.Contains(line, "DEPRECATED") || strings.Contains(line, "(default") {
-			t.Errorf("help says %s", line)
-		}
-	}
 }
 
 // TestFlags holds the flags that are promised to work with and without --config.

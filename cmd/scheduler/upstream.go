@@ -21,6 +21,8 @@ import (
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
+	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/tokenmask"
 	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
@@ -30,7 +32,7 @@ type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.Comple
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
 // it, but for three things: adapt is shown the scheduler before it runs, which upstream's
 // own keeps to itself, a former leader is fenced, and tokens are kept out of the log.
-func newUpstreamCommand(name string, adapt adapter, around *fence, registry ...app.Option) *cobra.Command {
+func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registry ...app.Option) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
 		Use: name,
@@ -63,9 +65,9 @@ func newUpstreamCommand(name string, adapt adapter, around *fence, registry ...a
 	return cmd
 }
 
-func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, around *fence, registry []app.Option) error {
+func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, around *fence.Fence, registry []app.Option) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
-	if err := applyLogging(opts.Logs, gates); err != nil {
+	if err := tokenmask.Apply(opts.Logs, gates); err != nil {
 		return err
 	}
 	cliflag.PrintFlags(cmd.Flags())
@@ -91,7 +93,7 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 	if err := adapt(ctx, cmd, config, sched); err != nil {
 		return err
 	}
-	if err := around.guard(config); err != nil {
+	if err := around.Guard(config.LeaderElection, config.Client); err != nil {
 		return err
 	}
 	if config.LeaderElection != nil {

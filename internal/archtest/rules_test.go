@@ -167,7 +167,7 @@ var importRules = []importRule{
 		broken: [2]string{"apis/placement/v1alpha1/x.go", "sigs.k8s.io/controller-runtime/pkg/scheme"},
 	},
 	{
-		name: "commands-of-kubernetes-under-cmd", room: "...", except: []string{"cmd/...", "test/perf/nullscheduler"}, tests: true,
+		name: "commands-of-kubernetes-under-cmd", room: "...", except: []string{"cmd/...", "internal/scheduler/preflight", "test/perf/nullscheduler"}, tests: true,
 		deny:   []string{"k8s.io/kubernetes/cmd/..."},
 		why:    "only our binaries are wired from Kubernetes' binaries, which are no library",
 		broken: [2]string{"test/integration/x_test.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
@@ -177,6 +177,21 @@ var importRules = []importRule{
 		deny:   []string{"cmd/..."},
 		why:    "what others need is no part of a command",
 		broken: [2]string{"internal/rig/x.go", "cmd/devcluster/internal/cluster"},
+	},
+	{
+		name: "scheduler-command-is-wiring", room: "cmd/scheduler",
+		deny: []string{
+			"crypto/...", "net/...", "sync/...", "github.com/go-logr/...", "k8s.io/apimachinery/...", "k8s.io/client-go/kubernetes/...",
+			"k8s.io/client-go/rest", "k8s.io/client-go/tools/leaderelection/...", "sigs.k8s.io/yaml",
+		},
+		why:    "what is more than wiring has a room below internal/scheduler, which is read and tested by itself",
+		broken: [2]string{"cmd/scheduler/x.go", "net/http"},
+	},
+	{
+		name: "scheduler-rooms-are-its-own", room: "...", except: []string{"cmd/scheduler", "internal/scheduler/..."}, tests: true,
+		deny:   []string{"internal/scheduler/..."},
+		why:    "they serve one command; what others need is no part of it",
+		broken: [2]string{"cmd/demo/x.go", "internal/scheduler/fence"},
 	},
 	{
 		name: "tests-are-imported-by-tests", room: "...", except: []string{"test/..."}, tests: true,

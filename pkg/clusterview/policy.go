@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
@@ -38,12 +39,6 @@ type Policy struct {
 	// pod may have an annotation for one and need the policy for the other.
 	levelsErr, limitsErr error
 }
-
-// maxThreshold and maxWindow are the most that the definition lets pass.
-const (
-	maxThreshold = 1000
-	maxWindow    = 24 * time.Hour
-)
 
 // strategies and missings map what a policy says to what the algorithms say. An
 // API server fills in the defaults; "" is what it has not seen.
@@ -171,20 +166,20 @@ func (p *Policy) Places() bool {
 	return p.Err() != nil || len(p.levels) > 0 || len(p.limits) > 0 || p.Faults != nil
 }
 
-// FaultRule returns the threshold and the window of the policy's pods, and those
-// given where it says nothing of them. What the API server should have refused
-// is taken for the nearest that it lets pass: no pod has to wait for it.
-func (p *Policy) FaultRule(threshold int, window time.Duration) (int, time.Duration) {
+// FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.
+// What the API server should have refused is taken for the nearest that it lets pass: no pod has
+// to wait for it.
+func (p *Policy) FaultRule(rule failure.Rule) failure.Rule {
 	if p == nil || p.Faults == nil {
-		return threshold, window
+		return rule
 	}
 	if t := p.Faults.Threshold; t != nil {
-		threshold = min(max(int(*t), 1), maxThreshold)
+		rule.Threshold = int(*t)
 	}
 	if w := p.Faults.Window; w != nil {
-		window = min(max(w.Duration, time.Second), maxWindow)
+		rule.Window = w.Duration
 	}
-	return threshold, window
+	return rule.Normal()
 }
 
 // Governing returns the policy that governs a pod: the first in order of Compare

@@ -16,6 +16,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/plugintest"
@@ -234,14 +235,15 @@ func TestFaultRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := policy("a", 0)
 			in.Spec.Faults = tc.faults
-			threshold, window := clusterview.ReadPolicy(in).FaultRule(5, 5*time.Minute)
-			if threshold != tc.threshold || window != tc.window {
-				t.Errorf("got %d in %v, want %d in %v", threshold, window, tc.threshold, tc.window)
+			rule := clusterview.ReadPolicy(in).FaultRule(failure.Rule{Threshold: 5, Window: 5 * time.Minute})
+			if rule.Threshold != tc.threshold || rule.Window != tc.window {
+				t.Errorf("got %d in %v, want %d in %v", rule.Threshold, rule.Window, tc.threshold, tc.window)
 			}
 		})
 	}
-	if threshold, window := (*clusterview.Policy)(nil).FaultRule(5, time.Minute); threshold != 5 || window != time.Minute {
-		t.Errorf("without a policy: %d in %v", threshold, window)
+	given := failure.Rule{Threshold: 5, Window: time.Minute}
+	if rule := (*clusterview.Policy)(nil).FaultRule(given); rule != given {
+		t.Errorf("without a policy: %d in %v", rule.Threshold, rule.Window)
 	}
 }
 

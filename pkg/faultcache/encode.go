@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -168,7 +169,7 @@ func (s *revisionSaved) of() failure.Revision {
 // newest is when the revision last failed.
 func (s *revisionSaved) newest() (at time.Time) {
 	for i := range s.Nodes {
-		at = latest(at, newest(&s.Nodes[i]))
+		at = podoutcome.Latest(at, newest(&s.Nodes[i]))
 	}
 	return at
 }

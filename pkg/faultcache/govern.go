@@ -32,7 +32,7 @@ type governed struct {
 func (c *Cache) ruleFor(of failure.Revision, pod *corev1.Pod) failure.Rule {
 	t := c.tracked[of]
 	if t == nil {
-		return c.rule(c.Policy(pod))
+		return c.Policy(pod).FaultRule(c.options.Rule)
 	}
 	c.govern(of, t, pod)
 	return c.ledger.Rule(of)
@@ -54,7 +54,7 @@ func (c *Cache) govern(of failure.Revision, t *tracked, pod *corev1.Pod) {
 		g = c.oldest(of, t.Family, g)
 	}
 	t.governed = g
-	c.ledger.SetRule(of, c.rule(g.by))
+	c.ledger.SetRule(of, g.by.FaultRule(c.options.Rule))
 }
 
 // isOlder reports whether the policy of g comes before that of h: the older one, and any
@@ -71,10 +71,4 @@ func (c *Cache) oldest(of failure.Revision, family string, g governed) governed 
 		}
 	}
 	return g
-}
-
-// rule is that of the pods under a policy.
-func (c *Cache) rule(policy *clusterview.Policy) failure.Rule {
-	threshold, window := policy.FaultRule(c.options.Rule.Threshold, c.options.Rule.Window)
-	return failure.Rule{Threshold: threshold, Window: window}
 }

@@ -96,7 +96,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podout
 	if first {
 		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod), failed: at})
 	} else if t := c.tracked[of]; t != nil {
-		t.failed = latest(t.failed, at)
+		t.failed = podoutcome.Latest(t.failed, at)
 	}
 }
 

@@ -24,7 +24,7 @@ func (c *Cache) failedAt(pod *corev1.Pod, f podoutcome.Failure) time.Time {
 	if f.At.IsZero() {
 		return c.Clock.Now()
 	}
-	return latest(f.At, podoutcome.Placed(pod))
+	return podoutcome.Latest(f.At, podoutcome.Placed(pod))
 }
 
 // succeededAt is when a pod succeeded. One that says nothing of it did when it was seen
@@ -34,7 +34,7 @@ func (c *Cache) succeededAt(pod *corev1.Pod, watched bool) (at time.Time, ok boo
 	if ok && at.IsZero() && watched {
 		return c.Clock.Now(), true
 	}
-	return latest(at, podoutcome.Placed(pod)), ok
+	return podoutcome.Latest(at, podoutcome.Placed(pod)), ok
 }
 
 // wellSince is since when a pod does well. By a fast clock that is in the future, and
@@ -46,7 +46,7 @@ func (c *Cache) wellSince(pod *corev1.Pod, t *told) (since time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	if now := c.Clock.Now(); !said.Equal(t.said) || t.since.After(now) {
-		t.said, t.since = said, latest(said, podoutcome.Placed(pod))
+		t.said, t.since = said, podoutcome.Latest(said, podoutcome.Placed(pod))
 		if t.since.After(now) {
 			t.since = now
 		}
@@ -108,11 +108,4 @@ func (p *forgivenNodes) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byNode, name)
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

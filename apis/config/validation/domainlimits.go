@@ -11,6 +11,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // DomainLimitsArgs checks the arguments of the plugin DomainLimits.
@@ -45,8 +46,8 @@ func Limits(path *field.Path, in []config.DomainLimit) ([]limit.Limit, field.Err
 	if err := limit.Validate(limits); err != nil {
 		// Each limit by itself is right, so one of them repeats another.
 		i := len(in) - 1
-		if syntax, ok := errors.AsType[*limit.SyntaxError](err); ok && syntax.Number > 0 {
-			i = syntax.Number - 1
+		if e, ok := errors.AsType[*syntax.Error](err); ok && e.Number > 0 {
+			i = e.Number - 1
 		}
 		return nil, append(errs, field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error()))
 	}
@@ -55,8 +56,8 @@ func Limits(path *field.Path, in []config.DomainLimit) ([]limit.Limit, field.Err
 
 // problem leaves out which limit it is: the field's path says so.
 func problem(err error) string {
-	if syntax, ok := errors.AsType[*limit.SyntaxError](err); ok {
-		return syntax.Allowed
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return e.Allowed
 	}
 	return err.Error()
 }

@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 const (
-	// minWindow and maxWindow bound a window as the definition of PlacementPolicies does.
-	minWindow, maxWindow = time.Second, 24 * time.Hour
 	// maxProof bounds how long a node has to be on trial: a slip of the unit would
 	// keep every node there that ever failed.
 	maxProof = time.Hour
@@ -29,7 +28,7 @@ const (
 func FaultyNodeArgs(path *field.Path, args *config.FaultyNodeArgs) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, number(path.Child("threshold"), args.Threshold, 1)...)
-	errs = append(errs, duration(path.Child("window"), args.Window, minWindow, maxWindow)...)
+	errs = append(errs, duration(path.Child("window"), args.Window, failure.MinWindow, failure.MaxWindow)...)
 	errs = append(errs, duration(path.Child("provenAfter"), args.ProvenAfter, 0, maxProof)...)
 	switch args.OwnErrors {
 	case config.OwnErrorsForgive, config.OwnErrorsCount:

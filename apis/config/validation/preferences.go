@@ -19,6 +19,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // strategies and missings map what the arguments say to what the algorithms say.
@@ -97,8 +98,8 @@ func weights(in map[string]int64) []level.Weight {
 }
 
 func repeated(path *field.Path, in []config.Level, err error) *field.Error {
-	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok && 0 < syntax.Number && syntax.Number <= len(in) {
-		i := syntax.Number - 1
+	if e, ok := errors.AsType[*syntax.Error](err); ok && 0 < e.Number && e.Number <= len(in) {
+		i := e.Number - 1
 		return field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error())
 	}
 	return field.Invalid(path, len(in), err.Error())
@@ -106,8 +107,8 @@ func repeated(path *field.Path, in []config.Level, err error) *field.Error {
 
 // part is the bad part alone: a whole map of 256 weights would bury it.
 func part(err error) string {
-	if syntax, ok := errors.AsType[*level.SyntaxError](err); ok {
-		return syntax.Part
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return e.Part
 	}
 	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -142,16 +141,4 @@ func isTooSoon(message string) bool {
 func KindClass(kind string) string {
 	before, _, _ := strings.Cut(kind, "(")
 	return before
-}
-
-// shorten bounds a message, at a whole character.
-func shorten(message string) string {
-	if len(message) <= messageLimit {
-		return message
-	}
-	end := messageLimit
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + "…"
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // Failure is something that went wrong with a pod on its node. Two schedulers that
@@ -75,7 +77,7 @@ func Success(pod *corev1.Pod) (since time.Time, ok bool) {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		for i := range pod.Status.ContainerStatuses {
 			if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil {
-				since = latest(since, end.FinishedAt.Time)
+				since = Latest(since, end.FinishedAt.Time)
 			}
 		}
 		return cmp.Or(since, completed(pod)), true
@@ -88,7 +90,7 @@ func Success(pod *corev1.Pod) (since time.Time, ok bool) {
 	// A container without a probe is ready as soon as it runs: one that crashes and is
 	// back at once may never have been seen not to be.
 	for _, f := range Failures(pod) {
-		since = latest(since, f.At)
+		since = Latest(since, f.At)
 	}
 	return since, true
 }
@@ -114,7 +116,7 @@ type outcome struct {
 // add adds a failure unless there is one with its key.
 func (o *outcome) add(f Failure) {
 	if !slices.ContainsFunc(o.failures, func(g Failure) bool { return g.Key == f.Key }) {
-		f.Message = shorten(f.Message)
+		f.Message = syntax.CutTo(f.Message, messageLimit)
 		o.failures = append(o.failures, f)
 	}
 }
@@ -136,7 +138,7 @@ func (o *outcome) containers(statuses []corev1.ContainerStatus) {
 		if kind := waitingKind(w.Reason); kind != "" && !told {
 			at := o.notReadySince()
 			if last != nil {
-				at = latest(at, last.FinishedAt.Time)
+				at = Latest(at, last.FinishedAt.Time)
 			}
 			o.add(Failure{Key: "waiting/" + kind, Kind: kind, At: at, Message: w.Message})
 		}
@@ -247,7 +249,7 @@ func (o *outcome) endedAt() time.Time {
 	}
 	for i := range o.pod.Status.ContainerStatuses {
 		if end := o.pod.Status.ContainerStatuses[i].State.Terminated; end != nil {
-			at = latest(at, end.FinishedAt.Time)
+			at = Latest(at, end.FinishedAt.Time)
 		}
 	}
 	if at.IsZero() && o.pod.Status.StartTime != nil {
@@ -275,7 +277,8 @@ func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-func latest(a, b time.Time) time.Time {
+// Latest is the later of two times.
+func Latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
@@ -299,5 +302,5 @@ func EventFailure(event *corev1.Event) (f Failure, ok bool) {
 		return Failure{}, false
 	}
 	at := cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)
-	return Failure{Key: "event/" + kind, Kind: kind, At: at, Message: shorten(event.Message)}, true
+	return Failure{Key: "event/" + kind, Kind: kind, At: at, Message: syntax.CutTo(event.Message, messageLimit)}, true
 }

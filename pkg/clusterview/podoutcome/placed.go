@@ -24,7 +24,7 @@ func Placed(pod *corev1.Pod) time.Time {
 func completed(pod *corev1.Pod) (at time.Time) {
 	for _, t := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
 		if c := condition(pod, t); c != nil && c.Status != corev1.ConditionTrue {
-			at = latest(at, c.LastTransitionTime.Time)
+			at = Latest(at, c.LastTransitionTime.Time)
 		}
 	}
 	return at

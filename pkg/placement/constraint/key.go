@@ -49,7 +49,7 @@ func (c *Constraint) setKey(text string) *syntax.Error {
 	}
 	// The rule for a label's key is that of levels, which name the same labels.
 	_, err := level.ParseProperty(string(Label) + label)
-	if refused, ok := errors.AsType[*level.SyntaxError](err); ok {
+	if refused, ok := errors.AsType[*syntax.Error](err); ok {
 		return syntax.Refuse(refused.Problem, label, refused.Allowed)
 	}
 	c.Key, c.Label = Label, label

@@ -4,21 +4,17 @@
 package constraint
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
-	noun          = "constraint"
-	listSeparator = ","
-)
-
-const (
 	allowedExpression = "use KEY == VALUE or KEY != VALUE"
 	allowedValue      = "a value is letters, digits, blanks and : - _ . * ( ) ? + [ ] \\ ^ $ | /, none of which stands for anything else"
 )
+
+var entries = syntax.Entries{Noun: "constraint", Max: MaxConstraints, Allowed: allowedExpression}
 
 // Parse reads constraints, as in
 //
@@ -33,28 +29,10 @@ const (
 // refuses every node without a word where one has an unknown key: the first runs a
 // task where it was forbidden, the second lets it wait and nobody knows for what.
 func Parse(s string) ([]Constraint, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, syntax.Refuse("no constraints in", s, allowedExpression)
-	}
-	if n := strings.Count(s, listSeparator) + 1; n > MaxConstraints {
-		return nil, syntax.Refuse(strconv.Itoa(n)+" constraints in", s, "use at most "+strconv.Itoa(MaxConstraints))
-	}
-	var constraints []Constraint
-	for text := range strings.SplitSeq(s, listSeparator) {
-		text = strings.TrimSpace(text)
-		c, err := parseOne(text)
-		if err != nil {
-			return nil, err.In(noun, len(constraints)+1, text)
-		}
-		constraints = append(constraints, c)
-	}
-	return constraints, nil
+	return syntax.ParseList(s, entries, parseOne)
 }
 
-func parseOne(text string) (Constraint, *syntax.Error) {
-	if text == "" {
-		return Constraint{}, syntax.Refuse("empty constraint", text, "remove the comma, or "+allowedExpression)
-	}
+func parseOne(_ []Constraint, text string) (Constraint, *syntax.Error) {
 	// As in Docker, "==" anywhere comes before "!=" anywhere.
 	operator := Equal
 	key, value, ok := strings.Cut(text, string(Equal))
@@ -106,5 +84,5 @@ func Format(constraints []Constraint) string {
 	for i := range constraints {
 		texts[i] = constraints[i].String()
 	}
-	return strings.Join(texts, listSeparator+" ")
+	return strings.Join(texts, syntax.Separator+" ")
 }

@@ -19,7 +19,7 @@ import (
 // new may be under different policies, and neither may judge the other's nodes.
 func (l *Ledger) SetRule(of Revision, rule Rule) {
 	r, ok := l.revisions[of]
-	if rule = rule.normal(); !ok || r.rule == rule {
+	if rule = rule.Normal(); !ok || r.rule == rule {
 		return
 	}
 	r.rule = rule

@@ -56,7 +56,7 @@ func New(o Options) *Ledger {
 		o.Known = func(Revision, bool) {}
 	}
 	return &Ledger{
-		defaults: o.Rule.normal(), ownErrors: o.OwnErrors, class: o.Class, known: o.Known,
+		defaults: o.Rule.Normal(), ownErrors: o.OwnErrors, class: o.Class, known: o.Known,
 		revisions: make(map[Revision]*revision), marked: make(map[*entry]struct{}),
 	}
 }
@@ -72,7 +72,7 @@ func (l *Ledger) Fail(of Revision, node string, under Rule, f Failure) (news, fi
 	if under == (Rule{}) {
 		under = l.Rule(of)
 	}
-	under, f.At = under.normal(), l.bound(f.At)
+	under, f.At = under.Normal(), l.bound(f.At)
 	if !under.isRecent(f.At, l.now) {
 		return false, false
 	}

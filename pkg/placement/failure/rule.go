@@ -31,14 +31,15 @@ func (r Rule) capacity() int { return max(keepAtLeast, 2*r.Threshold) }
 // read from a record has passed nobody, and without a window nothing would be recent,
 // not even what happens now.
 const (
-	maxThreshold = 1000
-	minWindow    = time.Second
-	maxWindow    = 24 * time.Hour
+	MaxThreshold = 1000
+	MinWindow    = time.Second
+	MaxWindow    = 24 * time.Hour
 )
 
-func (r Rule) normal() Rule {
-	r.Threshold = min(max(1, r.Threshold), maxThreshold)
-	r.Window = min(max(minWindow, r.Window), maxWindow)
+// Normal is the nearest rule within the bounds.
+func (r Rule) Normal() Rule {
+	r.Threshold = min(max(1, r.Threshold), MaxThreshold)
+	r.Window = min(max(MinWindow, r.Window), MaxWindow)
 	return r
 }
 

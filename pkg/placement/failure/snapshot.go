@@ -101,7 +101,7 @@ func (l *Ledger) Restore(s Snapshot) (first []Revision) {
 		known := l.Knows(of)
 		rule := l.defaults
 		if h.Rule != nil {
-			rule = h.Rule.normal()
+			rule = h.Rule.Normal()
 		}
 		r := l.revision(of, rule)
 		for _, n := range h.Nodes {

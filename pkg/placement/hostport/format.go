@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // String is the canonical text of a port: "80/tcp", "127.0.0.1:80/tcp" or
@@ -38,5 +40,5 @@ func Format(s Set) string {
 	for i, r := range s {
 		texts[i] = r.String()
 	}
-	return strings.Join(texts, portSeparator)
+	return strings.Join(texts, syntax.Separator)
 }

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
-	portSeparator     = ","
 	rangeSeparator    = "-"
 	protocolSeparator = "/"
 )
@@ -23,6 +24,8 @@ const (
 	allowedAddress  = "an address is an IP address without a zone, such as 127.0.0.1, or in brackets [::1]"
 )
 
+var entries = syntax.Entries{Noun: "port", Max: MaxRanges, Allowed: allowedPort, Fewer: "write at most " + strconv.Itoa(MaxRanges) + ", and neighbours as one range"}
+
 // Parse reads ports, as in
 //
 //	22/tcp,8000-8010/udp,127.0.0.1:9100/tcp,[::1]:9100/tcp
@@ -30,30 +33,20 @@ const (
 // A port without an address is held on every address of the node, as is one at
 // 0.0.0.0 or [::]. White space around commas is dropped, protocols are read in any case,
 // and a text with nothing in it is no ports. The protocol must be written: a port that is
-// meant for two and read as one would be given away. The error is a *SyntaxError that
+// meant for two and read as one would be given away. The error is a *syntax.Error that
 // names the first thing that is wrong: nothing is skipped.
 func Parse(s string) (Set, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, nil
 	}
-	if n := strings.Count(s, portSeparator) + 1; n > MaxRanges {
-		return nil, refuse(strconv.Itoa(n)+" ports in", s, "write at most "+strconv.Itoa(MaxRanges)+", and neighbours as one range")
-	}
-	var ranges []Range
-	number := 0
-	for text := range strings.SplitSeq(s, portSeparator) {
-		number++
-		text = strings.TrimSpace(text)
-		r, err := parseRange(text)
-		if err != nil {
-			return nil, err.In(noun, number, text)
-		}
-		ranges = append(ranges, r)
+	ranges, err := syntax.ParseList(s, entries, func(_ []Range, text string) (Range, *syntax.Error) { return parseRange(text) })
+	if err != nil {
+		return nil, err
 	}
 	return sorted(ranges), nil
 }
 
-// ParseRange reads one port or range as Parse does. The error is a *SyntaxError.
+// ParseRange reads one port or range as Parse does. The error is a *syntax.Error.
 func ParseRange(s string) (Range, error) {
 	r, err := parseRange(strings.TrimSpace(s))
 	if err != nil {
@@ -62,18 +55,18 @@ func ParseRange(s string) (Range, error) {
 	return r, nil
 }
 
-func parseRange(text string) (Range, *SyntaxError) {
+func parseRange(text string) (Range, *syntax.Error) {
 	if text == "" {
-		return Range{}, refuse("empty port", text, "remove the comma, or "+allowedPort)
+		return Range{}, syntax.Refuse("empty port", text, "remove the comma, or "+allowedPort)
 	}
 	where, word, ok := strings.Cut(text, protocolSeparator)
 	if !ok {
-		return Range{}, refuse("no protocol in", text, allowedPort)
+		return Range{}, syntax.Refuse("no protocol in", text, allowedPort)
 	}
 	var r Range
-	var err *SyntaxError
+	var err *syntax.Error
 	if r.Protocol = parseProtocol(word); r.Protocol == "" {
-		return Range{}, refuse("unknown protocol", word, allowedProtocol)
+		return Range{}, syntax.Refuse("unknown protocol", word, allowedProtocol)
 	}
 	if r.Address, where, err = cutAddress(where); err != nil {
 		return Range{}, err
@@ -98,7 +91,7 @@ func parseProtocol(word string) Protocol {
 }
 
 // cutAddress takes the address off the front, where there is one.
-func cutAddress(s string) (address netip.Addr, rest string, _ *SyntaxError) {
+func cutAddress(s string) (address netip.Addr, rest string, _ *syntax.Error) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
 		return netip.Addr{}, s, nil
@@ -111,12 +104,12 @@ func cutAddress(s string) (address netip.Addr, rest string, _ *SyntaxError) {
 	address, err := netip.ParseAddr(inside)
 	// Without brackets the last part of an IPv6 address could be the port.
 	if err != nil || address.Zone() != "" || bracketed != strings.Contains(inside, ":") {
-		return netip.Addr{}, "", refuse("invalid address", text, allowedAddress)
+		return netip.Addr{}, "", syntax.Refuse("invalid address", text, allowedAddress)
 	}
 	return Address(address), rest, nil
 }
 
-func parseNumbers(s string) (first, last uint16, err *SyntaxError) {
+func parseNumbers(s string) (first, last uint16, err *syntax.Error) {
 	a, b, isRange := strings.Cut(s, rangeSeparator)
 	if first, err = parseNumber(a); err != nil || !isRange {
 		return first, first, err
@@ -125,17 +118,17 @@ func parseNumbers(s string) (first, last uint16, err *SyntaxError) {
 		return 0, 0, err
 	}
 	if last < first {
-		return 0, 0, refuse("range that ends before it begins", s, "write the lower port first")
+		return 0, 0, syntax.Refuse("range that ends before it begins", s, "write the lower port first")
 	}
 	return first, last, nil
 }
 
 // parseNumber takes digits only: signs, exponents and other bases would be read in
 // one place and not in the next.
-func parseNumber(s string) (uint16, *SyntaxError) {
+func parseNumber(s string) (uint16, *syntax.Error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 {
-		return 0, refuse("invalid port number", s, allowedNumber)
+		return 0, syntax.Refuse("invalid port number", s, allowedNumber)
 	}
 	return uint16(n), nil
 }

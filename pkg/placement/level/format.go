@@ -3,7 +3,11 @@
 
 package level
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+)
 
 // String is the canonical text of a level: its weights in the order of their
 // values, then missing where it is not the default. Parse reads the text of a
@@ -27,5 +31,5 @@ func Format(levels []Level) string {
 	for i, l := range levels {
 		texts[i] = l.String()
 	}
-	return strings.Join(texts, levelSeparator)
+	return strings.Join(texts, syntax.Separator)
 }

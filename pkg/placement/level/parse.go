@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	levelSeparator  = ","
 	optionSeparator = ";"
 	weightPrefix    = "weight."
 	missingOption   = "missing"
@@ -24,6 +23,8 @@ const (
 	allowedMissing = "use missing=Include or missing=Exclude"
 )
 
+var entries = syntax.Entries{Noun: "level", Max: MaxLevels, Allowed: allowedLevel}
+
 // Parse reads levels, first level first, as in
 //
 //	spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.*=30,pack=example.com/rack;missing=Exclude
@@ -31,34 +32,13 @@ const (
 // Levels are separated by commas, a level's options follow it after semicolons.
 // White space around separators and "=" is dropped. The words spread, pack,
 // weight, missing, Include and Exclude are read in any case. The levels come back
-// valid and in canonical form, at least one of them. The error is a *SyntaxError
+// valid and in canonical form, at least one of them. The error is a *syntax.Error
 // that names the first thing that is wrong: nothing is skipped.
 func Parse(s string) ([]Level, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, refuse("no levels in", s, allowedLevel)
-	}
-	if n := strings.Count(s, levelSeparator) + 1; n > MaxLevels {
-		return nil, refuse(strconv.Itoa(n)+" levels in", s, "use at most "+strconv.Itoa(MaxLevels))
-	}
-	var levels []Level
-	for text := range strings.SplitSeq(s, levelSeparator) {
-		text = strings.TrimSpace(text)
-		l, err := parseLevel(text)
-		if err == nil {
-			err = checkDecides(levels, l.Property)
-		}
-		if err != nil {
-			return nil, err.In(noun, len(levels)+1, text)
-		}
-		levels = append(levels, l)
-	}
-	return levels, nil
+	return syntax.ParseList(s, entries, parseLevel)
 }
 
-func parseLevel(text string) (Level, *SyntaxError) {
-	if text == "" {
-		return Level{}, refuse("empty level", text, "remove the comma, or "+allowedLevel)
-	}
+func parseLevel(above []Level, text string) (Level, *syntax.Error) {
 	head, options, hasOptions := strings.Cut(text, optionSeparator)
 	l, err := parseHead(strings.TrimSpace(head))
 	if err != nil {
@@ -69,41 +49,44 @@ func parseLevel(text string) (Level, *SyntaxError) {
 			return Level{}, err
 		}
 	}
-	return l, l.check()
+	if err := l.check(); err != nil {
+		return Level{}, err
+	}
+	return l, checkDecides(above, l.Property)
 }
 
-func parseHead(head string) (Level, *SyntaxError) {
+func parseHead(head string) (Level, *syntax.Error) {
 	word, property, ok := strings.Cut(head, "=")
 	word, property = strings.TrimSpace(word), strings.TrimSpace(property)
 	l := Level{Strategy: parseStrategy(word), Missing: Include}
 	switch {
 	case !ok && l.Strategy == "":
-		return Level{}, refuse("no strategy before", head, allowedLevel)
+		return Level{}, syntax.Refuse("no strategy before", head, allowedLevel)
 	case l.Strategy == "":
-		return Level{}, refuse("unknown strategy", word, allowedLevel)
+		return Level{}, syntax.Refuse("unknown strategy", word, allowedLevel)
 	case property == "":
-		return Level{}, refuse("no property after", word, allowedLevel)
+		return Level{}, syntax.Refuse("no property after", word, allowedLevel)
 	}
-	var err *SyntaxError
+	var err *syntax.Error
 	l.Property, err = parseProperty(property)
 	return l, err
 }
 
-func parseOptions(l *Level, options string) *SyntaxError {
+func parseOptions(l *Level, options string) *syntax.Error {
 	missingSeen := false
 	for option := range strings.SplitSeq(options, optionSeparator) {
 		option = strings.TrimSpace(option)
 		if option == "" {
-			return refuse("empty option", option, "remove the semicolon, or "+allowedOption)
+			return syntax.Refuse("empty option", option, "remove the semicolon, or "+allowedOption)
 		}
 		name, text, ok := strings.Cut(option, "=")
 		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
 		value, isWeight := syntax.CutPrefixFold(name, weightPrefix)
 		switch {
 		case !isWeight && !syntax.SameWord(name, missingOption):
-			return refuse("unknown option", name, allowedOption)
+			return syntax.Refuse("unknown option", name, allowedOption)
 		case !ok:
-			return refuse("no value in option", option, allowedOption)
+			return syntax.Refuse("no value in option", option, allowedOption)
 		case isWeight:
 			share, err := parseShare(option, text)
 			if err != nil {
@@ -111,11 +94,11 @@ func parseOptions(l *Level, options string) *SyntaxError {
 			}
 			l.Weights = append(l.Weights, Weight{Value: value, Share: share})
 		case missingSeen:
-			return refuse("second option", option, "give missing once")
+			return syntax.Refuse("second option", option, "give missing once")
 		default:
 			missingSeen = true
 			if l.Missing, ok = parseMissing(text); !ok {
-				return refuse("unknown option value", option, allowedMissing)
+				return syntax.Refuse("unknown option value", option, allowedMissing)
 			}
 		}
 	}
@@ -144,10 +127,10 @@ func parseMissing(s string) (Missing, bool) {
 
 // parseShare takes digits only: signs, exponents and other bases would be read
 // in one place and not in the next.
-func parseShare(option, s string) (int64, *SyntaxError) {
+func parseShare(option, s string) (int64, *syntax.Error) {
 	share, err := strconv.ParseUint(s, 10, 63)
 	if err != nil || !isShare(int64(share)) {
-		return 0, refuse("invalid share in", option, allowedShare)
+		return 0, syntax.Refuse("invalid share in", option, allowedShare)
 	}
 	return int64(share), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // maxMessage bounds a refusal, in bytes.
@@ -155,7 +156,7 @@ func TestParseRefuses(t *testing.T) {
 			if err.Error() != want {
 				t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
 			}
-			var syntax *level.SyntaxError
+			var syntax *syntax.Error
 			if !errors.As(err, &syntax) || syntax.Problem == "" || syntax.Allowed == "" {
 				t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
 			}

@@ -42,7 +42,7 @@ const (
 )
 
 // ParseProperty reads one property in any of its spellings. White space is not
-// trimmed. The error is a *SyntaxError.
+// trimmed. The error is a *syntax.Error.
 func ParseProperty(s string) (Property, error) {
 	p, err := parseProperty(s)
 	if err != nil {
@@ -51,9 +51,9 @@ func ParseProperty(s string) (Property, error) {
 	return p, nil
 }
 
-func parseProperty(s string) (Property, *SyntaxError) {
+func parseProperty(s string) (Property, *syntax.Error) {
 	if s == "" {
-		return Property{}, refuse("empty property", s, allowedProperty)
+		return Property{}, syntax.Refuse("empty property", s, allowedProperty)
 	}
 	if syntax.SameWord(s, NodeName) {
 		return Property{}, nil
@@ -69,20 +69,20 @@ func parseProperty(s string) (Property, *SyntaxError) {
 		key = s
 	}
 	if key == "" {
-		return Property{}, refuse("no label key in property", s, allowedProperty)
+		return Property{}, syntax.Refuse("no label key in property", s, allowedProperty)
 	}
 	if !isLabelKey(key) {
-		return Property{}, refuse("invalid label key", key, allowedKey)
+		return Property{}, syntax.Refuse("invalid label key", key, allowedKey)
 	}
 	return Property{Label: key}, nil
 }
 
-func refuseReserved(s string) *SyntaxError {
+func refuseReserved(s string) *syntax.Error {
 	allowed := allowedProperty
 	if isLabelKey(s) {
 		allowed += "; a node label of this very key is " + nodeLabelPrefix + syntax.Cut(s)
 	}
-	return refuse("unknown property", s, allowed)
+	return syntax.Refuse("unknown property", s, allowed)
 }
 
 // String is the canonical spelling: ParseProperty reads it as the same property.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	allowedNodeWeight = "a weight at node.name is for a node's name, or for all other nodes (*)"
 )
 
-// Validate says what is wrong with a level, nil if nothing is: a *SyntaxError.
+// Validate says what is wrong with a level, nil if nothing is: a *syntax.Error.
 // Levels that Parse returns are valid; levels from elsewhere need the check, and
 // the algorithms rely on it.
 func (l Level) Validate() error {
@@ -26,11 +28,11 @@ func (l Level) Validate() error {
 	return nil
 }
 
-// Validate says what is wrong with levels, nil if nothing is: a *SyntaxError. No
+// Validate says what is wrong with levels, nil if nothing is: a *syntax.Error. No
 // levels at all are valid: the nodes are then one leaf.
 func Validate(levels []Level) error {
-	if len(levels) > MaxLevels {
-		return refuse(strconv.Itoa(len(levels))+" levels in", Format(levels), "use at most "+strconv.Itoa(MaxLevels))
+	if err := entries.TooMany(len(levels), Format(levels)); err != nil {
+		return err
 	}
 	for i, l := range levels {
 		err := l.check()
@@ -38,7 +40,7 @@ func Validate(levels []Level) error {
 			err = checkDecides(levels[:i], l.Property)
 		}
 		if err != nil {
-			return err.In(noun, i+1, l.String())
+			return err.In(entries.Noun, i+1, l.String())
 		}
 	}
 	return nil
@@ -47,30 +49,30 @@ func Validate(levels []Level) error {
 // checkDecides refuses a level that could never decide anything, below those given. It
 // is a mistake: a second level over a property, most often by another spelling, finds
 // the same value on all nodes of a branch; and below node.name a branch is one node.
-func checkDecides(above []Level, p Property) *SyntaxError {
+func checkDecides(above []Level, p Property) *syntax.Error {
 	for i, l := range above {
 		if l.Property == p {
-			return refuse("second level over", p.String(), "level "+strconv.Itoa(i+1)+" is over the same property; name each property once")
+			return syntax.Refuse("second level over", p.String(), "level "+strconv.Itoa(i+1)+" is over the same property; name each property once")
 		}
 		if l.Property == (Property{}) {
-			return refuse("level below "+NodeName+":", p.String(), "level "+strconv.Itoa(i+1)+" leaves one node a branch; name "+NodeName+" last, or not at all")
+			return syntax.Refuse("level below "+NodeName+":", p.String(), "level "+strconv.Itoa(i+1)+" leaves one node a branch; name "+NodeName+" last, or not at all")
 		}
 	}
 	return nil
 }
 
-func (l Level) check() *SyntaxError {
+func (l Level) check() *syntax.Error {
 	switch {
 	case l.Strategy != Spread && l.Strategy != Pack:
-		return refuse("unknown strategy", string(l.Strategy), allowedLevel)
+		return syntax.Refuse("unknown strategy", string(l.Strategy), allowedLevel)
 	case l.Property.Label != "" && !isLabelKey(l.Property.Label):
-		return refuse("invalid label key", l.Property.Label, allowedKey)
+		return syntax.Refuse("invalid label key", l.Property.Label, allowedKey)
 	case l.Missing != Include && l.Missing != Exclude:
-		return refuse("unknown option value", missingOption+"="+string(l.Missing), allowedMissing)
+		return syntax.Refuse("unknown option value", missingOption+"="+string(l.Missing), allowedMissing)
 	case l.Strategy == Pack && len(l.Weights) > 0:
-		return refuse("weight at a level that packs", l.Weights[0].String(), "only a level that spreads has weights")
+		return syntax.Refuse("weight at a level that packs", l.Weights[0].String(), "only a level that spreads has weights")
 	case len(l.Weights) > MaxWeights:
-		return refuse(strconv.Itoa(len(l.Weights))+" weights over", l.Property.String(),
+		return syntax.Refuse(strconv.Itoa(len(l.Weights))+" weights over", l.Property.String(),
 			"use at most "+strconv.Itoa(MaxWeights)+", and weight.*=SHARE for all other values")
 	}
 	for i, w := range l.Weights {
@@ -81,19 +83,19 @@ func (l Level) check() *SyntaxError {
 	return nil
 }
 
-func (l Level) checkWeight(i int, w Weight) *SyntaxError {
+func (l Level) checkWeight(i int, w Weight) *syntax.Error {
 	ofNode := l.Property.Label == ""
 	switch {
 	case ofNode && w.Value != Others && !isDomain(w.Value):
-		return refuse("invalid value in", w.String(), allowedNodeWeight)
+		return syntax.Refuse("invalid value in", w.String(), allowedNodeWeight)
 	case !ofNode && w.Value != Others && !isLabelValue(w.Value):
-		return refuse("invalid value in", w.String(), allowedWeight)
+		return syntax.Refuse("invalid value in", w.String(), allowedWeight)
 	case !isShare(w.Share):
-		return refuse("invalid share in", w.String(), allowedShare)
+		return syntax.Refuse("invalid share in", w.String(), allowedShare)
 	case i > 0 && w.Value == l.Weights[i-1].Value:
-		return refuse("second weight for the same value", w.String(), "give each value one weight")
+		return syntax.Refuse("second weight for the same value", w.String(), "give each value one weight")
 	case i > 0 && w.Value < l.Weights[i-1].Value:
-		return refuse("weight out of order", w.String(), "weights are sorted by their values")
+		return syntax.Refuse("weight out of order", w.String(), "weights are sorted by their values")
 	}
 	return nil
 }

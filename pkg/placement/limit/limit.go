@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
@@ -43,15 +44,15 @@ func Format(limits []Limit) string {
 	for i, l := range limits {
 		texts[i] = l.String()
 	}
-	return strings.Join(texts, separator)
+	return strings.Join(texts, syntax.Separator)
 }
 
-// Validate says what is wrong with limits, nil if nothing is: a *SyntaxError. No
+// Validate says what is wrong with limits, nil if nothing is: a *syntax.Error. No
 // limits at all are valid. Limits that Parse returns are valid; limits from elsewhere
 // need the check.
 func Validate(limits []Limit) error {
-	if len(limits) > MaxLimits {
-		return tooMany(len(limits), Format(limits))
+	if err := entries.TooMany(len(limits), Format(limits)); err != nil {
+		return err
 	}
 	for i, l := range limits {
 		err := l.check()
@@ -59,15 +60,15 @@ func Validate(limits []Limit) error {
 			err = checkNotNamed(limits[:i], l.Property)
 		}
 		if err != nil {
-			return err.In(noun, i+1, l.String())
+			return err.In(entries.Noun, i+1, l.String())
 		}
 	}
 	return nil
 }
 
-func (l Limit) check() *SyntaxError {
+func (l Limit) check() *syntax.Error {
 	if !isPods(l.Pods) {
-		return refuse("invalid number of pods", strconv.FormatInt(l.Pods, 10), allowedPods)
+		return syntax.Refuse("invalid number of pods", strconv.FormatInt(l.Pods, 10), allowedPods)
 	}
 	// The text of a property is read as the same property, or is refused.
 	if _, err := level.ParseProperty(l.Property.String()); err != nil {
@@ -78,12 +79,12 @@ func (l Limit) check() *SyntaxError {
 
 // checkNotNamed refuses a second limit over a property. Only the lower of the two
 // could ever matter, so one of them is a mistake, most often two spellings of a label.
-func checkNotNamed(limits []Limit, p level.Property) *SyntaxError {
+func checkNotNamed(limits []Limit, p level.Property) *syntax.Error {
 	i := slices.IndexFunc(limits, func(l Limit) bool { return l.Property == p })
 	if i < 0 {
 		return nil
 	}
-	return refuse("second limit over", p.String(), "limit "+strconv.Itoa(i+1)+" is over the same property; name each property once")
+	return syntax.Refuse("second limit over", p.String(), "limit "+strconv.Itoa(i+1)+" is over the same property; name each property once")
 }
 
 func isPods(n int64) bool { return 1 <= n && n <= MaxPods }

@@ -4,18 +4,20 @@
 package limit
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
-
-const separator = ","
 
 const (
 	allowedLimit = "use PROPERTY=PODS, such as kubernetes.io/hostname=1"
 	allowedPods  = "a limit is a whole number of pods from 1 to 1000000"
 )
+
+var entries = syntax.Entries{Noun: "limit", Max: MaxLimits, Allowed: allowedLimit}
 
 // Parse reads limits, as in
 //
@@ -24,40 +26,20 @@ const (
 // Each is a property, in any spelling of level.ParseProperty, and the most pods in
 // one domain of it. White space around commas and "=" is dropped. The limits come
 // back valid, in the order in which they are written, at least one of them. The
-// error is a *SyntaxError that names the first thing that is wrong: a limit that was
+// error is a *syntax.Error that names the first thing that is wrong: a limit that was
 // skipped would be a limit that is not kept.
 func Parse(s string) ([]Limit, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, refuse("no limits in", s, allowedLimit)
-	}
-	if n := strings.Count(s, separator) + 1; n > MaxLimits {
-		return nil, tooMany(n, s)
-	}
-	var limits []Limit
-	for text := range strings.SplitSeq(s, separator) {
-		text = strings.TrimSpace(text)
-		l, err := parseLimit(text)
-		if err == nil {
-			err = checkNotNamed(limits, l.Property)
-		}
-		if err != nil {
-			return nil, err.In(noun, len(limits)+1, text)
-		}
-		limits = append(limits, l)
-	}
-	return limits, nil
+	return syntax.ParseList(s, entries, parseLimit)
 }
 
-func parseLimit(text string) (Limit, *SyntaxError) {
+func parseLimit(before []Limit, text string) (Limit, *syntax.Error) {
 	property, pods, ok := strings.Cut(text, "=")
 	property, pods = strings.TrimSpace(property), strings.TrimSpace(pods)
 	switch {
-	case text == "":
-		return Limit{}, refuse("empty limit", text, "remove the comma, or "+allowedLimit)
 	case property == "":
-		return Limit{}, refuse("no property before", "=", allowedLimit)
+		return Limit{}, syntax.Refuse("no property before", "=", allowedLimit)
 	case !ok || pods == "":
-		return Limit{}, refuse("no number of pods after", property, allowedLimit)
+		return Limit{}, syntax.Refuse("no number of pods after", property, allowedLimit)
 	}
 	p, err := level.ParseProperty(property)
 	if err != nil {
@@ -65,9 +47,9 @@ func parseLimit(text string) (Limit, *SyntaxError) {
 	}
 	n, ok := parsePods(pods)
 	if !ok {
-		return Limit{}, refuse("invalid number of pods", pods, allowedPods)
+		return Limit{}, syntax.Refuse("invalid number of pods", pods, allowedPods)
 	}
-	return Limit{Property: p, Pods: n}, nil
+	return Limit{Property: p, Pods: n}, checkNotNamed(before, p)
 }
 
 // parsePods takes digits only: signs, exponents and other bases would be read in one
@@ -75,4 +57,12 @@ func parseLimit(text string) (Limit, *SyntaxError) {
 func parsePods(s string) (int64, bool) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	return int64(n), err == nil && isPods(int64(n))
+}
+
+// fromLevel takes over what package level says of a property: it owns the syntax.
+func fromLevel(err error) *syntax.Error {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return &syntax.Error{Part: e.Part, Problem: e.Problem, Allowed: e.Allowed}
+	}
+	return syntax.Refuse(err.Error(), "", allowedLimit)
 }

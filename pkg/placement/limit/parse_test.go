@@ -14,6 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // maxMessage bounds a refusal, in bytes.
@@ -86,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 		if err.Error() != want {
 			t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
 		}
-		if syntax, ok := errors.AsType[*limit.SyntaxError](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
+		if syntax, ok := errors.AsType[*syntax.Error](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
 			t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
 		}
 	}

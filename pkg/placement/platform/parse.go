@@ -4,15 +4,12 @@
 package platform
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 const (
-	noun          = "platform"
-	listSeparator = ","
 	partSeparator = "/"
 	// maxPart is what fits a label's value, which is where nodes tell theirs.
 	maxPart = 63
@@ -24,6 +21,8 @@ const (
 	allowedVariant  = "a node does not tell its variant; use OS/ARCH"
 )
 
+var entries = syntax.Entries{Noun: "platform", Max: MaxPlatforms, Allowed: allowedPlatform}
+
 // Parse reads the platforms of an image, as in
 //
 //	linux/amd64, linux/arm64
@@ -34,28 +33,10 @@ const (
 // Docker's third part, the variant (linux/arm/v7), is refused: nothing on a node
 // tells it, and to leave it out would run a program on a processor it is not for.
 func Parse(s string) ([]Platform, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, syntax.Refuse("no platforms in", s, allowedPlatform)
-	}
-	if n := strings.Count(s, listSeparator) + 1; n > MaxPlatforms {
-		return nil, syntax.Refuse(strconv.Itoa(n)+" platforms in", s, "use at most "+strconv.Itoa(MaxPlatforms))
-	}
-	var platforms []Platform
-	for text := range strings.SplitSeq(s, listSeparator) {
-		text = strings.TrimSpace(text)
-		p, err := parseOne(text)
-		if err != nil {
-			return nil, err.In(noun, len(platforms)+1, text)
-		}
-		platforms = append(platforms, p)
-	}
-	return platforms, nil
+	return syntax.ParseList(s, entries, parseOne)
 }
 
-func parseOne(text string) (Platform, *syntax.Error) {
-	if text == "" {
-		return Platform{}, syntax.Refuse("empty platform", text, "remove the comma, or "+allowedPlatform)
-	}
+func parseOne(_ []Platform, text string) (Platform, *syntax.Error) {
 	os, arch, _ := strings.Cut(text, partSeparator)
 	arch, variant, hasVariant := strings.Cut(arch, partSeparator)
 	switch {
@@ -93,5 +74,5 @@ func Format(platforms []Platform) string {
 	for i, p := range platforms {
 		texts[i] = p.String()
 	}
-	return strings.Join(texts, listSeparator)
+	return strings.Join(texts, syntax.Separator)
 }

@@ -60,12 +60,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Cut shortens a text from outside, never in the middle of a character.
-func Cut(s string) string {
-	if len(s) <= maxQuoted {
+// Cut shortens a text from outside to what an error quotes.
+func Cut(s string) string { return CutTo(s, maxQuoted) }
+
+// CutTo shortens a text to so many bytes, never in the middle of a character.
+func CutTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	end := maxQuoted
+	end := most
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}

@@ -1,7 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package fence keeps a scheduler that has lost its Lease from writing.
+package fence
 
 import (
 	"context"
@@ -14,25 +15,25 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
-// errFormerLeader is what a write comes to that is fenced off.
-var errFormerLeader = errors.New("this scheduler is no longer the leader: the Lease has run out or is given up")
+// ErrFormerLeader is what a write comes to that is fenced off.
+var ErrFormerLeader = errors.New("this scheduler is no longer the leader: the Lease has run out or is given up")
 
-// fence keeps a former leader from writing. One that stood still, with its machine or by
+// Fence keeps a former leader from writing. One that stood still, with its machine or by
 // itself, wakes up in the belief that it leads, and Kubernetes lets it try to renew the
 // Lease for the whole renew deadline before it ends. What it binds meanwhile by an old
 // view of the cluster the one that leads has not counted on.
 //
 // A Lease that was renewed may be another's when its duration is over, by our own clock
 // from before we asked. After that nothing is written; reading does no harm.
-type fence struct {
+type Fence struct {
 	// clocks are the one that is never set and the one on the wall. Either ends the Lease:
 	// the first stands still with the machine, as with a virtual one that is put to sleep,
 	// and the second may be set back.
@@ -52,17 +53,18 @@ type fence struct {
 // readings are what the clocks show.
 type readings [2]time.Time
 
-func newFence() *fence {
+// New returns a fence that is open until there is an election.
+func New() *Fence {
 	wall := func() time.Time { return time.Now().Round(0) } // takes the other reading off
-	return &fence{clocks: [2]func() time.Time{time.Now, wall}, lost: func(holder string) {
+	return &Fence{clocks: [2]func() time.Time{time.Now, wall}, lost: func(holder string) {
 		klog.ErrorS(nil, "Lost leader election to another replica; exiting", "holder", holder)
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}}
 }
 
-// before has the client of a scheduler fenced before a plugin of it is made: plugins may use
+// Before has the client of a scheduler fenced before a plugin of it is made: plugins may use
 // it from the moment on that they are, and what they use must not be altered under them.
-func (f *fence) before(factory plugins.Factory) plugins.Factory {
+func (f *Fence) Before(factory plugins.Factory) plugins.Factory {
 	return func(ctx context.Context, args apiruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if err := f.enclose(handle.ClientSet()); err != nil {
 			return nil, err
@@ -72,7 +74,7 @@ func (f *fence) before(factory plugins.Factory) plugins.Factory {
 }
 
 // enclose puts the fence around a client, once. It is open until there is an election.
-func (f *fence) enclose(client kubernetes.Interface) error {
+func (f *Fence) enclose(client kubernetes.Interface) error {
 	f.enclosing.Do(func() {
 		c, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
 		if !ok || c.Client == nil || c.Client.Transport == nil {
@@ -87,16 +89,16 @@ func (f *fence) enclose(client kubernetes.Interface) error {
 	return f.enclosed
 }
 
-// guard has the fence follow a scheduler's election, if there is one.
-func (f *fence) guard(config *schedulerserverconfig.CompletedConfig) error {
-	if config.LeaderElection == nil {
+// Guard has the fence follow a scheduler's election, nil if there is none.
+func (f *Fence) Guard(election *leaderelection.LeaderElectionConfig, client kubernetes.Interface) error {
+	if election == nil {
 		return nil
 	}
-	config.LeaderElection.Lock = &fencedLock{config.LeaderElection.Lock, f}
-	return f.enclose(config.Client) // unless a plugin of ours was made, as nearly always
+	election.Lock = &fencedLock{election.Lock, f}
+	return f.enclose(client) // unless a plugin of ours was made, as nearly always
 }
 
-func (f *fence) now() (r readings) {
+func (f *Fence) now() (r readings) {
 	for i, clock := range f.clocks {
 		r[i] = clock()
 	}
@@ -104,7 +106,7 @@ func (f *fence) now() (r readings) {
 }
 
 // closed says that the Lease was ours and may be another's.
-func (f *fence) closed() bool {
+func (f *Fence) closed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.led {
@@ -120,7 +122,7 @@ func (f *fence) closed() bool {
 
 // hold says that the Lease is ours, from the given time on, for as long as others have
 // been told.
-func (f *fence) hold(since readings, record resourcelock.LeaderElectionRecord) {
+func (f *Fence) hold(since readings, record resourcelock.LeaderElectionRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.led, f.transitions = true, record.LeaderTransitions
@@ -131,20 +133,20 @@ func (f *fence) hold(since readings, record resourcelock.LeaderElectionRecord) {
 
 // again says that the Lease was ours, and that we would take it anew: that somebody else
 // has had it, and has given it back.
-func (f *fence) again(record resourcelock.LeaderElectionRecord) bool {
+func (f *Fence) again(record resourcelock.LeaderElectionRecord) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.led && record.LeaderTransitions != f.transitions
 }
 
 // giveUp closes the fence, before anybody can take what is given up.
-func (f *fence) giveUp() {
+func (f *Fence) giveUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.until = readings{}
 }
 
-func (f *fence) hasLed() bool {
+func (f *Fence) hasLed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.led
@@ -153,7 +155,7 @@ func (f *fence) hasLed() bool {
 // fencedLock is the election's lock, which tells the fence what becomes of it.
 type fencedLock struct {
 	resourcelock.Interface
-	fence *fence
+	fence *Fence
 }
 
 // Get is asked by a leader when it could not simply renew.
@@ -182,7 +184,7 @@ func (l *fencedLock) write(record resourcelock.LeaderElectionRecord, write func(
 	if l.fence.again(record) {
 		l.fence.giveUp()
 		l.fence.lost("nobody any more")
-		return errFormerLeader
+		return ErrFormerLeader
 	}
 	asked := l.fence.now()
 	err := write()
@@ -196,7 +198,7 @@ func (l *fencedLock) write(record resourcelock.LeaderElectionRecord, write func(
 // client's rate limit, in which a request may have waited for longer than the Lease.
 type fencedTransport struct {
 	http.RoundTripper
-	fence *fence
+	fence *Fence
 }
 
 func (t *fencedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -204,7 +206,7 @@ func (t *fencedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
-		return nil, errFormerLeader
+		return nil, ErrFormerLeader
 	}
 	return t.RoundTripper.RoundTrip(request)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package fence
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	fwk "k8s.io/kube-scheduler/framework"
-	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 )
 
 // lease is a Lease in memory; fails makes its writes fail.
@@ -68,7 +67,7 @@ type fenced struct {
 func newFenced() *fenced {
 	f := &fenced{lease: &lease{}, now: time.Unix(1000, 0)}
 	clock := func() time.Time { return f.now }
-	fence := &fence{clocks: [2]func() time.Time{clock, clock}, lost: func(holder string) { f.lost = holder }}
+	fence := &Fence{clocks: [2]func() time.Time{clock, clock}, lost: func(holder string) { f.lost = holder }}
 	f.lock, f.transport = &fencedLock{f.lease, fence}, &fencedTransport{answering{}, fence}
 	return f
 }
@@ -83,7 +82,7 @@ func (f *fenced) wants(t *testing.T, when, method string, open bool) {
 	if err == nil && response.Body != nil {
 		_ = response.Body.Close()
 	}
-	if open && err != nil || !open && !errors.Is(err, errFormerLeader) {
+	if open && err != nil || !open && !errors.Is(err, ErrFormerLeader) {
 		t.Errorf("%s, %s: %v", when, method, err)
 	}
 }
@@ -165,7 +164,7 @@ func TestEitherClockEndsTheLease(t *testing.T) {
 		f.lock.fence.clocks[i] = func() time.Time { return late }
 		f.wants(t, fmt.Sprint("over by clock ", i), http.MethodPost, false)
 	}
-	f := newFence()
+	f := New()
 	f.hold(f.now(), held("me"))
 	if f.closed() {
 		t.Error("the real clocks say that a Lease of this moment is over")
@@ -187,7 +186,7 @@ func TestLeaderDoesNotLeadTwice(t *testing.T) {
 	f.lease.record = held("") // it was another's
 	second := first
 	second.LeaderTransitions = 5
-	if err := f.lock.Update(t.Context(), second); !errors.Is(err, errFormerLeader) {
+	if err := f.lock.Update(t.Context(), second); !errors.Is(err, ErrFormerLeader) {
 		t.Errorf("taken anew: %v", err)
 	}
 	if f.lease.record.HolderIdentity != "" || f.lost == "" {
@@ -204,10 +203,10 @@ func TestFenceEnclosesTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := (&schedulerserverconfig.Config{Client: client, LeaderElection: &leaderelection.LeaderElectionConfig{Lock: &lease{}}}).Complete()
-	f := newFence()
+	election := &leaderelection.LeaderElectionConfig{Lock: &lease{}}
+	f := New()
 	made := false
-	factory := f.before(func(context.Context, apiruntime.Object, fwk.Handle) (fwk.Plugin, error) {
+	factory := f.Before(func(context.Context, apiruntime.Object, fwk.Handle) (fwk.Plugin, error) {
 		made = true
 		return nil, errors.New("made")
 	})
@@ -216,7 +215,7 @@ func TestFenceEnclosesTheClient(t *testing.T) {
 			t.Fatalf("what the factory says is lost: %v", err)
 		}
 	}
-	if err := f.guard(&config); err != nil {
+	if err := f.Guard(election, client); err != nil {
 		t.Fatal(err)
 	}
 	writes := func() []error {
@@ -226,15 +225,15 @@ func TestFenceEnclosesTheClient(t *testing.T) {
 		return []error{pod, record, group}
 	}
 	for i, err := range writes() {
-		if err == nil || errors.Is(err, errFormerLeader) {
+		if err == nil || errors.Is(err, ErrFormerLeader) {
 			t.Errorf("write %d before any election: %v", i, err)
 		}
 	}
-	if err := config.LeaderElection.Lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
+	if err := election.Lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"}); err != nil {
 		t.Fatal(err) // for no time at all
 	}
 	for i, err := range writes() {
-		if !errors.Is(err, errFormerLeader) {
+		if !errors.Is(err, ErrFormerLeader) {
 			t.Errorf("write %d of a former leader: %v", i, err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package preflight
 
 import (
 	"bufio"
@@ -63,8 +63,8 @@ var overlays = []struct {
 	},
 }
 
-// describe replaces the help of the flags that we give another meaning.
-func describe(flags *pflag.FlagSet) {
+// Describe replaces the help of the flags that we give another meaning.
+func Describe(flags *pflag.FlagSet) {
 	for _, o := range overlays {
 		f := flags.Lookup(o.flag)
 		f.Usage = o.usage + " Overrides " + strings.Join(o.path, ".") + " of the configuration."

@@ -1,7 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package tokenmask keeps bearer tokens out of the log of a scheduler.
+package tokenmask
 
 import (
 	"slices"
@@ -18,11 +19,11 @@ import (
 // masked stands for a body that nobody may read in a log.
 const masked = "<masked>"
 
-// applyLogging does what logsapi.ValidateAndApply does, and keeps the tokens of those who ask for /metrics
+// Apply does what logsapi.ValidateAndApply does, and keeps the tokens of those who ask for /metrics
 // out of the log. Whose they are is asked of the API server, in a TokenReview, and from -v=8 on the
 // client writes out what it sends and gets. It does so with the logger of the process, not with
 // one that a request brings, so that is what is replaced.
-func applyLogging(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
+func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
 	asked := unbuffer(config)
 	if err := logsapi.ValidateAndApply(config, contextual{gates}); err != nil {
 		return err

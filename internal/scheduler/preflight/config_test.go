@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package preflight
 
 import (
 	"fmt"
@@ -21,10 +21,20 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
-// parsed is the command's flags as a command line sets them.
+// flags are those of kube-scheduler, with our help.
+func flags() *pflag.FlagSet {
+	all := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	for _, set := range options.NewOptions().Flags.FlagSets {
+		all.AddFlagSet(set)
+	}
+	Describe(all)
+	return all
+}
+
+// parsed are the flags as a command line sets them.
 func parsed(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
-	flags := newCommand("test").Flags()
+	flags := flags()
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +83,21 @@ profiles:
   - name: SpreadTree
     args: {countRevisions: All}
 `
+
+func TestDescribe(t *testing.T) {
+	usages := "\n" + flags().FlagUsages()
+	for _, o := range overlays {
+		i := strings.Index(usages, "\n      --"+o.flag+" ")
+		if i < 0 {
+			t.Errorf("help does not know --%s", o.flag)
+			continue
+		}
+		line, _, _ := strings.Cut(usages[i+1:], "\n")
+		if !strings.Contains(line, "Overrides "+strings.Join(o.path, ".")) || strings.Contains(line, "DEPRECATED") || strings.Contains(line, "(default") {
+			t.Errorf("help says %s", line)
+		}
+	}
+}
 
 func TestConfigureRunsTheShippedProfile(t *testing.T) {
 	cfg, c := configured(t)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokenmask
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func apply(t *testing.T, config *logsapi.LoggingConfiguration, gates featuregate
 		}
 		klog.StopFlushDaemon() // which all of these start
 	})
-	if err := applyLogging(config, gates); err != nil {
+	if err := Apply(config, gates); err != nil {
 		t.Fatal(err)
 	}
 }
