@@ -41,7 +41,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // files are those on disk and not the embedded ones: a file that was forgotten

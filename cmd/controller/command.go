@@ -22,7 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/pkg/controllers/policy"
+	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 )
 
 const description = `espalier-controller writes the status of PlacementPolicies: how many pods each

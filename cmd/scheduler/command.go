@@ -19,9 +19,9 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/preflight"
+	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
-	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 const description = `espalier-scheduler places the pods that name it as their scheduler evenly over a

@@ -23,7 +23,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/tokenmask"
-	"github.com/espalier-scheduler/espalier/pkg/upstream"
+	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 
 // adapter is shown a scheduler before it runs, and what it was configured with.

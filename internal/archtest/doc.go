@@ -7,10 +7,11 @@
 // reason, and each has an example that breaks it, so that a rule which can no
 // longer fail is found out.
 //
-//	standard library <- pkg/placement <- pkg/clusterview <- pkg/policies
-//	                                         pkg/refusal <- pkg/policies
+//	standard library <- pkg/placement <- internal/clusterview <- internal/policies
+//	                                         internal/refusal <- internal/policies
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
-//	                          pkg/clusterview <- pkg/controllers <- cmd
+//	                          internal/clusterview <- internal/controllers <- cmd
+//	                 internal/upstream, internal/scheduler/X <- cmd/scheduler
 //
 // The check reads import clauses and syntax only. It needs no other tool, sees
 // files of every platform and build tag, and takes well under a second.

@@ -29,6 +29,20 @@ var impure = []string{
 	"runtime/...", "sync/...", "syscall/...", "testing/...", "unsafe",
 }
 
+// scaffolding is what the commands and the tests that start whole clusters are helped by.
+var scaffolding = []string{
+	"internal/archtest", "internal/child", "internal/commandtest", "internal/evenness", "internal/rig", "manifests/...",
+}
+
+// insides are the rooms of the product that nobody outside of it can import.
+var insides = []string{
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/plugintest", "internal/policies/...",
+	"internal/refusal/...", "internal/scheduler/...", "internal/upstream/...",
+}
+
+// product is all that is shipped.
+var product = append([]string{"apis/...", "cmd/...", "pkg/..."}, insides...)
+
 var importRules = []importRule{
 	{
 		name: "placement-is-pure", room: "pkg/placement/...",
@@ -47,7 +61,7 @@ var importRules = []importRule{
 		name: "placement-tests-are-light", room: "pkg/placement/...", tests: true,
 		allow:  []string{"std", "pkg/placement/...", "github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "pgregory.net/rapid"},
 		why:    "the pure core is tested by itself, in seconds",
-		broken: [2]string{"pkg/placement/tree/x_test.go", "pkg/clusterview"},
+		broken: [2]string{"pkg/placement/tree/x_test.go", "internal/clusterview"},
 	},
 	{
 		name: "oracle-is-for-tests", room: "...", except: []string{"pkg/placement/oracle"},
@@ -56,51 +70,51 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
-		name: "rooms-for-tests", room: "...", except: []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
-		deny:   []string{"internal/commandtest", "pkg/placement/placementtest", "pkg/plugintest"},
+		name: "rooms-for-tests", room: "...", except: []string{"internal/commandtest", "pkg/placement/placementtest", "internal/plugintest"},
+		deny:   []string{"internal/commandtest", "pkg/placement/placementtest", "internal/plugintest"},
 		why:    "what tests share asks and judges; it is no part of what it judges",
 		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
 	},
 	{
-		name: "clusterview-translates-only", room: "pkg/clusterview/...",
+		name: "clusterview-translates-only", room: "internal/clusterview/...",
 		deny: []string{
-			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/config/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "internal/policies/...", "test/...",
 			"k8s.io/client-go/kubernetes/...", "k8s.io/client-go/rest", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "the translator reads objects it is given; it never asks the API server and knows no plugin",
-		broken: [2]string{"pkg/clusterview/x.go", "k8s.io/client-go/kubernetes"},
+		broken: [2]string{"internal/clusterview/x.go", "k8s.io/client-go/kubernetes"},
 	},
 	{
-		name: "policies-are-read-below-plugins", room: "pkg/policies/...",
+		name: "policies-are-read-below-plugins", room: "internal/policies/...",
 		deny: []string{
-			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "test/...",
+			"apis/config/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "test/...",
 			"k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "several plugins read the policies through it; it knows none of them",
-		broken: [2]string{"pkg/policies/x.go", "pkg/plugins/preferences"},
+		broken: [2]string{"internal/policies/x.go", "pkg/plugins/preferences"},
 	},
 	{
-		name: "failures-are-known-below-plugins", room: "pkg/faultcache/...",
+		name: "failures-are-known-below-plugins", room: "internal/faultcache/...",
 		deny: []string{
-			"apis/config/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/config/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "internal/policies/...", "test/...",
 			"k8s.io/kube-scheduler/...", "k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "it is the room around the ledger; the plugin adapts it to the framework",
-		broken: [2]string{"pkg/faultcache/x.go", "pkg/plugins/faultynode"},
+		broken: [2]string{"internal/faultcache/x.go", "pkg/plugins/faultynode"},
 	},
 	{
-		name: "refusals-know-no-plugin", room: "pkg/refusal/...",
+		name: "refusals-know-no-plugin", room: "internal/refusal/...",
 		allow: []string{
 			"std", "k8s.io/api/core/v1", "k8s.io/apimachinery/...", "k8s.io/client-go/listers/...", "k8s.io/client-go/tools/cache",
 			"k8s.io/component-base/metrics/...", "k8s.io/klog/v2", "k8s.io/kube-scheduler/framework",
 		},
 		why:    "every plugin that refuses pods counts and answers through it; it is told why",
-		broken: [2]string{"pkg/refusal/x.go", "pkg/plugins/hostports"},
+		broken: [2]string{"internal/refusal/x.go", "pkg/plugins/hostports"},
 	},
 	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
 		deny: []string{
-			"cmd/...", "pkg/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+			"cmd/...", "internal/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "plugins and controllers never meet, and neither knows the binary it is linked into",
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "sigs.k8s.io/controller-runtime/pkg/client"},
@@ -112,43 +126,43 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/preferences/x.go", "pkg/plugins"},
 	},
 	{
-		name: "plugintest-knows-no-plugin", room: "pkg/plugintest",
+		name: "plugintest-knows-no-plugin", room: "internal/plugintest",
 		deny: []string{
-			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "internal/policies/...", "test/...",
 		},
 		why:    "it asks any plugin what the scheduler asks; what is to be answered stands in the plugin's own tests",
-		broken: [2]string{"pkg/plugintest/x.go", "pkg/plugins/preferences"},
+		broken: [2]string{"internal/plugintest/x.go", "pkg/plugins/preferences"},
 	},
 	{
-		name: "upstream-knows-no-placement", room: "pkg/upstream/...",
+		name: "upstream-knows-no-placement", room: "internal/upstream/...",
 		deny: []string{
-			"apis/...", "cmd/...", "internal/...", "pkg/controllers/...", "pkg/placement/...", "pkg/plugins/...", "pkg/policies/...", "test/...",
+			"apis/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/placement/...", "pkg/plugins/...", "internal/policies/...", "test/...",
 			"k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "it adapts kube-scheduler, whatever its plugins do",
-		broken: [2]string{"pkg/upstream/x.go", "pkg/plugins/spreadtree"},
+		broken: [2]string{"internal/upstream/x.go", "pkg/plugins/spreadtree"},
 	},
 	{
-		name: "nobody-below-knows-upstream", room: "pkg/...", except: []string{"pkg/upstream"}, tests: true,
-		deny:   []string{"pkg/upstream/..."},
+		name: "nobody-below-knows-upstream", room: "...", except: []string{"cmd/scheduler", "internal/scheduler/preflight", "internal/upstream", "test/storm"}, tests: true,
+		deny:   []string{"internal/upstream/..."},
 		why:    "a plugin proposes nodes to whoever asks; it must work without",
-		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/upstream"},
+		broken: [2]string{"pkg/plugins/spreadtree/x.go", "internal/upstream"},
 	},
 	{
-		name: "one-adapter", room: "...", except: []string{"apis/config/...", "pkg/plugintest", "pkg/upstream"},
+		name: "one-adapter", room: "...", except: []string{"apis/config/...", "internal/plugintest", "internal/upstream"},
 		deny:   []string{"k8s.io/kubernetes/pkg/scheduler/..."},
 		why:    "what the next Kubernetes changes inside the scheduler is one package's concern; arguments of plugins are in its scheme",
 		broken: [2]string{"cmd/scheduler/x.go", "k8s.io/kubernetes/pkg/scheduler/profile"},
 	},
 	{
-		name: "controllers-stay-apart", room: "pkg/controllers/...", tests: true,
-		deny:   []string{"pkg/plugins/...", "pkg/policies/...", "k8s.io/kubernetes/..."},
+		name: "controllers-stay-apart", room: "internal/controllers/...", tests: true,
+		deny:   []string{"pkg/plugins/...", "internal/policies/...", "k8s.io/kubernetes/..."},
 		why:    "plugins and controllers never meet",
-		broken: [2]string{"pkg/controllers/policy/x.go", "pkg/plugins/preferences"},
+		broken: [2]string{"internal/controllers/policy/x.go", "pkg/plugins/preferences"},
 	},
 	{
 		name: "args-know-only-levels", room: "apis/config/...", tests: true,
-		deny:   []string{"cmd/...", "internal/...", "pkg/clusterview/...", "pkg/controllers/...", "pkg/plugins/...", "test/..."},
+		deny:   []string{"cmd/...", "internal/...", "internal/clusterview/...", "internal/controllers/...", "pkg/plugins/...", "test/..."},
 		why:    "arguments are below the plugins that take them; validation needs the pure levels and nothing else",
 		broken: [2]string{"apis/config/validation/x.go", "pkg/plugins/spreadtree"},
 	},
@@ -201,21 +215,21 @@ var importRules = []importRule{
 	},
 	{
 		name: "real-kubelets-from-outside", room: "test/kubelet/...", tests: true,
-		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
+		deny:   product,
 		why:    "the stories of real kubelets know what an operator knows: the API, the engine and what we promise in writing",
-		broken: [2]string{"test/kubelet/x_test.go", "pkg/clusterview"},
+		broken: [2]string{"test/kubelet/x_test.go", "internal/clusterview"},
 	},
 	{
 		name: "reliability-from-outside", room: "test/reliability/...", tests: true,
-		deny:   []string{"pkg/...", "apis/...", "cmd/..."},
+		deny:   product,
 		why:    "what becomes of the pods is told by the API alone",
-		broken: [2]string{"test/reliability/x_test.go", "pkg/upstream"},
+		broken: [2]string{"test/reliability/x_test.go", "internal/upstream"},
 	},
 	{
 		name: "measured-from-outside", room: "test/perf/...", tests: true,
 		// Its properties begin with the seed of all others.
 		exceptFiles: []string{"test/perf/judge/main_test.go"},
-		deny:        []string{"pkg/...", "apis/...", "cmd/..."},
+		deny:        product,
 		why:         "the benchmark treats our scheduler as it treats any other: it starts it and looks at what comes of it",
 		broken:      [2]string{"test/perf/bench/x.go", "pkg/plugins"},
 	},
@@ -226,16 +240,16 @@ var importRules = []importRule{
 		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
-		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "pkg/plugintest"},
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "internal/plugintest"},
 		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
 		why:    "the test framework adds its flags to every binary it is linked into",
 		broken: [2]string{"cmd/demo/x.go", "testing"},
 	},
 	{
-		name: "scaffolding-stays-outside", room: "pkg/...", tests: true,
-		deny:   []string{"internal/...", "manifests/..."},
-		why:    "internal/ and manifests/ serve the commands and the tests that start whole clusters; the product does not need them",
-		broken: [2]string{"pkg/clusterview/x.go", "internal/evenness"},
+		name: "scaffolding-stays-outside", room: "...", except: append([]string{"cmd/...", "test/...", "internal/scheduler/preflight"}, scaffolding...), tests: true,
+		deny:   scaffolding,
+		why:    "they serve the commands and the tests that start whole clusters; the product does not need them",
+		broken: [2]string{"internal/clusterview/x.go", "internal/evenness"},
 	},
 }
 
@@ -282,6 +296,6 @@ var sizeRule = struct {
 
 // keyRule names the one room, and in it one file, that spells our keys.
 var keyRule = struct{ name, room, prefix, why string }{
-	name: "one-file-owns-the-keys", room: "pkg/clusterview", prefix: "espalier.dev/",
+	name: "one-file-owns-the-keys", room: "internal/clusterview", prefix: "espalier.dev/",
 	why: "a key spelled twice is sooner or later spelled in two ways; use the constant",
 }

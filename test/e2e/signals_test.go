@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview/podoutcome"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
 )
 
 // Every way to fail that devcluster knows is seen, in the pod as the API server has it

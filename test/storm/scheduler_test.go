@@ -20,9 +20,9 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
+	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
-	"github.com/espalier-scheduler/espalier/pkg/upstream"
 )
 
 // The profiles: the shipped one, and one that looks at all nodes.

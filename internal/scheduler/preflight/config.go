@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"sigs.k8s.io/yaml"
 
-	"github.com/espalier-scheduler/espalier/pkg/upstream"
+	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 
 // leaseName is the Lease of a configuration that names none.

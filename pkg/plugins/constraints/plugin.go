@@ -12,9 +12,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
-	"github.com/espalier-scheduler/espalier/pkg/refusal"
 )
 
 // ErrReasonConstraints is the reason of a node on which some constraint does not hold.

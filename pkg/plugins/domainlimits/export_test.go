@@ -6,8 +6,8 @@ package domainlimits
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 // Under makes the plugin know these policies.

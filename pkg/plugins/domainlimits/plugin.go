@@ -14,10 +14,10 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 const (

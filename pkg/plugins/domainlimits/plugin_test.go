@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestNew(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 // An annotation comes before a policy, a policy before the profile. One that cannot be

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // A bad annotation is told once for each time it is written, with the node, the bad

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/refusal"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 // runtimeClasses is how the framework spells a resource that it has no name for.

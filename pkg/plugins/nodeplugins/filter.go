@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/refusal"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 // What is counted of what is refused.

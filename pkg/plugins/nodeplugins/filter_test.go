@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // The vectors of 2.10, in its sequence. A volume's plugin is a CSI driver. A network's has

@@ -12,7 +12,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/refusal"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 const (

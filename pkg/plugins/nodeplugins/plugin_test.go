@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func TestNew(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
 
 const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"

@@ -16,8 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // csiNodes are the CSINodes of a cluster by name.

@@ -11,8 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 // node is one of a platform; an empty part is a label that it lacks.

@@ -6,7 +6,7 @@ package preassignedfirst
 import (
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // Less reports whether a is taken from the queue before b.

@@ -3,7 +3,7 @@
 
 package preferences
 
-import "github.com/espalier-scheduler/espalier/pkg/policies"
+import "github.com/espalier-scheduler/espalier/internal/policies"
 
 // Under makes the plugin know these policies.
 func (pl *Preferences) Under(p *policies.Policies) { pl.policies = p }

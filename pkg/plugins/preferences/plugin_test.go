@@ -14,9 +14,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
 )
 
 func newPlugin(t *testing.T, defaults ...config.Level) *preferences.Preferences {

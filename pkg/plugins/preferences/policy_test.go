@@ -14,11 +14,11 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
-	"github.com/espalier-scheduler/espalier/pkg/policies"
 )
 
 // under is a plugin in a cluster with one policy, for the pods with app=web.

@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
 
 func TestHintAfterPodUpdate(t *testing.T) {

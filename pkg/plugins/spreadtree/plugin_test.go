@@ -12,7 +12,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
-	"github.com/espalier-scheduler/espalier/pkg/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
 
 // factoryHandle is what New asks for.

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
-	"github.com/espalier-scheduler/espalier/pkg/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"

@@ -1,0 +1,94 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview_test
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
+	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
+)
+
+func TestConstraints(t *testing.T) {
+	pod := st.MakePod().Name("p")
+	if got, err := clusterview.Constraints(pod.Obj()); got != nil || err != nil {
+		t.Errorf("without an annotation: %v, %v", got, err)
+	}
+	got, err := clusterview.Constraints(pod.Annotation("espalier.dev/constraints", "node.role==worker").Obj())
+	if constraint.Format(got) != "node.role == worker" || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	const want = `annotation espalier.dev/constraints: no constraints in "": use KEY == VALUE or KEY != VALUE`
+	if got, err := clusterview.Constraints(pod.Annotation("espalier.dev/constraints", "").Obj()); got != nil || err == nil || err.Error() != want {
+		t.Errorf("got  %v, %v\nwant %s", got, err, want)
+	}
+}
+
+func TestConstraintNode(t *testing.T) {
+	node := st.MakeNode().Name("n1").UID("4711").Label(corev1.LabelHostname, "h1").
+		Label(corev1.LabelOSStable, "linux").Label(corev1.LabelArchStable, "arm64").Obj()
+	node.Status.NodeInfo.MachineID = "machine"
+	node.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: "10.9.9.9"},
+		{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
+		{Type: corev1.NodeInternalDNS, Address: "h1.example.com"},
+		{Type: corev1.NodeExternalIP, Address: "2001:db8::1"},
+	}
+	want := constraint.Node{
+		ID: "4711", Name: "n1", Hostname: "h1", OS: "linux", Arch: "arm64", Labels: node.Labels, Addresses: []string{"10.0.0.1", "2001:db8::1"},
+	}
+	if d := gocmp.Diff(want, clusterview.ConstraintNode(node)); d != "" {
+		t.Error("want -, got +:\n" + d)
+	}
+	node.Labels["node-role.kubernetes.io/control-plane"] = ""
+	if !clusterview.ConstraintNode(node).Manager {
+		t.Error("a node of the control plane is no manager")
+	}
+}
+
+func TestPlatformWish(t *testing.T) {
+	windows := &corev1.PodOS{Name: corev1.Windows}
+	for _, tc := range []struct {
+		name       string
+		os         *corev1.PodOS
+		annotation *string
+		want       platform.Wish
+		err        string
+	}{
+		{"nothing", nil, nil, platform.Wish{}, ""},
+		{"the spec", windows, nil, platform.Wish{OS: "windows"}, ""},
+		{"the annotation", nil, new("linux/x86_64"), platform.Wish{Listed: []platform.Platform{{OS: "linux", Arch: "amd64"}}}, ""},
+		{"both", windows, new("/arm64"), platform.Wish{OS: "windows", Listed: []platform.Platform{{Arch: "arm64"}}}, ""},
+		{"empty", windows, new(""), platform.Wish{}, `annotation espalier.dev/platforms: no platforms in "": use OS/ARCH such as linux/amd64, ` +
+			`OS alone for any architecture, or /ARCH for any operating system`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pod := st.MakePod().Name("p")
+			if tc.annotation != nil {
+				pod.Annotation("espalier.dev/platforms", *tc.annotation)
+			}
+			pod.Spec.OS = tc.os
+			got, err := clusterview.PlatformWish(pod.Obj())
+			if d := gocmp.Diff(tc.want, got); d != "" {
+				t.Error("want -, got +:\n" + d)
+			}
+			if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
+				t.Errorf("got  %v\nwant %s", err, tc.err)
+			}
+		})
+	}
+}
+
+func TestNodePlatform(t *testing.T) {
+	node := st.MakeNode().Name("n").Label(corev1.LabelOSStable, "linux").Label(corev1.LabelArchStable, "arm64").Obj()
+	node.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: "windows", Architecture: "amd64"}
+	if got := clusterview.NodePlatform(node); got != (platform.Platform{OS: "linux", Arch: "arm64"}) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podcount counts the pods on every node, by workload and revision.
+//
+//   - index.go: what is counted, and what the index answers
+//   - refresh.go: how it follows the scheduler's snapshots; stamp.go: whether a node has changed
+//   - node.go: what is known of one node; workload.go: and of one workload
+package podcount
+
+import (
+	"iter"
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// Index counts the pods on every node by workload and revision, and keeps what is known
+// of the nodes themselves. It is brought up to date from the scheduler's snapshot, and
+// serves all workloads.
+//
+// The snapshot holds assumed pods, so a pod is counted from the moment a node has
+// been chosen for it.
+//
+// What a refresh costs is what has changed, where the index is told what that is (see
+// Follow), and a comparison of stamps for every node elsewhere. Of a changed node, only
+// pods that were not there before are identified.
+//
+// A Index is not safe for concurrent use.
+type Index struct {
+	identifier *clusterview.Identifier
+	// cluster is what the nodes are to all workloads; byID has ours by its numbers.
+	cluster *tree.Nodes
+	byID    []*count
+	nodes   map[string]*count
+	// order is the same nodes as the last snapshot had them.
+	order     []listed
+	view      view
+	workloads workloads
+	// serial numbers the nodes as they come, and changes of pods as they are counted.
+	serial uint64
+	// epoch and added are the identifier's at the last Refresh.
+	epoch, added uint64
+	// provisional are the nodes with pods whose ReplicaSet is not known.
+	provisional map[*count]bool
+	// lowest counts the nodes by the lowest priority of their pods.
+	lowest map[int32]int
+	// labels are those of which somebody has the values: no other makes a node another one.
+	// It is nil when they are too many to be known, and all labels do.
+	labels map[string]bool
+}
+
+// maxLabels bounds the labels that are told apart from others.
+const maxLabels = 1000
+
+// NewIndex returns an empty index.
+func NewIndex(identifier *clusterview.Identifier) *Index {
+	return &Index{
+		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
+		workloads: make(workloads), labels: make(map[string]bool), provisional: make(map[*count]bool), lowest: make(map[int32]int),
+	}
+}
+
+// Nodes are the nodes as all workloads see them.
+func (c *Index) Nodes() *tree.Nodes { return c.cluster }
+
+// Values returns the values of nodes at levels.
+func (c *Index) Values(levels []level.Level) tree.Values {
+	for _, l := range levels {
+		if c.labels != nil {
+			c.labels[l.Property.Label] = true
+		}
+	}
+	if len(c.labels) > maxLabels {
+		c.labels = nil
+	}
+	return func(node int32, l int) placement.Value {
+		return clusterview.Value(c.byID[node].node, levels[l].Property)
+	}
+}
+
+// Since returns the nodes on which pods of a workload have come to count or no longer do,
+// since a version, some more than once; and the version of now. If it can no longer tell,
+// known is false, and the nodes are all on which any counts.
+func (c *Index) Since(w clusterview.Workload, version uint64) (nodes []int32, now uint64, known bool) {
+	nodes, known = c.workloads[w].since(version)
+	return nodes, c.serial, known
+}
+
+// On returns how many pods of an identity's revision and workload count on a node.
+func (c *Index) On(of clusterview.Identity, node int32) (revision, workload int64) {
+	return c.workloads[of.Workload].on(c.byID[node], of)
+}
+
+// Counts reports whether any pod of a workload counts, wherever it is.
+func (c *Index) Counts(w clusterview.Workload) bool { return c.workloads[w] != nil }
+
+// Revision returns the nodes on which pods of a revision count, with their number.
+// Cordoned nodes and nodes that are not ready are among them: what stands there may
+// still run. The nodes without any cost nothing.
+func (c *Index) Revision(of clusterview.Identity) iter.Seq2[*corev1.Node, int64] {
+	return func(yield func(*corev1.Node, int64) bool) {
+		nodes, _ := c.workloads[of.Workload].since(0)
+		for _, id := range nodes {
+			if pods, _ := c.On(of, id); pods > 0 && !yield(c.byID[id].node, pods) {
+				return
+			}
+		}
+	}
+}
+
+// LowestPriority returns the lowest priority of any pod on a node, the highest there is
+// if there is no pod.
+func (c *Index) LowestPriority() int32 {
+	lowest := int32(math.MaxInt32)
+	for priority := range c.lowest {
+		lowest = min(lowest, priority)
+	}
+	return lowest
+}
+
+// Counts reports whether a pod counts for spreading and for domain limits: until it is
+// completed or terminating. A limit is about what is meant to stand in a domain, and the
+// pod that follows a terminating one must not have to wait for its grace period.
+// Its resources and ports it keeps until it is gone; that is for other filters.
+func Counts(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}

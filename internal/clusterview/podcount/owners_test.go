@@ -1,0 +1,92 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podcount_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// A ReplicaSet that another Deployment adopts takes its pods along, though nothing
+// happens to the pods or their nodes.
+func TestRegression_AdoptedReplicaSet(t *testing.T) {
+	rs := plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment old old-uid"))
+	client := fake.NewClientset(rs)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	replicaSets := factory.Apps().V1().ReplicaSets()
+	identifier := clusterview.NewIdentifier(replicaSets.Lister())
+	if err := identifier.Watch(replicaSets.Informer()); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+
+	web := func(name string) *st.PodWrapper { return st.MakePod().Name(name).UID(name).Node("n") }
+	info := framework.NewNodeInfo(plugintest.Pod(web("p"), "apps/v1 ReplicaSet web-1 web-1-uid"))
+	info.SetNode(st.MakeNode().Name("n").Obj())
+	index := podcount.NewIndex(identifier)
+	tally := func(deployment string) placement.Tally {
+		index.Refresh(podcount.Snapshot{Nodes: []fwk.NodeInfo{info}})
+		of := clusterview.Identity{Workload: clusterview.Workload{Namespace: rs.Namespace, Kind: "Deployment.apps", Name: deployment}, Revision: "web-1-uid"}
+		return talliesOf(index, of)["n"]
+	}
+	if got := tally("old"); got.Workload != 1 {
+		t.Fatalf("the pod counts %+v for its Deployment", got)
+	}
+
+	adopted := rs.DeepCopy()
+	adopted.OwnerReferences = []metav1.OwnerReference{plugintest.Owner("apps/v1 Deployment new new-uid")}
+	epoch := identifier.Epoch()
+	if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), adopted, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); identifier.Epoch() == epoch; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody noticed that the ReplicaSet was adopted")
+		}
+	}
+	if before, after := tally("old"), tally("new"); before.Workload != 0 || after.Workload != 1 {
+		t.Errorf("the pod counts %+v for the Deployment it was of, and %+v for the one it is of", before, after)
+	}
+}
+
+// In a workload that a label names, only pods of the same owner can be of an older
+// revision. What another owner has brought is there to stay.
+func TestIndexCountsOtherOwnersOfANamedWorkload(t *testing.T) {
+	v := newView("n")
+	v.rs.Add(plugintest.ReplicaSet("api-7", "api-7-uid", plugintest.Owner("apps/v1 Deployment api api-uid")))
+	labelled := func() *st.PodWrapper { return st.MakePod().Label(clusterview.WorkloadLabel, "shop") }
+	v.put("n", "web-1", labelled())
+	v.put("n", "web-2", labelled(), labelled())
+	v.put("n", "api-7", labelled(), labelled(), labelled(), labelled())
+	v.put("n", "web-2", st.MakePod()) // not of the workload
+	v.info("n").AddPod(plugintest.Pod(labelled().Name("bare").UID("bare").Node("n")))
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+
+	for name, tc := range map[string]struct {
+		of   clusterview.Identity
+		want int64
+	}{
+		"web, which is being rolled out": {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x").Label("pod-template-hash", "2"), "apps/v1 ReplicaSet web-2 web-2-uid")), 2 + 4 + 1},
+		"api, which is not":              {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x").Label("pod-template-hash", "7"), "apps/v1 ReplicaSet api-7 api-7-uid")), 1 + 2 + 4 + 1},
+		"a pod that nobody owns":         {v.rs.Identifier().Identify(plugintest.Pod(labelled().Name("x"))), 1 + 2 + 4 + 1},
+	} {
+		got := talliesOf(v.index, tc.of)["n"]
+		if want := (placement.Tally{Revision: tc.want, Workload: 8, All: 9}); got != want {
+			t.Errorf("%s: the tally is %+v, want %+v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+)
+
+// policy is one that selects app=web in the namespace ns.
+func policy(name string, age time.Duration, levels ...placementv1alpha1.Level) *placementv1alpha1.PlacementPolicy {
+	return &placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: "uid", Generation: 1,
+			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(-age)),
+		},
+		Spec: placementv1alpha1.PlacementPolicySpec{PodSelector: *matching, Levels: levels},
+	}
+}
+
+func TestReadPolicy(t *testing.T) {
+	in := policy("p", 0,
+		placementv1alpha1.Level{Property: "engine.labels.zone", Weights: []placementv1alpha1.Weight{{Value: "b", Share: 30}, {Value: "", Share: 1}, {Value: "a", Share: 70}}},
+		placementv1alpha1.Level{Property: "rack", Strategy: "Pack", Missing: "Exclude"},
+	)
+	in.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "node.name", Max: 1}, {Property: "node.labels.rack", Max: 2}}
+	p := clusterview.ReadPolicy(in)
+	levels, err := p.Levels()
+	if got, want := level.Format(levels), "spread=zone;weight.=1;weight.a=70;weight.b=30,pack=rack;missing=Exclude"; err != nil || got != want {
+		t.Errorf("the levels are %q, %v, want %q", got, err, want)
+	}
+	limits, err := p.DomainLimits()
+	if want := []limit.Limit{{Pods: 1}, {Property: level.Property{Label: "rack"}, Pods: 2}}; err != nil || !slices.Equal(limits, want) {
+		t.Errorf("the limits are %v, %v, want %v", limits, err, want)
+	}
+	if err := p.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// tooManyLimits are one more than a pod may have.
+func tooManyLimits() (limits []placementv1alpha1.DomainLimit) {
+	for i := range limit.MaxLimits + 1 {
+		limits = append(limits, placementv1alpha1.DomainLimit{Property: placementv1alpha1.Property(fmt.Sprintf("p%d", i)), Max: 1})
+	}
+	return limits
+}
+
+// What an API server should have refused must not be skipped.
+func TestReadPolicyRefuses(t *testing.T) {
+	type spec = placementv1alpha1.PlacementPolicySpec
+	levels := func(l ...placementv1alpha1.Level) spec { return spec{Levels: l} }
+	limits := func(l ...placementv1alpha1.DomainLimit) spec { return spec{DomainLimits: l} }
+	for name, tc := range map[string]struct {
+		spec   spec
+		levels []string // the error of the levels holds them all; none: there is none
+		limits []string
+	}{
+		"strategy":        {levels(placementv1alpha1.Level{Property: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
+		"missing":         {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", Missing: "Exclud"}), []string{"spec.levels[1].missing", `"Exclud"`, "Include or Exclude"}, nil},
+		"property":        {levels(placementv1alpha1.Level{Property: "node.id"}), []string{"spec.levels[0].property", `"node.id"`, "use node.name"}, nil},
+		"two spellings":   {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "node.labels.a"}), []string{"spec.levels:", "level 2", "once"}, nil},
+		"weight":          {levels(placementv1alpha1.Level{Property: "a", Weights: []placementv1alpha1.Weight{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
+		"limit":           {limits(placementv1alpha1.DomainLimit{Property: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
+		"limit too high":  {limits(placementv1alpha1.DomainLimit{Property: "a", Max: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
+		"limits too many": {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
+		"limit property":  {limits(placementv1alpha1.DomainLimit{Property: "engine.x", Max: 1}), nil, []string{"spec.domainLimits[0].property", `"engine.x"`}},
+		"limit twice":     {limits(placementv1alpha1.DomainLimit{Property: "a", Max: 1}, placementv1alpha1.DomainLimit{Property: "node.labels.a", Max: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
+		"selector": {
+			spec{PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}},
+			[]string{"spec.podSelector", "Inn"}, []string{"spec.podSelector", "Inn"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := policy("p", 0)
+			in.Spec = tc.spec
+			p := clusterview.ReadPolicy(in)
+			_, levelsErr := p.Levels()
+			_, limitsErr := p.DomainLimits()
+			if p.Err() == nil {
+				t.Error("it counts as readable")
+			}
+			for _, got := range []struct {
+				err  error
+				want []string
+			}{{levelsErr, tc.levels}, {limitsErr, tc.limits}} {
+				if (got.err != nil) != (len(got.want) > 0) {
+					t.Errorf("got %v, want %q", got.err, got.want)
+				}
+				for _, part := range got.want {
+					if !strings.Contains(got.err.Error(), part) || !strings.Contains(got.err.Error(), `PlacementPolicy "p"`) {
+						t.Errorf("the error does not say %q and the policy: %v", part, got.err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A selector that cannot be read must not let pods go as if there were no policy.
+func TestSelectorThatCannotBeReadSelectsAll(t *testing.T) {
+	in := policy("p", 0)
+	in.Spec.PodSelector = metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+	p := clusterview.ReadPolicy(in)
+	if !p.Selects(asking().Obj()) || p.Selects(asking().Namespace("other").Obj()) {
+		t.Error("it does not select just the pods of its namespace")
+	}
+	if _, err := clusterview.Levels(asking().Obj(), p, nil); err == nil || !strings.Contains(err.Error(), "a b") {
+		t.Errorf("its pods are not refused: %v", err)
+	}
+}
+
+// What the API server lets pass in a selector, however long, is not repeated in the
+// status of every pod.
+func TestRegression_ALongSelectorIsCut(t *testing.T) {
+	long := strings.Repeat("ä", 20000)
+	for _, selector := range []metav1.LabelSelector{
+		{MatchLabels: map[string]string{"app": long}},
+		{MatchLabels: map[string]string{long: "a"}},
+		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOperator(long)}}},
+		{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "In", Values: slices.Repeat([]string{"a b"}, 10000)}}},
+	} {
+		in := policy("p", 0)
+		in.Spec.PodSelector = selector
+		_, err := clusterview.ReadPolicy(in).Levels()
+		if err == nil || len(err.Error()) > 400 || !utf8.ValidString(err.Error()) || !strings.Contains(err.Error(), "63 characters at most") {
+			t.Errorf("got %.500v", err)
+		}
+	}
+}
+
+func TestLevelsUnderAPolicy(t *testing.T) {
+	byRack := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "rack"}))
+	bad := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "node.id"}))
+	silent := clusterview.ReadPolicy(policy("p", 0))
+	annotated := asking().Annotation(clusterview.PlacementAnnotation, "pack=rack").Obj()
+	constrained := soft(asking(), "zone", matching).Obj()
+	for name, tc := range map[string]struct {
+		policy *clusterview.Policy
+		got    func(*clusterview.Policy) ([]level.Level, error)
+		want   string
+		failed bool
+	}{
+		"annotation over policy": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
+			return clusterview.Levels(annotated, p, plugintest.Levels(t, "spread=a"))
+		}, "pack=rack", false},
+		"annotation over a bad policy": {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(annotated, p, nil) }, "pack=rack", false},
+		"policy over constraints": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
+			return clusterview.Levels(constrained, p, plugintest.Levels(t, "spread=a"))
+		}, "spread=rack", false},
+		"policy over defaults": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
+			return clusterview.Levels(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
+		}, "spread=rack", false},
+		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "spread=zone", false},
+		"a policy that cannot be read":     {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			levels, err := tc.got(tc.policy)
+			if (err != nil) != tc.failed || level.Format(levels) != tc.want {
+				t.Errorf("got %q, %v, want %q", level.Format(levels), err, tc.want)
+			}
+		})
+	}
+}
+
+func TestGoverning(t *testing.T) {
+	other := policy("a-other", 3*time.Hour)
+	other.Spec.PodSelector.MatchLabels = map[string]string{"app": "db"}
+	elsewhere := policy("a-elsewhere", 3*time.Hour)
+	elsewhere.Namespace = "elsewhere"
+	faults := policy("a-faults", 3*time.Hour)
+	faults.Spec.Faults = &placementv1alpha1.Faults{}
+	nothing := policy("a-nothing", 3*time.Hour)
+	for name, tc := range map[string]struct {
+		policies []*placementv1alpha1.PlacementPolicy
+		want     string
+	}{
+		"none":                   {nil, ""},
+		"one":                    {[]*placementv1alpha1.PlacementPolicy{policy("a", 0)}, "a"},
+		"the older":              {[]*placementv1alpha1.PlacementPolicy{policy("a", 0), policy("b", time.Second)}, "b"},
+		"by name on a tie":       {[]*placementv1alpha1.PlacementPolicy{policy("b", 0), policy("a", 0)}, "a"},
+		"of other pods":          {[]*placementv1alpha1.PlacementPolicy{other}, ""},
+		"of other pods, and one": {[]*placementv1alpha1.PlacementPolicy{other, policy("b", 0)}, "b"},
+		"of faults alone":        {[]*placementv1alpha1.PlacementPolicy{faults}, "a-faults"},
+		"of faults alone, first": {[]*placementv1alpha1.PlacementPolicy{faults, policy("b", 0)}, "a-faults"},
+		"of nothing, first":      {[]*placementv1alpha1.PlacementPolicy{nothing, policy("b", 0)}, "b"},
+		"of another namespace":   {[]*placementv1alpha1.PlacementPolicy{elsewhere}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var policies []*clusterview.Policy
+			for _, in := range tc.policies {
+				if in.Spec.Faults == nil && in != nothing {
+					in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
+				}
+				policies = append(policies, clusterview.ReadPolicy(in))
+			}
+			slices.SortFunc(policies, (*clusterview.Policy).Compare)
+			got := clusterview.Governing(policies, asking().Obj())
+			if (got == nil) != (tc.want == "") || (got != nil && got.Name != tc.want) {
+				t.Errorf("got %v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFaultRule(t *testing.T) {
+	window := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	for name, tc := range map[string]struct {
+		faults    *placementv1alpha1.Faults
+		threshold int
+		window    time.Duration
+	}{
+		"none":       {nil, 5, 5 * time.Minute},
+		"empty":      {&placementv1alpha1.Faults{}, 5, 5 * time.Minute},
+		"threshold":  {&placementv1alpha1.Faults{Threshold: new(int32(2))}, 2, 5 * time.Minute},
+		"window":     {&placementv1alpha1.Faults{Window: window(time.Hour)}, 5, time.Hour},
+		"too little": {&placementv1alpha1.Faults{Threshold: new(int32(0)), Window: window(0)}, 1, time.Second},
+		"too much":   {&placementv1alpha1.Faults{Threshold: new(int32(1001)), Window: window(25 * time.Hour)}, 1000, 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := policy("a", 0)
+			in.Spec.Faults = tc.faults
+			rule := clusterview.ReadPolicy(in).FaultRule(failure.Rule{Threshold: 5, Window: 5 * time.Minute})
+			if rule.Threshold != tc.threshold || rule.Window != tc.window {
+				t.Errorf("got %d in %v, want %d in %v", rule.Threshold, rule.Window, tc.threshold, tc.window)
+			}
+		})
+	}
+	given := failure.Rule{Threshold: 5, Window: time.Minute}
+	if rule := (*clusterview.Policy)(nil).FaultRule(given); rule != given {
+		t.Errorf("without a policy: %d in %v", rule.Threshold, rule.Window)
+	}
+}
+
+// Whatever order policies are seen in, the same one governs, and no other that
+// selects the pod comes before it.
+func TestGoverningDoesNotDependOnTheOrderSeen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var policies []*clusterview.Policy
+		names := rapid.SliceOfNDistinct(rapid.StringMatching("[a-d]{1,2}"), 1, 8, rapid.ID).Draw(t, "names")
+		for _, name := range names {
+			in := policy(name, time.Duration(rapid.IntRange(0, 2).Draw(t, "age"))*time.Second)
+			in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
+			if rapid.Bool().Draw(t, "other") {
+				in.Spec.PodSelector.MatchLabels = map[string]string{"app": "db"}
+			}
+			policies = append(policies, clusterview.ReadPolicy(in))
+		}
+		slices.SortFunc(policies, (*clusterview.Policy).Compare)
+		got := clusterview.Governing(policies, asking().Obj())
+		shuffled := rapid.Permutation(policies).Draw(t, "shuffled")
+		slices.SortFunc(shuffled, (*clusterview.Policy).Compare)
+		if again := clusterview.Governing(shuffled, asking().Obj()); again != got {
+			t.Fatalf("got %v and %v", got, again)
+		}
+		for _, p := range policies {
+			if p.Selects(asking().Obj()) && (got == nil || p.Compare(got) < 0) {
+				t.Fatalf("%v governs, and %v comes before it", got, p)
+			}
+		}
+	})
+}
+
+func TestSame(t *testing.T) {
+	base := clusterview.ReadPolicy(policy("a", 0))
+	labelled := policy("a", 0)
+	labelled.Labels = map[string]string{"x": "y"}
+	edited := policy("a", 0)
+	edited.Generation = 2
+	again := policy("a", 0)
+	again.UID = "another"
+	if !base.Same(clusterview.ReadPolicy(labelled)) {
+		t.Error("a label makes it another policy")
+	}
+	if base.Same(clusterview.ReadPolicy(edited)) || base.Same(clusterview.ReadPolicy(again)) {
+		t.Error("another spec, or another object, is the same policy")
+	}
+}

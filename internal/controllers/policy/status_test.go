@@ -1,0 +1,229 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+var (
+	noon  = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+	later = metav1.NewTime(noon.Add(time.Hour))
+)
+
+// made is a policy over zones for the pods with tier=TIER, made some minutes after noon.
+func made(name, tier string, minute int) placementv1alpha1.PlacementPolicy {
+	p := placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: 3, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute))},
+		Spec:       placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Property: "zone"}}},
+	}
+	if tier != "" {
+		p.Spec.PodSelector.MatchLabels = map[string]string{"tier": tier}
+	}
+	return p
+}
+
+func pods(n int, tier string, annotations ...string) []corev1.Pod {
+	var list []corev1.Pod
+	for range n {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{"tier": tier}, Annotations: map[string]string{}}}
+		for _, key := range annotations {
+			pod.Annotations[key] = ""
+		}
+		list = append(list, pod)
+	}
+	return list
+}
+
+// brief is a status in one line: selected, governed, and the conditions' reasons.
+func brief(s placementv1alpha1.PlacementPolicyStatus) string {
+	text := fmt.Sprintf("%d %d", s.SelectedPods, s.GovernedPods)
+	for _, kind := range []string{placementv1alpha1.ConditionAccepted, placementv1alpha1.ConditionConflicting, placementv1alpha1.ConditionOverruled} {
+		c := meta.FindStatusCondition(s.Conditions, kind)
+		if c == nil || c.ObservedGeneration != s.ObservedGeneration || c.Message == "" {
+			return kind + " is missing or stale"
+		}
+		text += fmt.Sprintf(" %s", c.Reason)
+		if c.Status == metav1.ConditionTrue {
+			text += "!"
+		}
+	}
+	return text
+}
+
+func TestCompute(t *testing.T) {
+	bad := made("bad", "web", 0)
+	bad.Spec.Levels[0].Property = "node.id"
+	limited := made("limited", "web", 0)
+	limited.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "zone", Max: 1}}
+	faults := made("faults", "web", 0)
+	faults.Spec.Levels, faults.Spec.Faults = nil, &placementv1alpha1.Faults{}
+	for name, tc := range map[string]struct {
+		policies []placementv1alpha1.PlacementPolicy
+		pods     []corev1.Pod
+		want     []string
+	}{
+		"no policies": {nil, pods(3, "web"), nil},
+		"no pods":     {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, nil, []string{"0 0 Valid! NoConflict NotOverruled"}},
+		"its pods":    {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, append(pods(3, "web"), pods(2, "db")...), []string{"3 3 Valid! NoConflict NotOverruled"}},
+		"the older wins": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 1), made("b", "", 0)}, append(pods(3, "web"), pods(2, "db")...),
+			[]string{"3 0 Valid! OlderPolicy! OlderPolicy!", "5 5 Valid! NewerPolicy! NotOverruled"},
+		},
+		"by name on a tie": {
+			[]placementv1alpha1.PlacementPolicy{made("b", "web", 0), made("a", "web", 0)}, pods(3, "web"),
+			[]string{"3 0 Valid! OlderPolicy! OlderPolicy!", "3 3 Valid! NewerPolicy! NotOverruled"},
+		},
+		"between two": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "", 1), made("c", "db", 2)}, append(pods(3, "web"), pods(2, "db")...),
+			[]string{"3 3 Valid! NewerPolicy! NotOverruled", "5 2 Valid! OlderPolicy! OlderPolicy!", "2 0 Valid! OlderPolicy! OlderPolicy!"},
+		},
+		"no pod in common": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "db", 1)}, append(pods(3, "web"), pods(2, "db")...),
+			[]string{"3 3 Valid! NoConflict NotOverruled", "2 2 Valid! NoConflict NotOverruled"},
+		},
+		"annotations": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, append(pods(3, "web"), pods(2, "web", clusterview.PlacementAnnotation)...),
+			[]string{"5 3 Valid! NoConflict Annotation!"},
+		},
+		"an annotation for a part": {
+			[]placementv1alpha1.PlacementPolicy{limited}, append(pods(1, "web", clusterview.DomainLimitsAnnotation), pods(1, "web", clusterview.DomainLimitsAnnotation, clusterview.PlacementAnnotation)...),
+			[]string{"2 1 Valid! NoConflict Annotation!"},
+		},
+		"an annotation for what it does not say": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(1, "web", clusterview.DomainLimitsAnnotation), []string{"1 1 Valid! NoConflict NotOverruled"},
+		},
+		"faults alone":            {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 2 Valid! NoConflict NotOverruled"}},
+		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := compute(tc.policies, tc.pods, noon)
+			if len(got) != len(tc.want) {
+				t.Fatalf("got %d statuses, want %d", len(got), len(tc.want))
+			}
+			for i := range got {
+				if b := brief(got[i]); b != tc.want[i] {
+					t.Errorf("%s: got %q, want %q", tc.policies[i].Name, b, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestMessages(t *testing.T) {
+	policies := []placementv1alpha1.PlacementPolicy{made("old", "web", 0), made("new", "", 1)}
+	for i := range 5 {
+		policies = append(policies, made(fmt.Sprintf("newer-%d", i), "db", 2+i))
+	}
+	bad := made("bad", "none", 9)
+	bad.Spec.Levels[0].Property = "node.id"
+	withFaults := made("faults", "none", 10)
+	withFaults.Spec.Faults = &placementv1alpha1.Faults{}
+	policies = append(policies, bad, withFaults)
+	statuses := compute(policies, append(append(pods(2, "web"), pods(3, "db")...), pods(1, "x", clusterview.PlacementAnnotation)...), noon)
+	message := func(i int, kind string) string { return meta.FindStatusCondition(statuses[i].Conditions, kind).Message }
+	for _, tc := range []struct{ got, want string }{
+		{message(0, placementv1alpha1.ConditionConflicting),
+			`other policies select some of the same pods: newer than this one: "new" (2 pods); the oldest policy governs a pod, and ties are broken by name`},
+		{message(1, placementv1alpha1.ConditionConflicting),
+			`other policies select some of the same pods: older than this one: "old" (2 pods); ` +
+				`newer than this one: "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; the oldest policy governs a pod, and ties are broken by name`},
+		{message(1, placementv1alpha1.ConditionOverruled),
+			`policies that come before this one govern some of the selected pods: "old" (2 pods); 1 pod with annotations of their own, which come before policies`},
+		{message(0, placementv1alpha1.ConditionAccepted), "the policy can be read"},
+		{message(8, placementv1alpha1.ConditionAccepted), "the policy can be read"},
+		{message(0, placementv1alpha1.ConditionOverruled), "nothing comes before this policy for any of the selected pods"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("got  %s\nwant %s", tc.got, tc.want)
+		}
+	}
+	for _, part := range []string{`"node.id"`, "use node.name", "stay Pending"} {
+		if m := message(7, placementv1alpha1.ConditionAccepted); !strings.Contains(m, part) {
+			t.Errorf("the message does not say %q: %s", part, m)
+		}
+	}
+}
+
+// A status that says the same must be the same, or it would be patched for ever.
+func TestComputeIsStable(t *testing.T) {
+	policies := []placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "web", 1)}
+	for i, s := range compute(policies, pods(2, "web"), noon) {
+		policies[i].Status = s
+	}
+	for i, s := range compute(policies, pods(2, "web"), later) {
+		if fmt.Sprint(s) != fmt.Sprint(policies[i].Status) {
+			t.Errorf("got %v after %v", s, policies[i].Status)
+		}
+	}
+	s := compute(policies[1:], pods(2, "web"), later)[0]
+	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicting); c.Status != metav1.ConditionFalse || !c.LastTransitionTime.Equal(&later) {
+		t.Errorf("after the other policy is gone: %v", c)
+	}
+	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionAccepted); !c.LastTransitionTime.Equal(&noon) {
+		t.Errorf("a condition that did not change: %v", c)
+	}
+}
+
+// Each pod that is selected is governed by exactly one policy, unless an annotation
+// comes before all; and a conflict is known to both sides.
+func TestStatusesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tiers := rapid.SampledFrom([]string{"", "web", "db"})
+		var policies []placementv1alpha1.PlacementPolicy
+		for i := range rapid.IntRange(1, 6).Draw(t, "policies") {
+			policies = append(policies, made(fmt.Sprintf("p%d", i), tiers.Draw(t, "tier"), rapid.IntRange(0, 2).Draw(t, "minute")))
+		}
+		var all []corev1.Pod
+		want := int32(0)
+		for range rapid.IntRange(0, 10).Draw(t, "pods") {
+			tier := rapid.SampledFrom([]string{"web", "db", "x"}).Draw(t, "pod")
+			all = append(all, pods(1, tier)...)
+			for _, p := range policies {
+				if m := p.Spec.PodSelector.MatchLabels; len(m) == 0 || m["tier"] == tier {
+					want++
+					break
+				}
+			}
+		}
+		got, gives, takes := int32(0), 0, 0
+		for i, s := range compute(policies, all, noon) {
+			got += s.GovernedPods
+			c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicting)
+			for j := range policies {
+				if i == j || !strings.Contains(c.Message, `"`+policies[j].Name+`"`) {
+					continue
+				}
+				gives++
+			}
+			takes += strings.Count(c.Message, " pods)") + strings.Count(c.Message, "1 pod)")
+		}
+		if got != want {
+			t.Fatalf("%d pods are governed, want %d", got, want)
+		}
+		if gives != takes {
+			t.Fatalf("conflicts name %d policies, and count the pods of %d", gives, takes)
+		}
+	})
+}
+
+// A message that the API server would refuse would keep the whole status from being written.
+func TestRegression_MessagesAreBounded(t *testing.T) {
+	got := condition("Accepted", metav1.ConditionFalse, "Invalid", strings.Repeat("ä", 40000)).Message
+	if len(got) > maxMessage+len("…") || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
+		t.Errorf("it has %d bytes and ends in %q", len(got), got[len(got)-10:])
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// settle is how long pods of a namespace are gathered before its policies' numbers
+// are written. A rolling update would otherwise write a status for every pod. It also
+// bounds how fast two controllers that know other schedulers overwrite each other.
+const settle = time.Second
+
+// Name is the controller's name in logs and metrics.
+const Name = "placementpolicy"
+
+// CacheOptions are for the cache of the manager that the controller runs in. Of a
+// pod it keeps what a status is computed from, some hundred bytes.
+func CacheOptions() cache.Options {
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: trim}}}
+}
+
+// AddTo adds the controller to a manager.
+func (r *Reconciler) AddTo(manager ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(manager).Named(Name).
+		Watches(&placementv1alpha1.PlacementPolicy{}, after(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&placementv1alpha1.PlacementPolicy{}, after(settle), builder.WithPredicates(statusChanges())).
+		Watches(&corev1.Pod{}, after(settle), builder.WithPredicates(r.podMatters())).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding controller %s: %w", Name, err)
+	}
+	return nil
+}
+
+// after asks for the namespace of whatever an event is about, some time later.
+// Events that come in the meantime ask for nothing more.
+func after(delay time.Duration) handler.EventHandler {
+	ask := func(o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace()}}, delay)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			ask(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			ask(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			ask(e.Object, q)
+		},
+	}
+}
+
+// statusChanges lets the events pass that change a status, also those of this controller's own
+// writes. A status may be computed from a cache that does not have the last one yet, or be
+// overwritten by a controller that was about to stop: the next look, at the status as it is, finds
+// that, or that there is nothing to write.
+func statusChanges() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*placementv1alpha1.PlacementPolicy)
+			after, alsoOK := e.ObjectNew.(*placementv1alpha1.PlacementPolicy)
+			return ok && alsoOK && !equality.Semantic.DeepEqual(before.Status, after.Status)
+		},
+	}
+}
+
+// podMatters lets the events pass that change a number: most updates of a pod are
+// about its containers.
+func (r *Reconciler) podMatters() predicate.Predicate {
+	is := func(o client.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		return !ok || counts(pod, r.Schedulers)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return is(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return is(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return is(e.ObjectOld) != is(e.ObjectNew) || (is(e.ObjectNew) &&
+				(!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())))
+		},
+	}
+}
+
+// trim leaves of a pod what a status is computed from.
+func trim(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	annotations := make(map[string]string)
+	for _, key := range []string{clusterview.PlacementAnnotation, clusterview.DomainLimitsAnnotation} {
+		if _, there := pod.Annotations[key]; there {
+			annotations[key] = ""
+		}
+	}
+	var owners []metav1.OwnerReference
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		owners = append(owners, *owner)
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, Annotations: annotations, DeletionTimestamp: pod.DeletionTimestamp,
+			OwnerReferences: owners,
+		},
+		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}, nil
+}

@@ -1,0 +1,270 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+const marked = "Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); used only as a last resort"
+
+func TestAMarkIsTold(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	r.see(r.ready(pod("a", "n2")))
+	r.see(r.ready(pod("b", "n3")))
+	r.reject("web", "n1", 4)
+	r.pass(time.Minute)
+	r.said()
+	r.reject("web", "n1", 1)
+	r.pass(time.Second)
+	r.said()
+	r.pass(time.Second)
+	r.said(marked, "Warning NodeFaulty of StatefulSet/web: node n1 deprioritized")
+	r.pass(time.Minute)
+	r.said()
+	r.pass(5 * time.Minute)
+	r.said("Normal NodeFaultyCleared of Node/n1: node n1 is no longer faulty for ns/StatefulSet.apps/web, revision 1",
+		"Normal NodeFaultyCleared of StatefulSet/web")
+}
+
+// A crash that is the workload's own looks like its first node's until it shows on a second.
+func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	r.reject("web", "n1", 9)
+	r.pass(time.Second)
+	for i := range 8 {
+		r.reject("web", fmt.Sprintf("n%d", i+2), 9)
+	}
+	r.pass(time.Hour)
+	r.said()
+}
+
+// A workload of one pod that crashes has been on one node only, and that may be as good
+// as any other; three of them make no suspect of it.
+func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	crash := func(after time.Duration) {
+		r.pass(noon.Add(after).Sub(r.clock.Now()))
+		for _, workload := range []string{"web", "db", "cache"} {
+			p := podOfWorkload(workload, workload+"-0", "n1").Obj().DeepCopy()
+			p.Status.Phase = corev1.PodRunning
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: r.clock.Now()}}},
+			}}
+			r.see(p)
+		}
+	}
+	for _, after := range []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second, 290 * time.Second} {
+		crash(after)
+	}
+	r.pass(3 * time.Second)
+	r.said()
+	r.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
+	// Another pod of one of them is on another node.
+	r.see(pod("web-1", "n2").Obj())
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
+}
+
+// Whether an error is the workload's own hangs on each pod that comes or goes.
+func TestRegression_EventsFlap(t *testing.T) {
+	flap := func(r *rig, times int, here, away time.Duration) {
+		r.see(r.ready(pod("a", "n4")))
+		r.see(r.ready(pod("b", "n5")))
+		for _, n := range []string{"n1", "n2", "n3"} {
+			r.reject("web", n, 5)
+		}
+		r.pass(20 * time.Second)
+		r.said()
+		for i := range times {
+			p := pod(fmt.Sprint("c-", i), "n6").Obj()
+			r.see(p)
+			r.pass(here)
+			r.must(r.pods.GetIndexer().Delete(p))
+			r.onPodGone(pod(p.Name, "n6").Terminating().Obj())
+			r.pass(away)
+		}
+	}
+	// A mark that does not last is not told, however old its failures are.
+	r := newRig(t, options())
+	r.activate()
+	flap(r, 20, time.Second, time.Second)
+	r.said()
+	if len(r.marks) > 0 {
+		t.Errorf("there are marks: %+v", r.marks)
+	}
+	// One that was told is not taken back as long as it comes again.
+	r = newRig(t, options())
+	r.activate()
+	flap(r, 20, 3*time.Second, 5*time.Second)
+	if len(r.events) != 6 {
+		t.Errorf("said\n%s\nwant each of three nodes called faulty, to both", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(fading)
+	if len(r.events) != 6 || !strings.Contains(r.events[0], "Normal NodeFaultyCleared of Node/n1") {
+		t.Errorf("when it is over, said\n%s", strings.Join(r.events, "\n"))
+	}
+	r.events = nil
+	r.pass(time.Hour)
+	r.said()
+}
+
+// Who stands by says nothing, and once he places pods says what has not been said.
+func TestWhoStandsBySaysNothing(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 5)
+	r.pass(time.Minute)
+	r.said()
+	r.activate()
+	r.tick()
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+}
+
+func suspecting(t *testing.T, taint Taint) *rig {
+	o := without(options())
+	o.Taint, o.ProvenAfter = taint, 0
+	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
+	r.activate()
+	r.clone()
+	for _, workload := range []string{"web", "other/db", "web2", "other/db2"} {
+		r.see(r.ready(podOfWorkload(workload, "well-of-"+path.Base(workload), "n3")))
+	}
+	return r
+}
+
+// clone has the informers show nodes n1 and n2 as the API server has them.
+func (r *rig) clone() {
+	r.Helper()
+	for _, name := range []string{"n1", "n2"} {
+		node, err := r.client.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
+		r.must(err)
+		r.join(node)
+	}
+}
+
+// taints are those of the nodes n1 and n2.
+func (r *rig) taintsOf() string {
+	r.Helper()
+	r.clone()
+	var all []string
+	for _, name := range []string{"n1", "n2"} {
+		node, err := r.nodes.Get(name)
+		r.must(err)
+		var keys []string
+		for _, taint := range node.Spec.Taints {
+			keys = append(keys, taint.Key+"="+taint.Value+":"+string(taint.Effect))
+		}
+		all = append(all, strings.Join(keys, ","))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestSuspects(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
+	r.reject("web", "n1", 5)
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	r.reject("other/db", "n1", 5)
+	r.pass(3 * time.Second)
+	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
+		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
+	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule "
+	if got := r.taintsOf(); got != tainted {
+		t.Errorf("taints are %q", got)
+	}
+
+	// One an hour, however many there are.
+	r.reject("web2", "n2", 5)
+	r.reject("other/db2", "n2", 5)
+	r.pass(time.Minute)
+	r.events = nil
+	if got := r.taintsOf(); got != tainted {
+		t.Errorf("beyond the limit taints are %q", got)
+	}
+	r.pass(5 * time.Minute)
+	if got := strings.Join(r.events, "\n"); !strings.Contains(got, "Normal NodeSuspectCleared of Node/n1") {
+		t.Errorf("said\n%s", got)
+	}
+	if got := r.taintsOf(); got != "theirs=:NoSchedule " {
+		t.Errorf("when all is over taints are %q", got)
+	}
+}
+
+// A scheduler that starts takes away the taints that its predecessor left, counts
+// them, and leaves alone what is not its own.
+func TestTaintsThatAreThere(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
+	ours := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}
+	r.update(st.MakeNode().Name("n1").Taints([]corev1.Taint{ours}).Obj())
+	another := ours
+	another.Value = "another"
+	r.update(st.MakeNode().Name("n2").Taints([]corev1.Taint{another}).Obj())
+	r.reject("web", "n2", 5)
+	r.reject("other/db", "n2", 5)
+	r.pass(3 * time.Second)
+	if got := r.taintsOf(); got != " espalier.dev/suspect=another:NoSchedule" {
+		t.Errorf("taints are %q", got)
+	}
+}
+
+func (r *rig) update(node *corev1.Node) {
+	r.Helper()
+	_, err := r.client.CoreV1().Nodes().Update(r.Context(), node, metav1.UpdateOptions{})
+	r.must(err)
+	r.clone()
+}
+
+// A taint that could not be set is tried again, and is not one of the hour's.
+func TestRegression_ATaintThatFails(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
+	fails := true
+	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		defer func() { fails = false }()
+		return fails, nil, errors.New("timeout")
+	})
+	r.reject("web", "n1", 5)
+	r.reject("other/db", "n1", 5)
+	r.pass(5 * time.Second)
+	if got := r.taintsOf(); fails || got != "theirs=:NoSchedule " {
+		t.Errorf("taints are %q before it is tried again", got)
+	}
+	r.pass(sweeping)
+	if got := r.taintsOf(); got != "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule " {
+		t.Errorf("taints are %q", got)
+	}
+}
+
+// What time brings does not wait for the API server.
+func TestRegression_TaintsHoldUpNothing(t *testing.T) {
+	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
+	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		t.Error("it is called within a tick")
+		return true, nil, nil
+	})
+	r.reject("web", "n1", 5)
+	r.reject("other/db", "n1", 5)
+	for range 10 {
+		r.tick()
+		r.clock.Step(time.Second)
+	}
+}

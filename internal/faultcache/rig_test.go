@@ -1,0 +1,246 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// noon is when all tests begin.
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// rig is a cache whose informers are played by the test, and whose clock is.
+type rig struct {
+	testing.TB
+	*Cache
+	clock  *clocktesting.FakeClock
+	client *fake.Clientset
+	policy *clusterview.Policy
+	// policies rule if policy is nil, in their order.
+	policies []*clusterview.Policy
+	// asked is the policy that comes to be known before pods are told; it may be nil.
+	asked  func() *clusterview.Policy
+	events []string
+	node   int
+}
+
+// Eventf takes an Event, as "reason of Kind/name: note".
+func (r *rig) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	ref := regarding.(*corev1.ObjectReference)
+	r.events = append(r.events, fmt.Sprintf("%s %s of %s/%s: %s", kind, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
+}
+
+func options() Options {
+	return Options{
+		SchedulerName: "espalier", Rule: failure.Rule{Threshold: 5, Window: 5 * time.Minute}, HalfOpen: true, OwnErrors: true,
+		ProvenAfter: 10 * time.Second, RecordNamespace: "kube-system", Suspects: 2,
+	}
+}
+
+// without counts a workload's own errors, so that a test needs no other nodes.
+func without(o Options) Options {
+	o.OwnErrors = false
+	return o
+}
+
+// newRig has nodes n1 to n9.
+func newRig(t testing.TB, o Options, objects ...runtime.Object) *rig {
+	t.Helper()
+	r := &rig{TB: t, clock: clocktesting.NewFakeClock(noon), client: fake.NewClientset(objects...)}
+	return r.renew(o)
+}
+
+// renew is another scheduler in the same cluster, at the same time.
+func (r *rig) renew(o Options) *rig {
+	r.Helper()
+	next := &rig{TB: r.TB, clock: r.clock, client: r.client}
+	c, err := New(r.Context(), o, Sources{
+		Client: next.client, Informers: informers.NewSharedInformerFactory(next.client, 0), Clock: next.clock, Recorder: next,
+		Policy: func(p *corev1.Pod) *clusterview.Policy {
+			return cmp.Or(next.policy, clusterview.Governing(next.policies, p))
+		},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	next.Cache = c
+	for i := range 9 {
+		next.join(st.MakeNode().Name(fmt.Sprintf("n%d", i+1)).Obj())
+	}
+	next.tellAll()
+	return next
+}
+
+// join is a node as the informer has it.
+func (r *rig) join(node *corev1.Node) {
+	r.Helper()
+	r.must(r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
+}
+
+// part is a node that is deleted.
+func (r *rig) part(name string) {
+	r.Helper()
+	nodes := r.Informers.Core().V1().Nodes().Informer().GetIndexer()
+	node, _, err := nodes.GetByKey(name)
+	r.must(err)
+	r.must(nodes.Delete(node))
+	r.onNodeGone(node)
+}
+
+// again is a node that was made now under a name that another had, as the informer has it.
+func (r *rig) again(name string) *corev1.Node {
+	r.Helper()
+	node := st.MakeNode().Name(name).UID("another").Obj()
+	node.CreationTimestamp = metav1.Time{Time: r.clock.Now()}
+	r.join(node)
+	return node
+}
+
+// forgive is a node that somebody says he has mended, as the informer has it.
+func (r *rig) forgive(node string, at time.Time) {
+	r.Helper()
+	r.join(st.MakeNode().Name(node).Annotation(clusterview.FailuresForgivenAnnotation, at.Format(time.RFC3339)).Obj())
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// replicaSet owns the pods of a rig's workload.
+var replicaSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+
+// pod is one of workload web in revision 1, on a node.
+func pod(name, node string) *st.PodWrapper { return podOfWorkload("web", name, node) }
+
+// podOfWorkload is one of a workload of namespace ns, or of another that is named before it.
+func podOfWorkload(workload, name, node string) *st.PodWrapper {
+	namespace, workload, found := strings.Cut(workload, "/")
+	if !found {
+		namespace, workload = "ns", namespace
+	}
+	p := st.MakePod().Namespace(namespace).Name(name).UID(name).SchedulerName("espalier").Node(node).
+		OwnerReference(workload, replicaSet).Label("controller-revision-hash", "1")
+	p.OwnerReferences[0].UID = "uid-of-" + p.OwnerReferences[0].UID
+	return p
+}
+
+// web is the workload's revision.
+func web(revision string) clusterview.Identity {
+	return clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "StatefulSet.apps", Name: "web"}, Revision: revision}
+}
+
+// see has the informers show a pod as it is now.
+func (r *rig) see(p *corev1.Pod) {
+	r.Helper()
+	if ended(p) {
+		// To the scheduler's informer that is as if it were deleted.
+		if obj, exists, _ := r.pods.GetIndexer().Get(p); exists {
+			r.must(r.pods.GetIndexer().Delete(obj))
+			r.onPodGone(obj)
+		}
+		trimmed, err := trim(p)
+		r.must(err)
+		r.must(r.ended.GetIndexer().Add(trimmed))
+		r.onPod(trimmed)
+		return
+	}
+	r.must(r.pods.GetIndexer().Add(p))
+	r.onPod(p)
+}
+
+// rejected is a pod that its kubelet has refused now.
+func (r *rig) rejected(p *st.PodWrapper) *corev1.Pod {
+	pod := p.Obj().DeepCopy()
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "OutOfcpu"
+	pod.Status.StartTime = &metav1.Time{Time: r.clock.Now()}
+	return pod
+}
+
+// ready is a pod that has been ready since now.
+func (r *rig) ready(p *st.PodWrapper) *corev1.Pod {
+	pod := p.Obj().DeepCopy()
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: r.clock.Now()}}}
+	return pod
+}
+
+// reject has pods refused on a node, with names of their own.
+func (r *rig) reject(workload, node string, pods int) {
+	r.Helper()
+	for range pods {
+		r.node++
+		r.see(r.rejected(podOfWorkload(workload, fmt.Sprintf("%s-%s-%d", strings.ReplaceAll(workload, "/", "-"), node, r.node), node)))
+	}
+}
+
+// pass lets time pass, and does what is due meanwhile.
+func (r *rig) pass(d time.Duration) {
+	r.Helper()
+	for end := r.clock.Now().Add(d); ; {
+		next := r.look()
+		if next.After(end) {
+			r.clock.SetTime(end)
+			r.look()
+			return
+		}
+		r.clock.SetTime(next)
+	}
+}
+
+// look is a tick, and what others do after it.
+func (r *rig) look() (next time.Time) {
+	r.Helper()
+	next = r.tick()
+	r.seeToTaints(r.Context(), r.clock.Now(), <-r.suspected)
+	return next
+}
+
+// activate makes the rig's scheduler the one that places pods.
+func (r *rig) activate() {
+	select {
+	case <-r.Cache.ready:
+	default:
+		close(r.Cache.ready)
+	}
+	r.Activate(r.Context())
+}
+
+// record wants the record of web's revision 1 on a node.
+func (r *rig) record(node string, want placement.Record) {
+	r.Helper()
+	if got := r.For(pod("asking", "").Obj()).Record(web("1"), node); got != want {
+		r.Errorf("the record of %s is %+v, want %+v", node, got, want)
+	}
+}
+
+// said wants the Events since it was last asked: each begins with a text, in order.
+func (r *rig) said(want ...string) {
+	r.Helper()
+	got := r.events
+	r.events = nil
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		r.Errorf("said\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,229 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faultcache
+
+import (
+	"iter"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+)
+
+// untilEnded is how long a pod that has vanished from the scheduler's informer may
+// take to appear in that of pods that have ended.
+const untilEnded = 2 * time.Second
+
+// revisionOf is the ledger's name for a revision. In a workload that a label names, a
+// hash is one of its owner's.
+func revisionOf(id clusterview.Identity) failure.Revision {
+	revision := id.Revision
+	if id.Owner != "" {
+		revision = id.Owner + "/" + revision
+	}
+	return failure.Revision{Workload: id.Workload.String(), Revision: revision}
+}
+
+// namespaceOf is that of a revision's pods.
+func namespaceOf(of failure.Revision) string {
+	namespace, _, _ := strings.Cut(of.Workload, "/")
+	return namespace
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// tellPod tells the ledger of a pod on a node. The caller holds the lock.
+func (c *Cache) tellPod(pod *corev1.Pod, failures []podoutcome.Failure) {
+	// Most of the time nothing fails, and then nothing needs to be known of pods.
+	if len(failures) == 0 && len(c.tracked) == 0 && len(c.heard) == 0 {
+		delete(c.assumed, pod.UID)
+		return
+	}
+	id := c.identifier.Identify(pod)
+	if id.Provisional {
+		return // until its ReplicaSet is seen; what is assumed of it stays so long
+	}
+	of := revisionOf(id)
+	c.settle(pod, of)
+	for _, f := range failures {
+		c.fail(pod, of, pod.Spec.NodeName, f)
+	}
+	c.tellHeard(pod, of)
+	if c.ledger.Knows(of) {
+		c.follow(pod, of)
+	}
+}
+
+// settle takes back what was assumed or seen of a pod if it is otherwise: it was bound
+// elsewhere, or has other labels.
+func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
+	if a, ok := c.assumed[pod.UID]; ok {
+		delete(c.assumed, pod.UID)
+		if a.of != of || a.node != pod.Spec.NodeName {
+			c.ledger.Gone(a.of, a.node, a.uid)
+			c.wake()
+		}
+	}
+	if t, ok := c.told[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
+		c.gone(t)
+	}
+}
+
+// fail tells the ledger of a failure. The first of a revision has all its pods told.
+func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podoutcome.Failure) {
+	at := c.failedAt(pod, f)
+	if !c.counts(node, at) {
+		return
+	}
+	news, first := c.ledger.Fail(of, node, c.ruleFor(of, pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
+	if !news {
+		return
+	}
+	failuresTotal.WithLabelValues(c.options.SchedulerName, podoutcome.KindClass(f.Kind)).Inc()
+	c.logger.V(4).Info("A pod failed on its node", "pod", klog.KObj(pod), "node", node, "workload", of.Workload, "revision", of.Revision,
+		"kind", f.Kind, "at", at, "message", f.Message)
+	c.wake()
+	if first {
+		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod), failed: at})
+	} else if t := c.tracked[of]; t != nil {
+		t.failed = podoutcome.Latest(t.failed, at)
+	}
+}
+
+// track begins to follow a revision: the ledger is told all its pods.
+func (c *Cache) track(of failure.Revision, t *tracked) {
+	c.tracked[of] = t
+	c.tellFamily(t.Family)
+	for _, a := range c.assumed {
+		if a.of == of {
+			c.ledger.Place(a.of, a.node, a.uid)
+		}
+	}
+}
+
+// tellAll begins: it tells of all pods that there are. Those that change meanwhile are
+// told by their changes as well.
+func (c *Cache) tellAll() {
+	c.lock()
+	c.begun = true
+	c.mu.Unlock()
+	for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+		if informer == nil {
+			continue
+		}
+		for _, key := range informer.GetIndexer().ListKeys() {
+			c.tellNow(informer, key)
+		}
+	}
+}
+
+// tellNow tells of a pod as it is now, if it is.
+func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
+	c.lock()
+	defer c.mu.Unlock()
+	// Under the lock: whatever happens to it later is told later.
+	obj, exists, err := informer.GetIndexer().GetByKey(key)
+	if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.Spec.NodeName != "" && c.concerns(pod) {
+		c.tellPod(pod, podoutcome.Failures(pod))
+	}
+}
+
+// tellFamily tells of all pods of a family that have nodes. The caller holds the lock.
+func (c *Cache) tellFamily(family string) {
+	for pod := range c.family(family) {
+		if pod.Spec.NodeName != "" {
+			c.tellPod(pod, podoutcome.Failures(pod))
+		}
+	}
+}
+
+// family are all pods of a family whose fate is held against their nodes, those that have
+// ended too.
+func (c *Cache) family(name string) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, informer := range []cache.SharedIndexInformer{c.pods, c.ended} {
+			if informer == nil {
+				continue
+			}
+			objects, err := informer.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, name)
+			if err != nil {
+				c.logger.Error(err, "Looking for the pods of a revision")
+				continue
+			}
+			for _, obj := range objects {
+				if pod, ok := obj.(*corev1.Pod); ok && c.concerns(pod) && !yield(pod) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// follow tells the ledger where a pod of a tracked revision is and how it does.
+func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
+	defer c.wake()
+	c.ruleFor(of, pod)
+	uid, node := string(pod.UID), pod.Spec.NodeName
+	t, known := c.told[pod.UID]
+	if ended(pod) || pod.DeletionTimestamp != nil {
+		if at, well := c.succeededAt(pod, known); well {
+			c.ledger.Succeed(of, node, uid, at)
+		}
+		c.ledger.Gone(of, node, uid)
+		delete(c.told, pod.UID)
+		return
+	}
+	if !known {
+		t = &told{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: uid}
+		c.told[pod.UID] = t
+	}
+	t.proof, t.leaving = time.Time{}, time.Time{}
+	c.ledger.Place(of, node, uid)
+	since, well := c.wellSince(pod, t)
+	if !well {
+		return
+	}
+	if proof := since.Add(c.options.ProvenAfter); proof.After(c.Clock.Now()) {
+		t.proof = proof
+	} else {
+		c.ledger.Succeed(of, node, uid, proof)
+	}
+}
+
+// gone tells the ledger that a pod is not on its node any more.
+func (c *Cache) gone(t *told) {
+	c.ledger.Gone(t.of, t.node, t.uid)
+	delete(c.told, types.UID(t.uid))
+	c.wake()
+}
+
+// forgetNode starts a node anew. What runs there by now is told again, if it is there.
+func (c *Cache) forgetNode(node string) {
+	c.ledger.ForgetNode(node)
+	c.wake()
+	_, err := c.nodes.Get(node)
+	gone := err != nil
+	for uid, t := range c.told {
+		if t.node != node {
+			continue
+		}
+		delete(c.told, uid)
+		if gone {
+			continue
+		}
+		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
+		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
+			c.tellPod(pod, podoutcome.Failures(pod))
+		}
+	}
+}

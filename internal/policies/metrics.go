@@ -1,0 +1,35 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// Which policies they are is in their status: their names are no labels.
+var conflictsTotal = metrics.NewCounter(&metrics.CounterOpts{
+	Subsystem: "espalier", Name: "policy_conflicts_total", StabilityLevel: metrics.ALPHA,
+	Help: "Number of times that a pod was to be placed which more than one PlacementPolicy selects.",
+})
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(conflictsTotal) })
+
+// NoteRivals counts a pod that is to be placed, if others select it as well as the
+// policy that governs it. It is for one plugin of a profile.
+func (p *Policies) NoteRivals(governing *clusterview.Policy, pod *corev1.Pod) {
+	if governing == nil {
+		return
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if clusterview.Contested(p.byNamespace[pod.Namespace], governing, pod) {
+		conflictsTotal.Inc()
+	}
+}
