@@ -19,7 +19,7 @@ func (r *rig) crashLoops(namespace string, revisions, nodes, failures int) {
 	defer r.mu.Unlock()
 	for i := range revisions {
 		of := failure.Revision{Workload: fmt.Sprintf("%s/StatefulSet.apps/w%d", namespace, i), Revision: "1"}
-		r.tracked[of] = &tracked{Family: of.Workload, failed: now}
+		r.tracked[of] = &tracked{family: of.Workload, failed: now}
 		for n := range nodes {
 			for k := range failures {
 				r.ledger.Fail(of, fmt.Sprintf("ip-10-0-%d.internal", n), failure.Rule{}, failure.Failure{

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -19,7 +20,7 @@ const (
 	maxFailures = 100_000
 )
 
-// bound forgets what is too much, by the rule of claims.go. It is not asked where a revision
+// bound forgets what is too much, by the rule of package record. It is not asked where a revision
 // comes to be known: that has all pods of its family told, which may have failed for one that
 // was forgotten just now. The caller holds the lock.
 func (c *Cache) bound() {
@@ -32,14 +33,14 @@ func (c *Cache) boundRevisions() {
 		return
 	}
 	claims := c.claims(func(failure.Revision) int { return 1 })
-	order(claims)
+	record.Order(claims)
 	for i, claim := range claims {
-		if i < maxRevisions && claim.upTo <= maxPerNamespace {
+		if i < maxRevisions && claim.UpTo <= maxPerNamespace {
 			continue
 		}
-		c.logger.V(2).Info("Forgetting where a workload failed: too many have", "workload", claim.of.Workload, "revision", claim.of.Revision,
+		c.logger.V(2).Info("Forgetting where a workload failed: too many have", "workload", claim.Of.Workload, "revision", claim.Of.Revision,
 			"maxPerNamespace", maxPerNamespace, "max", maxRevisions)
-		c.forget(claim.of)
+		c.forget(claim.Of)
 	}
 }
 
@@ -54,9 +55,9 @@ func (c *Cache) boundFailures() {
 		c.ledger.Shorten(of)
 	}
 	if c.ledger.Failures() > most {
-		_, rest, room := grant(c.claims(c.ledger.FailuresOf), most)
+		_, rest, room := record.Grant(c.claims(c.ledger.FailuresOf), most)
 		for _, claim := range rest {
-			room -= c.keepNewest(claim.of, room)
+			room -= c.keepNewest(claim.Of, room)
 		}
 	}
 	c.logger.V(2).Info("Forgetting failures: there are too many", "failures", all, "max", c.maxFailures, "kept", c.ledger.Failures())
@@ -67,7 +68,7 @@ func (c *Cache) boundFailures() {
 // how many remain.
 func (c *Cache) keepNewest(of failure.Revision, room int) (taken int) {
 	captured, _ := c.ledger.Capture(of)
-	nodes, taken := cut(captured.Failed(), room, func(n *failure.NodeHistory) int { return len(n.Failures) })
+	nodes, taken := record.Cut(captured.Failed(), room, func(n *failure.NodeHistory) int { return len(n.Failures) })
 	if len(nodes) == 0 {
 		c.forget(of)
 		return 0
@@ -81,10 +82,10 @@ func (c *Cache) keepNewest(of failure.Revision, room int) (taken int) {
 }
 
 // claims are those of the revisions that are followed, in no order.
-func (c *Cache) claims(sizeOf func(failure.Revision) int) []claim {
-	claims := make([]claim, 0, len(c.tracked))
+func (c *Cache) claims(sizeOf func(failure.Revision) int) []record.Claim {
+	claims := make([]record.Claim, 0, len(c.tracked))
 	for of, t := range c.tracked {
-		claims = append(claims, claim{of: of, failed: t.failed, size: sizeOf(of)})
+		claims = append(claims, record.Claim{Of: of, Failed: t.failed, Size: sizeOf(of)})
 	}
 	return claims
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -66,14 +67,14 @@ func TestFailuresAreBoundedInAll(t *testing.T) {
 			r.look()
 			kept := make(map[string]int)
 			for _, of := range r.ledger.Revisions() {
-				kept[namespaceOf(of)] += r.ledger.FailuresOf(of)
+				kept[record.Namespace(of)] += r.ledger.FailuresOf(of)
 			}
 			if want := map[string]int{"small": 5, "big": tc.kept, "late": 5}; !maps.Equal(kept, want) {
 				t.Errorf("of the namespaces these failures are kept: %v, want %v", kept, want)
 			}
 			faulty := 0
 			for _, m := range r.ledger.Marks() {
-				if namespaceOf(m.Revision) == "big" {
+				if record.Namespace(m.Revision) == "big" {
 					faulty++
 				}
 			}
@@ -104,27 +105,6 @@ func TestTheNewestFailuresAreKept(t *testing.T) {
 		if got := r.ledger.Record(revisionOf(web("1")), fmt.Sprintf("n%d", i+1)).Failures; got != want {
 			t.Errorf("of n%d %d failures are known, want %d", i+1, got, want)
 		}
-	}
-}
-
-// However late and much one namespace has failed, another that asks for little has its
-// room in the record.
-func TestOneTenantFillsNoRecord(t *testing.T) {
-	r := record{Version: recordVersion}
-	for i := range 9 {
-		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("big/%d", i), 20, 100, noon.Add(time.Minute)))
-	}
-	r.Revisions = append(r.Revisions, saved("small/w", 1, 100, noon))
-	one, err := marshal(&r.Revisions[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := r.encode(2 * (len(one) + len(comma)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if has := decoded(t, text); has["small/w"] != 1 || has["big/0"] != 20 {
-		t.Errorf("it has %v", has)
 	}
 }
 
@@ -184,10 +164,10 @@ func TestAReplicaSetThatWasGoneBefore(t *testing.T) {
 			r.must(r.Informers.Apps().V1().ReplicaSets().Informer().GetIndexer().Add(
 				&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "there"}}))
 			of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "1"}
-			saved := revisionSaved{tracked: tracked{Family: tc.family, Regarding: tc.regarding}}
+			saved := record.Revision{Family: tc.family, Regarding: tc.regarding}
 			saved.Workload, saved.Revision = of.Workload, of.Revision
 			saved.Nodes = []failure.NodeHistory{{Node: "n1", Failures: []failure.Failure{{Pod: "p", Key: "phase", Kind: "OutOfcpu", At: r.clock.Now()}}}}
-			r.restore(&record{Version: recordVersion, Revisions: []revisionSaved{saved}})
+			r.restore(&record.Record{Revisions: []record.Revision{saved}})
 			if r.tracked[of] == nil {
 				t.Fatal("it is not known from the record")
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -85,7 +86,7 @@ type Cache struct {
 	pods        cache.SharedIndexInformer
 	ended       cache.SharedIndexInformer // nil without a client
 	nodes       corelisters.NodeLister
-	configMap   *configMap // nil without a record
+	configMap   *record.ConfigMap // nil without a record
 	taints      taints
 	forgivenAt  forgivenNodes
 
@@ -135,10 +136,10 @@ type Cache struct {
 
 // tracked is what a revision in the ledger is beyond it.
 type tracked struct {
-	// Family has all its pods.
-	Family string `json:"family"`
-	// Regarding is whom to tell.
-	Regarding corev1.ObjectReference `json:"regarding"`
+	// family has all its pods.
+	family string
+	// regarding is the object that Events about it are for.
+	regarding corev1.ObjectReference
 	governed
 	// own are the kinds of failures that were last seen to be its own.
 	own map[string]bool
@@ -190,7 +191,7 @@ func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 			return nil, fmt.Errorf("an informer of pods that have ended: %w", err)
 		}
 		if o.RecordNamespace != "" {
-			c.configMap = newConfigMap(from.Client, o.RecordNamespace, o.SchedulerName)
+			c.configMap = record.NewConfigMap(from.Client, o.RecordNamespace, o.SchedulerName)
 		}
 	}
 	if err := c.handle(); err != nil {

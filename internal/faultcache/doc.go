@@ -30,8 +30,8 @@
 //   - faults.go: what the plugins ask
 //   - tick.go: what time brings: proof, absence
 //   - marks.go, suspects.go: what people are told, and the taint
-//   - bounds.go, claims.go: what is forgotten when there is too much
-//   - record.go, encode.go, configmap.go: what the next scheduler is told
+//   - bounds.go: what is forgotten when there is too much
+//   - record.go, package record: what the next scheduler is told
 //   - metrics.go: the metrics
 //
 // There is one lock. Nothing of the API server, the framework or the recorder is

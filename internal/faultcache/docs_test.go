@@ -16,6 +16,7 @@ import (
 
 	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
 
 // TestOperations wants docs/operations.md to name every Event and metric, and every
@@ -51,7 +52,7 @@ func TestOperations(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("it has rows of\n%q, want\n%q", got, want)
 	}
-	for _, text := range []string{clusterview.FailuresForgivenAnnotation + "=", "delete configmap espalier-scheduler" + recordSuffix, clusterview.SuspectTaint} {
+	for _, text := range []string{clusterview.FailuresForgivenAnnotation + "=", "delete configmap espalier-scheduler" + record.Suffix, clusterview.SuspectTaint} {
 		if !strings.Contains(section, text) {
 			t.Errorf("it does not say %q", text)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
 
 // recordOf is a record of failures of web on n1 at noon, and of a success on n2, under a rule.
@@ -30,11 +32,11 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"version":1,"revisions":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := newRig(t, options())
-		record, err := decode(text)
-		if err != nil && len(record.Revisions) > 0 {
-			t.Errorf("what cannot be read has %d revisions", len(record.Revisions))
+		known, err := record.Decode(text)
+		if err != nil && len(known.Revisions) > 0 {
+			t.Errorf("what cannot be read has %d revisions", len(known.Revisions))
 		}
-		r.restore(record)
+		r.restore(known)
 		r.activate()
 		r.reject("web", "n1", 6)
 		r.see(r.ready(pod("well", "n2")))
@@ -42,14 +44,14 @@ func FuzzRecord(f *testing.F) {
 		written, err := r.writeRecord(t.Context(), nil)
 		r.must(err)
 		next := r.renew(options())
-		if record, err = decode(written); err != nil {
+		if known, err = record.Decode(written); err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}
-		next.restore(record)
+		next.restore(known)
 		next.clock.Step(49 * time.Hour)
 		next.look()
-		if known := next.ledger.Revisions(); len(known) > 0 {
-			t.Errorf("after two days %v is known", known)
+		if left := next.ledger.Revisions(); len(left) > 0 {
+			t.Errorf("after two days %v is known", left)
 		}
 	})
 }

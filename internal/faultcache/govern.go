@@ -43,7 +43,7 @@ func (c *Cache) govern(of failure.Revision, t *tracked, pod *corev1.Pod) {
 	g := governed{c.Policy(pod), pod}
 	switch {
 	case t.witness == nil:
-		g = c.oldest(of, t.Family, g)
+		g = c.oldest(of, t.family, g)
 	case g.by == t.by:
 		return
 	case g.isOlder(t.governed):
@@ -51,7 +51,7 @@ func (c *Cache) govern(of failure.Revision, t *tracked, pod *corev1.Pod) {
 		return
 	default:
 		// It was edited or is gone, or its witness is under an older one by now.
-		g = c.oldest(of, t.Family, g)
+		g = c.oldest(of, t.family, g)
 	}
 	t.governed = g
 	c.ledger.SetRule(of, g.by.FaultRule(c.options.Rule))

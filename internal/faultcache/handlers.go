@@ -197,7 +197,7 @@ func (c *Cache) onReplicaSetGone(obj any) {
 	c.lock()
 	defer c.mu.Unlock()
 	for _, t := range c.tracked {
-		if t.Family == string(rs.UID) {
+		if t.family == string(rs.UID) {
 			t.orphaned = true
 		}
 	}
@@ -217,8 +217,8 @@ func (c *Cache) replicaSets() map[string]bool {
 // isOfReplicaSet reports whether the pods of a revision are all of one ReplicaSet, whose
 // UID is the family then. Others name the family themselves, or are owned otherwise.
 func (t *tracked) isOfReplicaSet() bool {
-	kind := t.Regarding.GroupVersionKind().GroupKind()
-	named := strings.Contains(t.Family, "/")
+	kind := t.regarding.GroupVersionKind().GroupKind()
+	named := strings.Contains(t.family, "/")
 	return !named && kind.Group == appsv1.GroupName && (kind.Kind == "Deployment" || kind.Kind == "ReplicaSet")
 }
 

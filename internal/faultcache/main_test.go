@@ -7,12 +7,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
-func TestMain(m *testing.M) {
-	placementtest.Settle(nil)
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

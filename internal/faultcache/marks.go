@@ -84,7 +84,7 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 		}
 		lasted++
 		if t := c.tracked[m.Revision]; t != nil {
-			known.regarding = t.Regarding
+			known.regarding = t.regarding
 		}
 		if !known.said && c.active.Load() {
 			known.said = true

@@ -14,36 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 const (
-	// recordVersion is that of the record's form.
-	recordVersion = 1
 	// between is the least time between two writings of the record, and perSecond, in
 	// bytes, by how much a longer one waits longer: the longest for half a minute.
 	between   = 2 * time.Second
 	perSecond = 32 << 10
 )
-
-// record is what the next scheduler is told: what it cannot see in the API, because
-// the pods and events that told it are gone by then.
-type record struct {
-	Version   int             `json:"version"`
-	Revisions []revisionSaved `json:"revisions"`
-}
-
-// revisionSaved is a revision in the record.
-type revisionSaved struct {
-	failure.RevisionHistory
-	tracked
-	// Marked are the nodes of which people were told that they are faulty for it.
-	Marked []string `json:"marked,omitempty"`
-	// own are the kinds of failures that are the workload's own, and threshold is its
-	// rule's: by these it is made shorter.
-	own       []string
-	threshold int
-}
 
 // readRecord adds what the record has to what is known. An error is said, and stops
 // nothing: less is known then. Before it is known which nodes there are nothing could be
@@ -54,12 +34,12 @@ func (c *Cache) readRecord(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, calling)
 	defer cancel()
-	text, err := c.configMap.read(ctx)
+	text, err := c.configMap.Read(ctx)
 	if err != nil {
 		c.unread(ctx, err)
 		return
 	}
-	r, err := decode(text)
+	r, err := record.Decode(text)
 	if err != nil {
 		// Ours, and of no use to anybody: the next one replaces it.
 		c.unread(ctx, fmt.Errorf("%v cannot be read and will be replaced: %w", c.configMap, err))
@@ -80,13 +60,13 @@ func (c *Cache) unread(ctx context.Context, err error) {
 	}
 	klog.FromContext(ctx).Error(err, "What an earlier scheduler knew of failures is not known")
 	c.say([]news{{
-		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.namespace, Name: c.configMap.name},
+		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.Namespace, Name: c.configMap.Name},
 		kind:      corev1.EventTypeWarning, reason: ReasonRecordUnreadable, note: err.Error(),
 	}})
 }
 
 // restore merges a record with what is known by now.
-func (c *Cache) restore(r *record) {
+func (c *Cache) restore(r *record.Record) {
 	var snapshot failure.Snapshot
 	for i := range r.Revisions {
 		history := r.Revisions[i].RevisionHistory
@@ -113,13 +93,13 @@ func (c *Cache) restore(r *record) {
 	}
 	for i := range r.Revisions {
 		saved := &r.Revisions[i]
-		of := failure.Revision{Workload: saved.Workload, Revision: saved.Revision}
+		of := saved.Of()
 		for _, node := range saved.Marked {
 			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
 		}
 		if c.ledger.Knows(of) && c.tracked[of] == nil {
-			t := &tracked{Family: saved.Family, Regarding: saved.Regarding, failed: saved.newest()}
-			t.orphaned = c.begun && t.isOfReplicaSet() && !sets[t.Family]
+			t := &tracked{family: saved.Family, regarding: saved.Regarding, failed: saved.Newest()}
+			t.orphaned = c.begun && t.isOfReplicaSet() && !sets[t.family]
 			c.track(of, t)
 		}
 	}
@@ -129,9 +109,9 @@ func (c *Cache) restore(r *record) {
 // toWrite is the record as it is to be, and whether nothing is known. It holds the lock for
 // one revision at a time, and no longer than it takes to see what is there: whoever places a
 // pod waits for it.
-func (c *Cache) toWrite() (r *record, empty bool) {
+func (c *Cache) toWrite() (r *record.Record, empty bool) {
 	marked, empty := c.marked()
-	r = &record{Version: recordVersion}
+	r = record.New()
 	for _, of := range c.allKnown() {
 		if saved, ok := c.toSave(of); ok {
 			saved.Marked = marked[of]
@@ -171,18 +151,18 @@ func (c *Cache) allKnown() (all []failure.Revision) {
 }
 
 // toSave is a revision of the record; false if it is not known any more.
-func (c *Cache) toSave(of failure.Revision) (saved revisionSaved, ok bool) {
+func (c *Cache) toSave(of failure.Revision) (saved record.Revision, ok bool) {
 	c.lock()
 	captured, ok := c.ledger.Capture(of)
 	own, _ := c.ledger.Own(of)
-	saved.threshold = c.ledger.Rule(of).Threshold
+	saved.Threshold = c.ledger.Rule(of).Threshold
 	if t := c.tracked[of]; t != nil {
-		saved.tracked = *t
+		saved.Family, saved.Regarding = t.family, t.regarding
 	}
 	c.mu.Unlock()
 	saved.RevisionHistory = captured.History()
 	for _, o := range own {
-		saved.own = append(saved.own, o.Kind)
+		saved.Own = append(saved.Own, o.Kind)
 	}
 	return saved, ok
 }
@@ -237,14 +217,14 @@ func (c *Cache) writeRecord(ctx context.Context, written []byte) ([]byte, error)
 		}
 	}
 	next, empty := c.toWrite()
-	text, err := next.encode(recordLimit)
-	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.found.Load() {
+	text, err := next.Encode(record.Limit)
+	if bytes.Equal(text, written) || written == nil && empty && !c.configMap.Found.Load() {
 		return written, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, calling)
 	defer cancel()
 	if err == nil {
-		err = c.configMap.write(ctx, text)
+		err = c.configMap.Write(ctx, text)
 	}
 	if err != nil {
 		recordWritesTotal.WithLabelValues(c.options.SchedulerName, resultError).Inc()

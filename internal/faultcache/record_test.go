@@ -5,6 +5,7 @@ package faultcache
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 // write has the record written, if it is to be.
@@ -106,9 +109,9 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 		said     string
 		replaced bool
 	}{
-		"torn":              {map[string]string{recordKey: "{\"version\":1,"}, nil, "cannot be read and will be replaced", true},
-		"of a later time":   {map[string]string{recordKey: "{\"version\":2}"}, nil, "version 2", true},
-		"empty":             {map[string]string{recordKey: ""}, nil, "", true},
+		"torn":              {map[string]string{record.Key: "{\"version\":1,"}, nil, "cannot be read and will be replaced", true},
+		"of a later time":   {map[string]string{record.Key: "{\"version\":2}"}, nil, "version 2", true},
+		"empty":             {map[string]string{record.Key: ""}, nil, "", true},
 		"somebody else's":   {map[string]string{"kubeconfig": "x"}, nil, "is not ours", false},
 		"nothing at all":    {nil, nil, "", true},
 		"cannot be reached": {nil, errors.New("no route"), "no route", false},
@@ -154,4 +157,50 @@ func TestARecordOfForgivenNodes(t *testing.T) {
 	next.record("n1", placement.Record{})
 	next.record("n2", placement.Record{})
 	next.record("n3", placement.Record{Failures: 5, Unforgiven: 5})
+}
+
+// A crash-looping image on 200 nodes does not displace what failed last elsewhere,
+// nor lose a node.
+func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
+	r := newRig(t, options())
+	now := r.lock()
+	r.mu.Unlock()
+	of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "5d4f8c7b9d"}
+	for n := range 200 {
+		for k := range 64 {
+			r.ledger.Fail(of, fmt.Sprintf("ip-10-0-0-%d.eu-west-1.compute.internal", n), failure.Rule{}, failure.Failure{
+				Pod: fmt.Sprintf("f1b9c1c4-3a0c-4a3e-9c51-%012d", k%3), Key: fmt.Sprintf("exit/%d", now.Unix()-int64(k)), Kind: "Error(1)",
+				At: now.Add(-time.Duration(k) * time.Second),
+			})
+		}
+	}
+	small := failure.Revision{Workload: "ns/Deployment.apps/small", Revision: "x"}
+	for i := range 5 {
+		r.ledger.Fail(small, "n1", failure.Rule{}, failure.Failure{Pod: fmt.Sprint(i), Key: "phase", Kind: "OutOfcpu", At: now})
+	}
+	next, _ := r.toWrite()
+	text, err := next.Encode(record.Limit)
+	if err != nil || len(text) > 100_000 {
+		t.Fatalf("%d bytes: %v", len(text), err)
+	}
+	if has := nodesOf(t, text); has[small.Workload] != 1 || has[of.Workload] != 200 {
+		t.Errorf("it has %v", has)
+	}
+	if n := strings.Count(string(text), "OutOfcpu"); n != 5 {
+		t.Errorf("it has %d of the failures that mark a node", n)
+	}
+}
+
+// nodesOf is how many nodes a record has of each workload.
+func nodesOf(t *testing.T, text []byte) map[string]int {
+	t.Helper()
+	r, err := record.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := make(map[string]int)
+	for _, s := range r.Revisions {
+		has[s.Workload] = len(s.Nodes)
+	}
+	return has
 }

@@ -24,6 +24,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
 
 // start runs a cache over real informers, and returns what ends it: all that it has
@@ -94,12 +95,12 @@ func TestRun(t *testing.T) {
 	if _, err := client.CoreV1().Events("ns").Create(t.Context(), warning, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	record := func(c *Cache, node string) int { return c.For(pod("p", "").Obj()).Record(web("1"), node).Unforgiven }
-	eventually(t, "learning", func() bool { return record(c, "n1") == 1 && record(c, "n2") == 1 })
+	failures := func(c *Cache, node string) int { return c.For(pod("p", "").Obj()).Record(web("1"), node).Unforgiven }
+	eventually(t, "learning", func() bool { return failures(c, "n1") == 1 && failures(c, "n2") == 1 })
 	eventually(t, "writing", func() bool {
 		list, err := client.CoreV1().ConfigMaps("kube-system").List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(list.Items) == 1 && strings.Contains(list.Items[0].Data[recordKey], "FailedCreatePodSandBox") &&
-			strings.Contains(list.Items[0].Data[recordKey], "OutOfcpu")
+		return err == nil && len(list.Items) == 1 && strings.Contains(list.Items[0].Data[record.Key], "FailedCreatePodSandBox") &&
+			strings.Contains(list.Items[0].Data[record.Key], "OutOfcpu")
 	})
 	end()
 
@@ -111,7 +112,7 @@ func TestRun(t *testing.T) {
 	next, end := start(t, client, r, nil)
 	defer end()
 	next.Activate(t.Context())
-	if a, b := record(next, "n1"), record(next, "n2"); a != 1 || b != 1 {
+	if a, b := failures(next, "n1"), failures(next, "n2"); a != 1 || b != 1 {
 		t.Errorf("the next one knows of %d and %d failures", a, b)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
@@ -137,7 +138,7 @@ func (c *Cache) evident() map[string]bool {
 		}
 		if has {
 			add(workloads, m.Node, m.Workload)
-			add(namespaces, m.Node, namespaceOf(m.Revision))
+			add(namespaces, m.Node, record.Namespace(m.Revision))
 		}
 	}
 	nodes := make(map[string]bool)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgotesting "k8s.io/client-go/testing"
 
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
@@ -22,7 +23,7 @@ func (r *rig) written() string {
 	r.Helper()
 	cm, err := r.client.CoreV1().ConfigMaps("kube-system").Get(context.Background(), "espalier-failures", metav1.GetOptions{})
 	r.must(err)
-	return cm.Data[recordKey]
+	return cm.Data[record.Key]
 }
 
 // Who stood by does not replace a record that he could not read when he took over: he

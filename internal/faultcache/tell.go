@@ -5,7 +5,6 @@ package faultcache
 
 import (
 	"iter"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,12 +29,6 @@ func revisionOf(id clusterview.Identity) failure.Revision {
 		revision = id.Owner + "/" + revision
 	}
 	return failure.Revision{Workload: id.Workload.String(), Revision: revision}
-}
-
-// namespaceOf is that of a revision's pods.
-func namespaceOf(of failure.Revision) string {
-	namespace, _, _ := strings.Cut(of.Workload, "/")
-	return namespace
 }
 
 func ended(pod *corev1.Pod) bool {
@@ -94,7 +87,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podout
 		"kind", f.Kind, "at", at, "message", f.Message)
 	c.wake()
 	if first {
-		c.track(of, &tracked{Family: clusterview.Family(pod), Regarding: c.identifier.Regarding(pod), failed: at})
+		c.track(of, &tracked{family: clusterview.Family(pod), regarding: c.identifier.Regarding(pod), failed: at})
 	} else if t := c.tracked[of]; t != nil {
 		t.failed = podoutcome.Latest(t.failed, at)
 	}
@@ -103,7 +96,7 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podout
 // track begins to follow a revision: the ledger is told all its pods.
 func (c *Cache) track(of failure.Revision, t *tracked) {
 	c.tracked[of] = t
-	c.tellFamily(t.Family)
+	c.tellFamily(t.family)
 	for _, a := range c.assumed {
 		if a.of == of {
 			c.ledger.Place(a.of, a.node, a.uid)

@@ -135,7 +135,7 @@ func (c *Cache) sweep(now time.Time) {
 // hasPods reports whether there are pods of a revision that have not ended, with a node
 // or without.
 func (c *Cache) hasPods(of failure.Revision, t *tracked) bool {
-	objects, err := c.pods.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, t.Family)
+	objects, err := c.pods.GetIndexer().ByIndex(familyIndex+c.options.SchedulerName, t.family)
 	if err != nil {
 		return true
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faultcache
+package record
 
 import (
 	"encoding/json"
@@ -16,20 +16,22 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
 // saved is a revision that failed at a time on nodes, with so many bytes each.
-func saved(name string, nodes, size int, at time.Time) revisionSaved {
+func saved(name string, nodes, size int, at time.Time) Revision {
 	h := failure.RevisionHistory{Workload: name}
 	for i := range nodes {
 		h.Nodes = append(h.Nodes, failure.NodeHistory{Node: fmt.Sprintf("n%d", i), Failures: []failure.Failure{{Pod: strings.Repeat("x", size), At: at}}})
 	}
-	return revisionSaved{RevisionHistory: h, threshold: 5}
+	return Revision{RevisionHistory: h, Threshold: 5}
 }
 
 // decoded is what a record has: how many nodes of each workload.
 func decoded(t rapid.TB, text []byte) map[string]int {
 	t.Helper()
-	var r record
-	if err := json.Unmarshal(text, &r); err != nil || r.Version != recordVersion {
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil || r.Version != version {
 		t.Fatalf("a record of version %d: %v", r.Version, err)
 	}
 	has := make(map[string]int)
@@ -40,11 +42,11 @@ func decoded(t rapid.TB, text []byte) map[string]int {
 }
 
 func TestARecordHasRoomForTheNewest(t *testing.T) {
-	r := record{Version: recordVersion}
+	r := Record{Version: version}
 	for i := range 100 {
 		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("ns/w%d", i), 1, 100, noon.Add(time.Duration(i)*time.Second)))
 	}
-	text, err := r.encode(10_000)
+	text, err := r.Encode(10_000)
 	if err != nil || len(text) > 10_000 || len(text) < 9_000 {
 		t.Errorf("it has %d bytes: %v", len(text), err)
 	}
@@ -57,17 +59,17 @@ func TestARecordHasRoomForTheNewest(t *testing.T) {
 func TestRegression_ALargeRevision(t *testing.T) {
 	const kilobyte = 950
 	for name, tc := range map[string]struct {
-		revisions []revisionSaved
+		revisions []Revision
 		want      map[string]int // at least
 	}{
-		"after a small one":  {[]revisionSaved{saved("small", 1, kilobyte, noon.Add(time.Second)), saved("large", 950, kilobyte, noon)}, map[string]int{"small": 1, "large": 800}},
-		"before a small one": {[]revisionSaved{saved("small", 1, kilobyte, noon), saved("large", 950, kilobyte, noon.Add(time.Second))}, map[string]int{"small": 1, "large": 800}},
-		"two of a size":      {[]revisionSaved{saved("a", 500, kilobyte, noon), saved("b", 500, kilobyte, noon)}, map[string]int{"a": 500, "b": 350}},
+		"after a small one":  {[]Revision{saved("small", 1, kilobyte, noon.Add(time.Second)), saved("large", 950, kilobyte, noon)}, map[string]int{"small": 1, "large": 800}},
+		"before a small one": {[]Revision{saved("small", 1, kilobyte, noon), saved("large", 950, kilobyte, noon.Add(time.Second))}, map[string]int{"small": 1, "large": 800}},
+		"two of a size":      {[]Revision{saved("a", 500, kilobyte, noon), saved("b", 500, kilobyte, noon)}, map[string]int{"a": 500, "b": 350}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := record{Version: recordVersion, Revisions: tc.revisions}
-			text, err := r.encode(recordLimit)
-			if err != nil || len(text) > recordLimit {
+			r := Record{Version: version, Revisions: tc.revisions}
+			text, err := r.Encode(Limit)
+			if err != nil || len(text) > Limit {
 				t.Fatalf("%d bytes: %v", len(text), err)
 			}
 			has := decoded(t, text)
@@ -80,45 +82,13 @@ func TestRegression_ALargeRevision(t *testing.T) {
 	}
 }
 
-// A crash-looping image on 200 nodes does not displace what failed last elsewhere,
-// nor lose a node.
-func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
-	r := newRig(t, options())
-	now := r.lock()
-	r.mu.Unlock()
-	of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "5d4f8c7b9d"}
-	for n := range 200 {
-		for k := range 64 {
-			r.ledger.Fail(of, fmt.Sprintf("ip-10-0-0-%d.eu-west-1.compute.internal", n), failure.Rule{}, failure.Failure{
-				Pod: fmt.Sprintf("f1b9c1c4-3a0c-4a3e-9c51-%012d", k%3), Key: fmt.Sprintf("exit/%d", now.Unix()-int64(k)), Kind: "Error(1)",
-				At: now.Add(-time.Duration(k) * time.Second),
-			})
-		}
-	}
-	small := failure.Revision{Workload: "ns/Deployment.apps/small", Revision: "x"}
-	for i := range 5 {
-		r.ledger.Fail(small, "n1", failure.Rule{}, failure.Failure{Pod: fmt.Sprint(i), Key: "phase", Kind: "OutOfcpu", At: now})
-	}
-	next, _ := r.toWrite()
-	text, err := next.encode(recordLimit)
-	if err != nil || len(text) > 100_000 {
-		t.Fatalf("%d bytes: %v", len(text), err)
-	}
-	if has := decoded(t, text); has[small.Workload] != 1 || has[of.Workload] != 200 {
-		t.Errorf("it has %v", has)
-	}
-	if n := strings.Count(string(text), "OutOfcpu"); n != 5 {
-		t.Errorf("it has %d of the failures that mark a node", n)
-	}
-}
-
 // Of what is cut the newest is kept, in order, and nothing is cut without need.
 func TestWhatIsCutFirst(t *testing.T) {
 	var failures []failure.Failure
 	for i := range 20 {
 		failures = append(failures, failure.Failure{Pod: fmt.Sprint(i), Kind: []string{"own", "Sandbox"}[i%2], At: noon.Add(time.Duration(i) * time.Second)})
 	}
-	s := revisionSaved{RevisionHistory: failure.RevisionHistory{Workload: "w", Nodes: []failure.NodeHistory{{Node: "n", Failures: failures}}}, own: []string{"own"}, threshold: 3}
+	s := Revision{RevisionHistory: failure.RevisionHistory{Workload: "w", Nodes: []failure.NodeHistory{{Node: "n", Failures: failures}}}, Own: []string{"own"}, Threshold: 3}
 	var pods []string
 	for _, f := range s.shorter().Nodes[0].Failures {
 		pods = append(pods, f.Pod)
@@ -126,8 +96,8 @@ func TestWhatIsCutFirst(t *testing.T) {
 	if want := []string{"15", "17", "18", "19"}; !slices.Equal(pods, want) {
 		t.Errorf("kept %q, want %q", pods, want)
 	}
-	r := record{Version: recordVersion, Revisions: []revisionSaved{s}}
-	if text, err := r.encode(recordLimit); err != nil || strings.Count(string(text), "Sandbox") != 10 {
+	r := Record{Version: version, Revisions: []Revision{s}}
+	if text, err := r.Encode(Limit); err != nil || strings.Count(string(text), "Sandbox") != 10 {
 		t.Errorf("with room for all it is cut: %s %v", text, err)
 	}
 }
@@ -135,16 +105,37 @@ func TestWhatIsCutFirst(t *testing.T) {
 // However much there is, what is written is a record, and within its limit.
 func TestARecordIsWithinItsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := record{Version: recordVersion}
+		r := Record{Version: version}
 		for i := range rapid.IntRange(0, 8).Draw(t, "revisions") {
 			r.Revisions = append(r.Revisions, saved(fmt.Sprint(i), rapid.IntRange(0, 20).Draw(t, "nodes"), rapid.IntRange(0, 300).Draw(t, "size"),
 				noon.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "at"))*time.Second)))
 		}
 		limit := rapid.IntRange(100, 20_000).Draw(t, "limit")
-		text, err := r.encode(limit)
+		text, err := r.Encode(limit)
 		if err != nil || len(text) > limit {
 			t.Fatalf("%d bytes of %d: %v", len(text), limit, err)
 		}
 		decoded(t, text)
 	})
+}
+
+// However late and much one namespace has failed, another that asks for little has its
+// room in the record.
+func TestOneTenantFillsNoRecord(t *testing.T) {
+	r := Record{Version: version}
+	for i := range 9 {
+		r.Revisions = append(r.Revisions, saved(fmt.Sprintf("big/%d", i), 20, 100, noon.Add(time.Minute)))
+	}
+	r.Revisions = append(r.Revisions, saved("small/w", 1, 100, noon))
+	one, err := marshal(&r.Revisions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := r.Encode(2 * (len(one) + len(comma)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has := decoded(t, text); has["small/w"] != 1 || has["big/0"] != 20 {
+		t.Errorf("it has %v", has)
+	}
 }

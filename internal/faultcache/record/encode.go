@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package faultcache
+package record
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ import (
 //  2. revisions are left out, by the rule of claims.go
 //  3. the room that remains goes to single nodes of those, by when they failed
 
-// encode returns the record in at most so many bytes. Each revision is encoded by itself: how
+// Encode returns the record in at most so many bytes. Each revision is encoded by itself: how
 // much there is need not be held in one piece, and is known before it is.
-func (r *record) encode(limit int) ([]byte, error) {
+func (r *Record) Encode(limit int) ([]byte, error) {
 	begin, end := fmt.Sprintf(`{"version":%d,"revisions":[`, r.Version), "]}"
 	room := limit - len(begin) - len(end) + len(comma) // after the last there is none
 	texts, err := r.fit(room)
@@ -42,11 +42,11 @@ const comma = ","
 
 // fit are the revisions that have room, each as it is written, and what has room of the
 // others.
-func (r *record) fit(room int) ([][]byte, error) {
+func (r *Record) fit(room int) ([][]byte, error) {
 	if texts, size, err := encodeAll(r.Revisions, room); err != nil || size <= room {
 		return texts, err
 	}
-	short := make([]revisionSaved, len(r.Revisions))
+	short := make([]Revision, len(r.Revisions))
 	for i := range r.Revisions {
 		short[i] = r.Revisions[i].shorter()
 	}
@@ -54,11 +54,11 @@ func (r *record) fit(room int) ([][]byte, error) {
 	if err != nil || size <= room {
 		return texts, err
 	}
-	claims := make([]claim, len(short))
+	claims := make([]Claim, len(short))
 	for i := range short {
-		claims[i] = claim{of: short[i].of(), failed: short[i].newest(), size: len(texts[i]) + len(comma), index: i}
+		claims[i] = Claim{Of: short[i].Of(), Failed: short[i].Newest(), Size: len(texts[i]) + len(comma), index: i}
 	}
-	whole, rest, room := grant(claims, room)
+	whole, rest, room := Grant(claims, room)
 	fitting := make([][]byte, 0, len(texts))
 	for _, c := range whole {
 		fitting = append(fitting, texts[c.index])
@@ -77,7 +77,7 @@ func (r *record) fit(room int) ([][]byte, error) {
 
 // encodeAll encodes revisions one by one, and stops when there are more bytes than there is
 // room for.
-func encodeAll(revisions []revisionSaved, room int) (texts [][]byte, size int, err error) {
+func encodeAll(revisions []Revision, room int) (texts [][]byte, size int, err error) {
 	for i := range revisions {
 		text, err := marshal(&revisions[i])
 		if err != nil {
@@ -91,44 +91,44 @@ func encodeAll(revisions []revisionSaved, room int) (texts [][]byte, size int, e
 	return texts, size, nil
 }
 
-// decode returns what a text has, with an error an empty record: half of one would say
+// Decode returns what a text has, with an error an empty record: half of one would say
 // what nobody has written. Any text may come, and what it has may be anything: that is
 // for who restores it.
-func decode(text []byte) (*record, error) {
+func Decode(text []byte) (*Record, error) {
 	if len(text) == 0 {
-		return &record{}, nil
+		return &Record{}, nil
 	}
-	var r record
+	var r Record
 	if err := json.Unmarshal(text, &r); err != nil {
-		return &record{}, err
+		return &Record{}, err
 	}
-	if r.Version > recordVersion {
-		return &record{}, fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, recordVersion)
+	if r.Version > version {
+		return &Record{}, fmt.Errorf("it is of version %d, and this scheduler knows version %d", r.Version, version)
 	}
 	return &r, nil
 }
 
 // shorter is a revision without the failures that say nothing new.
-func (s *revisionSaved) shorter() revisionSaved {
+func (s *Revision) shorter() Revision {
 	short := *s
 	short.Nodes = slices.Clone(s.Nodes)
-	isOwn := func(kind string) bool { return slices.Contains(s.own, kind) }
+	isOwn := func(kind string) bool { return slices.Contains(s.Own, kind) }
 	for i := range short.Nodes {
-		short.Nodes[i].Failures = failure.Telling(short.Nodes[i].Failures, s.threshold, isOwn)
+		short.Nodes[i].Failures = failure.Telling(short.Nodes[i].Failures, s.Threshold, isOwn)
 	}
 	return short
 }
 
 // cut is a revision with the nodes that failed last and have room, as it is written; nil if
 // none has.
-func (s *revisionSaved) cut(room int) ([]byte, error) {
+func (s *Revision) cut(room int) ([]byte, error) {
 	some := *s
 	some.Nodes = []failure.NodeHistory{}
 	head, err := marshal(&some)
 	if err != nil {
 		return nil, err
 	}
-	some.Nodes, _ = cut(s.Nodes, room-len(head), func(n *failure.NodeHistory) int {
+	some.Nodes, _ = Cut(s.Nodes, room-len(head), func(n *failure.NodeHistory) int {
 		text, failed := marshal(n)
 		err = cmp.Or(err, failed)
 		return len(text) + len(comma)
@@ -161,13 +161,13 @@ func marshal(v any) ([]byte, error) {
 	return plain, nil
 }
 
-// of is the revision that is saved.
-func (s *revisionSaved) of() failure.Revision {
+// Of is the revision that is saved.
+func (s *Revision) Of() failure.Revision {
 	return failure.Revision{Workload: s.Workload, Revision: s.Revision}
 }
 
-// newest is when the revision last failed.
-func (s *revisionSaved) newest() (at time.Time) {
+// Newest is when the revision last failed.
+func (s *Revision) Newest() (at time.Time) {
 	for i := range s.Nodes {
 		at = podoutcome.Latest(at, newest(&s.Nodes[i]))
 	}
