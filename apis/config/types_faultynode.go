@@ -44,7 +44,7 @@ const (
 
 // Record is where the history is kept for the next scheduler.
 type Record struct {
-	// Enabled says whether it is kept at all.
+	// Enabled reports whether it is kept at all.
 	Enabled bool
 	// Namespace is that of the ConfigMap.
 	Namespace string

@@ -14,7 +14,7 @@ type SpreadTreeArgs struct {
 
 	// CountRevisions says which pods of the workload make a branch high.
 	CountRevisions CountRevisions
-	// NodeHint says whether the tree proposes the node for a pod.
+	// NodeHint reports whether the tree proposes the node for a pod.
 	NodeHint NodeHint
 }
 
@@ -29,7 +29,7 @@ const (
 	CountAll CountRevisions = "All"
 )
 
-// NodeHint says whether a pod's node is proposed by the tree.
+// NodeHint reports whether a pod's node is proposed by the tree.
 type NodeHint string
 
 const (

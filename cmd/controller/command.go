@@ -45,7 +45,7 @@ func newCommand(version string) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use: "espalier-controller", Long: description, Version: version, Args: cobra.NoArgs,
-		// Help is a page long. Who mistypes a flag wants to read which.
+		// Help is a page long. After a mistyped flag you want to read which one it was.
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

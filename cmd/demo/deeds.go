@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// patience is how long any one thing may take before the demo gives up.
-	patience = 60 * time.Second
+	// timeout is how long any one thing may take before the demo gives up.
+	timeout = 60 * time.Second
 
 	// jobRuns is how long the Job's pods run: played by KWOK they would be through
 	// before anybody could look at them.
@@ -138,7 +138,7 @@ func (p *play) settled(ctx context.Context, w workload, pods int) (*rig.Observat
 
 // until polls: nil ends it, and so does a process that has died.
 func (p *play) until(ctx context.Context, what string, check func() error) error {
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		last := check()
 		if last == nil {
 			return nil
@@ -147,7 +147,7 @@ func (p *play) until(ctx context.Context, what string, check func() error) error
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited %s for %s: %w", patience, what, last)
+			return fmt.Errorf("waited %s for %s: %w", timeout, what, last)
 		}
 		select {
 		case <-ctx.Done():

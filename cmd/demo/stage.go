@@ -83,7 +83,7 @@ func build(ctx context.Context, say *narrator) (*stage, error) {
 	return s, err
 }
 
-// ended says whether a process of the stage is gone that should not be.
+// ended reports whether a process of the stage is gone that should not be.
 func (s *stage) ended() error {
 	for _, p := range []*rig.Process{s.scheduler, s.cluster.Process} {
 		select {

@@ -44,7 +44,7 @@ func newCommand(version string) *cobra.Command {
 	}
 	cmd := newUpstreamCommand("espalier-scheduler", adapt, around, options...)
 	cmd.Long = description
-	// Help is a page long. Who mistypes a flag wants to read which.
+	// Help is a page long. After a mistyped flag you want to read which one it was.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.Name())

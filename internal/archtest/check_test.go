@@ -29,7 +29,7 @@ func check(sources []source) []violation {
 	return append(found, checkKeys(sources)...)
 }
 
-// binds says whether a rule speaks about the file.
+// binds reports whether a rule speaks about the file.
 func (r importRule) binds(src *source) bool {
 	if src.test && !r.tests {
 		return false

@@ -120,7 +120,7 @@ func read(root fs.FS, name string) (source, error) {
 	return src, nil
 }
 
-// matches says whether a package falls under a pattern: itself, or with "/..."
+// matches reports whether a package falls under a pattern: itself, or with "/..."
 // also all below it. The pattern "std" is the standard library, "..." anything.
 func matches(pattern, pkg string) bool {
 	switch pattern {

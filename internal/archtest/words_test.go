@@ -26,6 +26,7 @@ var coined = []struct{ word, field string }{
 	{`near-?sighted|far-?sighted`, "node-local, cluster-scoped"},
 	{`grudges?|pardons?|pardoned`, "failures, forgiven"},
 	{`told to (end|go)`, "terminating"},
+	{`patience`, "timeout"},
 	{`nobody's`, "say whose it is, or that it has no owner"},
 }
 

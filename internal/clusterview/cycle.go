@@ -16,7 +16,7 @@ const levelsKey fwk.StateKey = "Espalier/Levels"
 
 type cycleLevels struct{ levels []level.Level }
 
-// Clone shares the levels: nobody writes to them.
+// Clone shares the levels, which nobody modifies.
 func (c *cycleLevels) Clone() fwk.StateData { return c }
 
 // WriteLevels leaves a pod's levels for the other plugins of the cycle.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxAhead is how far ahead of ours the clock of whoever mends a node may be.
+// maxAhead is how far ahead of ours the clock may be by which a node was mended.
 const maxAhead = time.Minute
 
 // Forgiven returns up to when the failures on a node are forgiven: somebody says in

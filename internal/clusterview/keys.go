@@ -35,7 +35,7 @@ const (
 	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"
 
 	// FailuresForgivenAnnotation on a node says up to when its failures are forgiven, as
-	// a time of RFC 3339: somebody has mended it.
+	// a time of RFC 3339: an operator has mended it.
 	FailuresForgivenAnnotation = Prefix + "failures-forgiven"
 
 	// SuspectTaint is on nodes on which several unrelated workloads fail. Its value is

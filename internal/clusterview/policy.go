@@ -21,7 +21,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
-// Policy is a PlacementPolicy, read. Nobody writes to it: two pointers that are
+// Policy is a PlacementPolicy, read. It is never modified: two pointers that are
 // equal say the same.
 type Policy struct {
 	Namespace, Name string

@@ -44,7 +44,7 @@ const (
 // String returns namespace/kind/name, for logs.
 func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.Name }
 
-// Identity is who a pod is to the algorithms.
+// Identity is what a pod is to the algorithms.
 type Identity struct {
 	Workload Workload
 	// Owner is the owner of a pod of a named workload, as Kind/Name, where the owner
@@ -108,11 +108,11 @@ func (i *Identifier) Watch(replicaSets cache.SharedIndexInformer) error {
 	return err
 }
 
-// Epoch identifies the ownership of ReplicaSets: identities told in another epoch
-// may be wrong by now.
+// Epoch changes with the ownership of ReplicaSets: an identity from another epoch may be
+// wrong by now.
 func (i *Identifier) Epoch() uint64 { return i.epoch.Load() }
 
-// ReplicaSetAdded has whoever was told a provisional identity ask again.
+// ReplicaSetAdded invalidates provisional identities.
 func (i *Identifier) ReplicaSetAdded() { i.added.Add(1) }
 
 // Added counts the ReplicaSets that have come: what was provisional before may be known.
@@ -127,7 +127,7 @@ func (i *Identifier) Added() uint64 { return i.added.Load() }
 // The revision is the hash that the pod's controller puts on all pods of one
 // template. Without one it is the controller itself: a ReplicaSet, Job or
 // ReplicationController has a single template in its life, and custom controllers
-// are taken to have. A workload that is named, not owned, is spread as one whoever
+// are taken to have. A workload that a label names is spread as one, whatever
 // owns its pods: there, pods without a hash are all of one revision, and a hash is
 // the owner's, see Owner.
 func (i *Identifier) Identify(pod *corev1.Pod) Identity {

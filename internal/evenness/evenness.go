@@ -3,7 +3,7 @@
 
 // Package evenness judges where the pods of a workload ended up.
 //
-// It knows nothing of how they got there: it takes counts and says whether any
+// It knows nothing of how they got there: it takes counts and reports whether any
 // single pod could have been placed better. Because the shares at one level are
 // independent of each other, a spread that no single pod can improve is as even
 // as it can be, so looking at pairs of branches is enough.

@@ -8,9 +8,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
-// Whoever may make pods can make workloads that fail, a new one each second, each of
-// which is known for a while; and one bad image on many nodes is as much again on each of
-// them. So many are known, and no more.
+// A tenant who may make pods can make a new workload that fails each second, and one bad
+// image on many nodes is a failure on each of them. These bounds hold for what is remembered.
 const (
 	// maxRevisions bounds the revisions that are followed.
 	maxRevisions = 5000
@@ -20,9 +19,9 @@ const (
 	maxFailures = 100_000
 )
 
-// bound forgets what is too much, by the rule of package record. It is not asked where a revision
-// comes to be known: that has all pods of its family told, which may have failed for one that
-// was forgotten just now. The caller holds the lock.
+// bound forgets what is too much, by the rule of package record. It is not called where a
+// revision enters the ledger: all pods of its family are recorded there, and these may have failed
+// for a revision that was forgotten just now. The caller holds the lock.
 func (c *Cache) bound() {
 	c.boundRevisions()
 	c.boundFailures()

@@ -109,7 +109,7 @@ func TestTheNewestFailuresAreKept(t *testing.T) {
 }
 
 // A Deployment that is deleted takes its ReplicaSets along, and nothing is made of them
-// any more: they need no patience.
+// any more: they need no startTimeout.
 func TestAReplicaSetThatIsGone(t *testing.T) {
 	for name, wrap := range map[string]func(*appsv1.ReplicaSet) any{
 		"seen":   func(rs *appsv1.ReplicaSet) any { return rs },

@@ -74,7 +74,7 @@ type Sources struct {
 	Clock clock.Clock
 }
 
-// Cache knows how revisions have fared on nodes. It is safe for concurrent use.
+// Cache remembers how revisions have done on nodes. It is safe for concurrent use.
 type Cache struct {
 	// logger is for what the informers call, which have no context to bring one.
 	logger  klog.Logger
@@ -90,10 +90,10 @@ type Cache struct {
 	taints      taints
 	forgivenAt  forgivenNodes
 
-	// active says that this scheduler places pods: it writes and speaks. inherited says that
-	// it has taken over the taints of the one before it; until then it leaves all alone.
+	// active says that this scheduler places pods: it writes and announces. inherited says that
+	// it has taken over the taints of the one before it; until then it changes no taint.
 	active, inherited atomic.Bool
-	// unreadable and unwritable say that it was said of the record that it is.
+	// unreadable and unwritable say that the log has it already.
 	unreadable, unwritable atomic.Bool
 	// ready is closed when all that there was at the start has been read, or cannot be.
 	ready chan struct{}
@@ -101,30 +101,30 @@ type Cache struct {
 	woken, unwritten chan struct{}
 	// urgent holds a token when what is unwritten has in it a new mark.
 	urgent chan struct{}
-	// suspected holds the suspects whose taints are to be seen to, if any are.
+	// suspected holds the suspects to taint, until keepTaints takes them.
 	suspected chan map[string]bool
 
 	// known are the revisions in the ledger, by failure.Revision. It is written under the lock
 	// and read without: a pod is signed under the lock of the scheduling queue, which must
-	// not wait for whoever holds ours.
+	// not wait for our lock.
 	known sync.Map
 
 	mu sync.Mutex // guards what follows
-	// begun says that pods are told. Before it is known which nodes there are, what is
-	// forgiven them and which policies rule, what is told would be lost or be wrong.
+	// begun says that pods are observed. Before the nodes, their annotations and the policies
+	// are known, observations would be lost or wrong.
 	begun bool
 	// ledger has the failures.
 	ledger *failure.Ledger
 	// tracked are the revisions in the ledger.
 	tracked map[failure.Revision]*tracked
-	// told are the pods in the ledger.
-	told map[types.UID]*told
+	// podStates are the pods in the ledger.
+	podStates map[types.UID]*podState
 	// assumed are the pods for which a node was chosen and that are not yet seen to
 	// have one, of all revisions.
-	assumed map[types.UID]*told
-	// heard are the warnings of pods whose ReplicaSet is not seen yet.
-	heard map[types.UID]*heard
-	// marks and suspects are what people are told.
+	assumed map[types.UID]*podState
+	// pending are the warnings of pods whose ReplicaSet is not seen yet.
+	pending map[types.UID]*pendingWarnings
+	// marks and suspects are what Events announce.
 	marks    map[markKey]*mark
 	suspects map[string]*suspect
 	// swept is when absence was last looked for.
@@ -151,12 +151,12 @@ type tracked struct {
 	failed time.Time
 }
 
-// told is a pod in the ledger, or one that would be if its revision were.
-type told struct {
+// podState is a pod in the ledger, or one that would be if its revision were.
+type podState struct {
 	of             failure.Revision
 	key, node, uid string
-	// said is since when the pod does well by its node's clock, and since by ours.
-	said, since time.Time
+	// reported is since when the pod does well by its node's clock, and since by ours.
+	reported, since time.Time
 	// proof is when it proves its node if nothing happens, zero if that is not in sight.
 	proof time.Time
 	// leaving is until when a pod that has vanished may still turn out to have ended.
@@ -170,9 +170,9 @@ func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 		logger: klog.FromContext(ctx), options: o, Sources: from, maxFailures: maxFailures,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		suspected: make(chan map[string]bool, 1),
-		tracked:   make(map[failure.Revision]*tracked), told: make(map[types.UID]*told), assumed: make(map[types.UID]*told),
-		heard: make(map[types.UID]*heard),
-		marks: make(map[markKey]*mark), suspects: make(map[string]*suspect),
+		tracked:   make(map[failure.Revision]*tracked), podStates: make(map[types.UID]*podState), assumed: make(map[types.UID]*podState),
+		pending: make(map[types.UID]*pendingWarnings),
+		marks:   make(map[markKey]*mark), suspects: make(map[string]*suspect),
 		taints:     taints{added: make(map[string]time.Time)},
 		forgivenAt: forgivenNodes{byNode: make(map[string]forgiveness)},
 	}
@@ -227,10 +227,10 @@ func (c *Cache) begin(ctx context.Context) {
 		return
 	}
 	if c.Policies != nil {
-		// Under a shorter window than its own a failure is dropped, and not told again.
+		// Under a shorter window than its own a failure is dropped, and not observed again.
 		c.Policies(ctx)
 	}
-	c.tellAll()
+	c.observeAll()
 	c.readRecord(ctx)
 	ready := sync.OnceFunc(func() { close(c.ready) })
 	if c.Client == nil {

@@ -27,8 +27,8 @@ func TestARevisionThatDoesNotFailCostsNothing(t *testing.T) {
 	}
 	done := pod("c", "n1").Phase(corev1.PodSucceeded).Obj()
 	r.see(done)
-	if len(r.told)+len(r.tracked)+len(r.assumed) > 0 {
-		t.Errorf("told %d, tracked %d, assumed %d", len(r.told), len(r.tracked), len(r.assumed))
+	if len(r.podStates)+len(r.tracked)+len(r.assumed) > 0 {
+		t.Errorf("told %d, tracked %d, assumed %d", len(r.podStates), len(r.tracked), len(r.assumed))
 	}
 	if r.Known(done) {
 		t.Error("its revision is known")
@@ -191,8 +191,8 @@ func TestForgetting(t *testing.T) {
 		t.Error("the revision is forgotten too soon")
 	}
 	r.pass(2 * sweeping)
-	if r.Known(gone) || len(r.tracked)+len(r.told) > 0 {
-		t.Errorf("a revision without pods is not forgotten: tracked %d, told %d", len(r.tracked), len(r.told))
+	if r.Known(gone) || len(r.tracked)+len(r.podStates) > 0 {
+		t.Errorf("a revision without pods is not forgotten: tracked %d, told %d", len(r.tracked), len(r.podStates))
 	}
 }
 

@@ -13,25 +13,25 @@
 //
 // It promises that a revision that does not fail costs next to nothing: of its pods
 // only those are remembered that have a node and are not yet seen to. The first
-// failure has all pods of the revision looked up and told to the ledger, and from then
-// on each change of theirs.
+// failure has all pods of the revision looked up and recorded in the ledger, and from then
+// on each change of them.
 //
-// What is told may come in any order and more than once: at the start all of it
-// comes again, from the API and from the record. A scheduler that stands by follows
-// everything, and writes and says nothing until it places its first pod.
+// Observations may come in any order and more than once: at the start all of them come
+// again, from the API and from the record. A scheduler that stands by observes everything, and
+// writes and announces nothing until it places its first pod.
 //
 //   - cache.go: the cache, and what it is made of
-//   - handlers.go: what the informers tell
-//   - tell.go: what the ledger is told of pods
+//   - handlers.go: the handlers of the informers
+//   - observe.go: what the ledger learns of pods
 //   - ended.go: the informer of pods that have ended
-//   - events.go, heard.go: the warnings of kubelets
+//   - events.go, pending.go: the warnings of kubelets
 //   - times.go: what times of nodes are worth
 //   - govern.go: which policy governs a revision
 //   - faults.go: what the plugins ask
 //   - tick.go: what time brings: proof, absence
-//   - marks.go, suspects.go: what people are told, and the taint
+//   - marks.go, suspects.go: the Events, and which nodes are tainted; taints.go: the taints
 //   - bounds.go: what is forgotten when there is too much
-//   - record.go, package record: what the next scheduler is told
+//   - record.go, package record: what the next scheduler reads
 //   - metrics.go: the metrics
 //
 // There is one lock. Nothing of the API server, the framework or the recorder is

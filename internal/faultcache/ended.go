@@ -60,7 +60,7 @@ func newEndedPods(client kubernetes.Interface, schedulerName string) (cache.Shar
 	return informer, informer.SetTransform(trim)
 }
 
-// trim leaves of a pod what its identity and its outcome are told by: a cluster keeps
+// trim leaves of a pod what its identity and its outcome are read from: a cluster keeps
 // thousands that have ended.
 func trim(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)

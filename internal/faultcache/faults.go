@@ -15,9 +15,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// patience bounds how long the first pod waits for all to be read, and again for what
+// startTimeout bounds how long the first pod waits for all to be read, and again for what
 // an earlier scheduler knew.
-const patience = 5 * time.Second
+const startTimeout = 5 * time.Second
 
 // Activate says that this scheduler places pods from now on: what an earlier one knew
 // is read again, and this one writes and speaks. It waits for that at its first call.
@@ -33,7 +33,7 @@ func (c *Cache) Activate(ctx context.Context) {
 	c.mu.Lock()
 	c.recordRead = false
 	c.mu.Unlock()
-	reading, cancel := context.WithTimeout(ctx, patience)
+	reading, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	c.readRecord(reading)
 	c.active.Store(true)
@@ -52,7 +52,7 @@ func (c *Cache) isReady(ctx context.Context) bool {
 	if !c.pods.HasSynced() {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case <-c.ready:
@@ -89,7 +89,7 @@ func (c *Cache) Assume(pod *corev1.Pod, node string) {
 	of := revisionOf(c.identifier.Identify(pod))
 	c.lock()
 	defer c.mu.Unlock()
-	a := &told{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: string(pod.UID)}
+	a := &podState{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: string(pod.UID)}
 	c.assumed[pod.UID] = a
 	c.ledger.Place(a.of, a.node, a.uid)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
 )
 
-// handle has the informers tell the cache.
+// handle adds the cache's handlers to the informers.
 func (c *Cache) handle() error {
 	add := func(what string, informer cache.SharedInformer, handler cache.ResourceEventHandler) error {
 		if _, err := informer.AddEventHandler(handler); err != nil {
@@ -67,11 +67,11 @@ func (c *Cache) onPod(obj any) {
 	c.lock()
 	defer c.mu.Unlock()
 	if c.begun {
-		c.tellPod(pod, failures)
+		c.observePod(pod, failures)
 	}
 }
 
-// onPodGone is told of pods that are deleted, and of those that end.
+// onPodGone is called for pods that are deleted, and for those that end.
 func (c *Cache) onPodGone(obj any) {
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
@@ -83,7 +83,7 @@ func (c *Cache) onPodGone(obj any) {
 	now := c.lock()
 	defer c.mu.Unlock()
 	c.unassume(pod)
-	t, ok := c.told[pod.UID]
+	t, ok := c.podStates[pod.UID]
 	if !ok {
 		return
 	}
@@ -97,7 +97,7 @@ func (c *Cache) onPodGone(obj any) {
 	c.gone(t)
 }
 
-// onWarning is told of a warning of a kubelet about a pod.
+// onWarning is called for a kubelet's warning about a pod.
 func (c *Cache) onWarning(event *corev1.Event) {
 	f, ok := podoutcome.EventFailure(event)
 	if !ok {
@@ -111,7 +111,7 @@ func (c *Cache) onWarning(event *corev1.Event) {
 	node := cmp.Or(pod.Spec.NodeName, event.Source.Host)
 	c.lock()
 	defer c.mu.Unlock()
-	c.tellWarning(pod, node, f)
+	c.observeWarning(pod, node, f)
 }
 
 // find returns the pod that a reference is to, nil if no informer has it.
@@ -181,7 +181,7 @@ func (c *Cache) onReplicaSet(before, after any) {
 	if !c.begun {
 		return
 	}
-	c.tellFamily(clusterview.Family(podOf(rs)))
+	c.observeFamily(clusterview.Family(podOf(rs)))
 }
 
 // onReplicaSetGone notes of revisions that no pod will be made of them any more. Of a

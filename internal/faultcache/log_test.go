@@ -27,7 +27,7 @@ func TestLogsGoToTheLoggerOfTheContext(t *testing.T) {
 	if r.Cache, err = New(ctx, options(), from); err != nil {
 		t.Fatal(err)
 	}
-	r.tellAll()
+	r.observeAll()
 	r.forgive("n3", noon.Add(time.Hour))
 	r.reject("web", "n3", 1)
 	for _, node := range []string{"n1", "n2"} {

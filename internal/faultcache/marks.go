@@ -34,11 +34,11 @@ const (
 const action = "Scheduling"
 
 const (
-	// lasting is how long a mark must last to be told, from when it is first seen: until
+	// lasting is how long a mark must last to be announced, from when it is first seen: until
 	// an error has shown on a second node, one that is the workload's own looks like the
 	// first node's.
 	lasting = 2 * time.Second
-	// fading is how long a mark that was told must be gone for that to be told. Whether
+	// fading is how long an announced mark must be gone for that to be announced. Whether
 	// an error is the workload's own can change with every pod that comes or goes.
 	fading = 10 * time.Second
 )
@@ -49,28 +49,28 @@ type markKey struct {
 	Node string
 }
 
-// mark is what people were told of one.
+// mark is what was announced of one.
 type mark struct {
 	regarding corev1.ObjectReference
 	// since is when it was first seen, and gone since when it is not any more, zero as
 	// long as it is.
 	since, gone time.Time
-	said        bool
+	announced   bool
 }
 
-// news is an Event to come.
-type news struct {
+// pendingEvent is an Event to come.
+type pendingEvent struct {
 	regarding, related runtime.Object // related may be nil
 	kind, reason, note string
 }
 
-// lookAtMarks finds what is to be said of marks. The caller holds the lock.
-func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
-	standing := make(map[markKey]bool)
+// lookAtMarks returns the Events that marks call for. The caller holds the lock.
+func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []pendingEvent) {
+	current := make(map[markKey]bool)
 	lasted := 0
 	for _, m := range c.ledger.Marks() {
 		key := markKey{m.Revision, m.Node}
-		standing[key] = true
+		current[key] = true
 		known := c.marks[key]
 		if known == nil {
 			known = &mark{since: now}
@@ -86,21 +86,21 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 		if t := c.tracked[m.Revision]; t != nil {
 			known.regarding = t.regarding
 		}
-		if !known.said && c.active.Load() {
-			known.said = true
+		if !known.announced && c.active.Load() {
+			known.announced = true
 			marksTotal.WithLabelValues(c.options.SchedulerName).Inc()
-			all = append(all, c.tellOf(key, known, corev1.EventTypeWarning, ReasonFaulty, c.blame(&m))...)
+			all = append(all, c.markEvents(key, known, corev1.EventTypeWarning, ReasonFaulty, c.blame(&m))...)
 		}
 	}
 	c.gauge(faultyNodes, lasted)
-	for _, key := range c.vanished(standing) {
+	for _, key := range c.vanished(current) {
 		known := c.marks[key]
-		if known.said && (!c.active.Load() || !faded(now, &known.gone, soon)) {
-			continue // if we stand by, for the one who places pods to say
+		if known.announced && (!c.active.Load() || !faded(now, &known.gone, soon)) {
+			continue // a scheduler that stands by leaves it to the one that places pods
 		}
 		delete(c.marks, key)
-		if known.said {
-			all = append(all, c.tellOf(key, known, corev1.EventTypeNormal, ReasonFaultyCleared,
+		if known.announced {
+			all = append(all, c.markEvents(key, known, corev1.EventTypeNormal, ReasonFaultyCleared,
 				fmt.Sprintf("node %s is no longer faulty for %s: its failures are forgiven, have left the window of %v, or are the workload's own",
 					key.Node, name(key.Revision), c.ledger.Rule(key.Revision).Window))...)
 		}
@@ -108,7 +108,7 @@ func (c *Cache) lookAtMarks(now time.Time, soon func(time.Time)) (all []news) {
 	return all
 }
 
-// faded reports whether what people were told has been gone for long enough.
+// faded reports whether something that was announced has been gone for long enough.
 func faded(now time.Time, gone *time.Time, soon func(time.Time)) bool {
 	if gone.IsZero() {
 		*gone = now
@@ -121,10 +121,10 @@ func faded(now time.Time, gone *time.Time, soon func(time.Time)) bool {
 	return true
 }
 
-// vanished are the marks that are not standing any more, in order.
-func (c *Cache) vanished(standing map[markKey]bool) (keys []markKey) {
+// vanished are the marks that are not current any more, in order.
+func (c *Cache) vanished(current map[markKey]bool) (keys []markKey) {
 	for key := range c.marks {
-		if !standing[key] {
+		if !current[key] {
 			keys = append(keys, key)
 		}
 	}
@@ -152,17 +152,17 @@ func name(of failure.Revision) string {
 	return of.Workload + ", revision " + of.Revision
 }
 
-// tellOf is news on the node and on the owner of the pods.
-func (c *Cache) tellOf(key markKey, m *mark, kind, reason, note string) (all []news) {
+// markEvents are Events on the node and on the owner of the pods.
+func (c *Cache) markEvents(key markKey, m *mark, kind, reason, note string) (all []pendingEvent) {
 	c.logger.V(2).Info(note, "node", key.Node, "workload", key.Workload, "revision", key.Revision.Revision, "reason", reason)
 	var related runtime.Object
 	if m.regarding.Name != "" {
 		related = &m.regarding
 	}
 	if node := c.node(key.Node); node != nil {
-		all = append(all, news{regarding: node, related: related, kind: kind, reason: reason, note: note})
+		all = append(all, pendingEvent{regarding: node, related: related, kind: kind, reason: reason, note: note})
 		if related != nil {
-			all = append(all, news{regarding: related, related: node, kind: kind, reason: reason, note: note})
+			all = append(all, pendingEvent{regarding: related, related: node, kind: kind, reason: reason, note: note})
 		}
 	}
 	return all
@@ -178,8 +178,8 @@ func (c *Cache) node(name string) runtime.Object {
 	return &corev1.ObjectReference{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Node", Name: node.Name, UID: node.UID}
 }
 
-// say tells people.
-func (c *Cache) say(all []news) {
+// emit records Events.
+func (c *Cache) emit(all []pendingEvent) {
 	if c.Recorder == nil {
 		return
 	}

@@ -30,16 +30,16 @@ func TestAMarkIsTold(t *testing.T) {
 	r.see(r.ready(pod("b", "n3")))
 	r.reject("web", "n1", 4)
 	r.pass(time.Minute)
-	r.said()
+	r.announced()
 	r.reject("web", "n1", 1)
 	r.pass(time.Second)
-	r.said()
+	r.announced()
 	r.pass(time.Second)
-	r.said(marked, "Warning NodeFaulty of StatefulSet/web: node n1 deprioritized")
+	r.announced(marked, "Warning NodeFaulty of StatefulSet/web: node n1 deprioritized")
 	r.pass(time.Minute)
-	r.said()
+	r.announced()
 	r.pass(5 * time.Minute)
-	r.said("Normal NodeFaultyCleared of Node/n1: node n1 is no longer faulty for ns/StatefulSet.apps/web, revision 1",
+	r.announced("Normal NodeFaultyCleared of Node/n1: node n1 is no longer faulty for ns/StatefulSet.apps/web, revision 1",
 		"Normal NodeFaultyCleared of StatefulSet/web")
 }
 
@@ -53,7 +53,7 @@ func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
 		r.reject("web", fmt.Sprintf("n%d", i+2), 9)
 	}
 	r.pass(time.Hour)
-	r.said()
+	r.announced()
 }
 
 // A workload of one pod that crashes has been on one node only, and that may be as good
@@ -77,12 +77,12 @@ func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
 		crash(after)
 	}
 	r.pass(3 * time.Second)
-	r.said()
+	r.announced()
 	r.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
 	// Another pod of one of them is on another node.
 	r.see(pod("web-1", "n2").Obj())
 	r.pass(3 * time.Second)
-	r.said("Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
+	r.announced("Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web", "Warning NodeFaulty of StatefulSet/web")
 }
 
 // Whether an error is the workload's own hangs on each pod that comes or goes.
@@ -94,7 +94,7 @@ func TestRegression_EventsFlap(t *testing.T) {
 			r.reject("web", n, 5)
 		}
 		r.pass(20 * time.Second)
-		r.said()
+		r.announced()
 		for i := range times {
 			p := pod(fmt.Sprint("c-", i), "n6").Obj()
 			r.see(p)
@@ -108,7 +108,7 @@ func TestRegression_EventsFlap(t *testing.T) {
 	r := newRig(t, options())
 	r.activate()
 	flap(r, 20, time.Second, time.Second)
-	r.said()
+	r.announced()
 	if len(r.marks) > 0 {
 		t.Errorf("there are marks: %+v", r.marks)
 	}
@@ -126,7 +126,7 @@ func TestRegression_EventsFlap(t *testing.T) {
 	}
 	r.events = nil
 	r.pass(time.Hour)
-	r.said()
+	r.announced()
 }
 
 // Who stands by says nothing, and once he places pods says what has not been said.
@@ -134,10 +134,10 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r := newRig(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.pass(time.Minute)
-	r.said()
+	r.announced()
 	r.activate()
 	r.tick()
-	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 }
 
 func suspecting(t *testing.T, taint Taint) *rig {
@@ -183,10 +183,10 @@ func TestSuspects(t *testing.T) {
 	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	r.reject("web", "n1", 5)
 	r.pass(3 * time.Second)
-	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 	r.reject("other/db", "n1", 5)
 	r.pass(3 * time.Second)
-	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
+	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
 		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
 	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule "
 	if got := r.taintsOf(); got != tainted {

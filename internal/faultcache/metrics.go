@@ -69,8 +69,8 @@ func begin(profile string) {
 	}
 }
 
-// gauge sets a gauge of what is now. Who stands by leaves it: he would count the same
-// nodes again.
+// gauge sets a gauge of what is now. A scheduler that stands by leaves it: the same nodes
+// would count twice.
 func (c *Cache) gauge(of *metrics.GaugeVec, n int) {
 	if c.active.Load() {
 		of.WithLabelValues(c.options.SchedulerName).Set(float64(n))

@@ -79,6 +79,6 @@ func TestPodsBeforeNodes(t *testing.T) {
 	r.see(pod("b", "n1").Obj())
 	r.record("n1", placement.Record{})
 	r.join(n1.(*corev1.Node))
-	r.tellAll()
+	r.observeAll()
 	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 }

@@ -24,19 +24,19 @@ func TestRegression_AMissingRightIsSaidOnce(t *testing.T) {
 	})
 	r.activate()
 	const said = "Warning FailureRecordUnreadable of ConfigMap/espalier-failures: reading ConfigMap kube-system/espalier-failures"
-	r.said(said)
+	r.announced(said)
 	for range 3 {
 		if _, err := r.writeRecord(t.Context(), nil); err == nil {
 			t.Error("it was written")
 		}
 	}
-	r.said()
+	r.announced()
 	missing = false
 	r.write()
 	missing = true
 	r.readRecord(t.Context())
 	r.readRecord(t.Context())
-	r.said(said)
+	r.announced(said)
 }
 
 // Who stands by does not count again what the one who places pods counts.

@@ -7,9 +7,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
-// ownError is a kind of failure that is taken for a workload's own. Nobody is told of it
-// by an Event: who runs the workload sees its pods fail everywhere. But who wonders
-// why no node is faulty must find the answer.
+// ownError is a kind of failure that is taken for a workload's own. There is no
+// Event about it: its pods fail everywhere, which is seen. But the log must say why no node
+// is faulty.
 type ownError struct {
 	of               failure.Revision
 	kind             string
@@ -21,14 +21,14 @@ type ownError struct {
 func (c *Cache) lookAtOwnErrors() (fresh []ownError) {
 	for of, t := range c.tracked {
 		kinds, tried := c.ledger.Own(of)
-		said := t.own
+		before := t.own
 		t.own = nil
 		for _, k := range kinds {
 			if t.own == nil {
 				t.own = make(map[string]bool, len(kinds))
 			}
 			t.own[k.Kind] = true
-			if !said[k.Kind] {
+			if !before[k.Kind] {
 				fresh = append(fresh, ownError{of, k.Kind, k.Nodes, tried})
 			}
 		}

@@ -59,7 +59,7 @@ func (c *Cache) unread(ctx context.Context, err error) {
 		return
 	}
 	klog.FromContext(ctx).Error(err, "What an earlier scheduler knew of failures is not known")
-	c.say([]news{{
+	c.emit([]pendingEvent{{
 		regarding: &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.configMap.Namespace, Name: c.configMap.Name},
 		kind:      corev1.EventTypeWarning, reason: ReasonRecordUnreadable, note: err.Error(),
 	}})
@@ -89,13 +89,13 @@ func (c *Cache) restore(r *record.Record) {
 	c.recordRead = true
 	c.ledger.Restore(snapshot)
 	for _, m := range c.marks {
-		m.said = false
+		m.announced = false
 	}
 	for i := range r.Revisions {
 		saved := &r.Revisions[i]
 		of := saved.Of()
 		for _, node := range saved.Marked {
-			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, said: true}
+			c.marks[markKey{of, node}] = &mark{regarding: saved.Regarding, announced: true}
 		}
 		if c.ledger.Knows(of) && c.tracked[of] == nil {
 			t := &tracked{family: saved.Family, regarding: saved.Regarding, failed: saved.Newest()}
@@ -107,8 +107,8 @@ func (c *Cache) restore(r *record.Record) {
 }
 
 // toWrite is the record as it is to be, and whether nothing is known. It holds the lock for
-// one revision at a time, and no longer than it takes to see what is there: whoever places a
-// pod waits for it.
+// one revision at a time, and no longer than it takes to copy it: placing a pod waits for
+// the lock.
 func (c *Cache) toWrite() (r *record.Record, empty bool) {
 	marked, empty := c.marked()
 	r = record.New()
@@ -121,13 +121,12 @@ func (c *Cache) toWrite() (r *record.Record, empty bool) {
 	return r, empty
 }
 
-// marked are the nodes of which people were told, of each revision in order, and whether
-// nothing is known.
+// marked are the announced nodes of each revision, in order, and whether nothing is known.
 func (c *Cache) marked() (nodes map[failure.Revision][]string, empty bool) {
 	nodes = make(map[failure.Revision][]string)
 	c.lock()
 	for key, m := range c.marks {
-		if m.said {
+		if m.announced {
 			nodes[key.Revision] = append(nodes[key.Revision], key.Node)
 		}
 	}

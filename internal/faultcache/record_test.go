@@ -47,7 +47,7 @@ func TestTheNextSchedulerKnows(t *testing.T) {
 	r.see(r.ready(pod("b", "n3")))
 	r.reject("web", "n1", 6)
 	r.pass(3 * time.Second)
-	r.said("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 	r.write()
 
 	next := r.renew(options())
@@ -58,9 +58,9 @@ func TestTheNextSchedulerKnows(t *testing.T) {
 	next.activate() // reads it again
 	next.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
 	next.pass(time.Minute)
-	next.said()
+	next.announced()
 	next.pass(5 * time.Minute)
-	next.said("Normal NodeFaultyCleared of Node/n1", "Normal NodeFaultyCleared of StatefulSet/web")
+	next.announced("Normal NodeFaultyCleared of Node/n1", "Normal NodeFaultyCleared of StatefulSet/web")
 }
 
 // One that has stood by since knows what was written meanwhile, and has not said what
@@ -76,7 +76,7 @@ func TestTheRecordIsReadAgainWhenItsTimeComes(t *testing.T) {
 	by.activate()
 	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
 	by.pass(time.Minute)
-	by.said()
+	by.announced()
 }
 
 func TestWhatIsNotWritten(t *testing.T) {

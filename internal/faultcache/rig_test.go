@@ -86,7 +86,7 @@ func (r *rig) renew(o Options) *rig {
 	for i := range 9 {
 		next.join(st.MakeNode().Name(fmt.Sprintf("n%d", i+1)).Obj())
 	}
-	next.tellAll()
+	next.observeAll()
 	return next
 }
 
@@ -235,8 +235,8 @@ func (r *rig) record(node string, want placement.Record) {
 	}
 }
 
-// said wants the Events since it was last asked: each begins with a text, in order.
-func (r *rig) said(want ...string) {
+// announced wants the Events since it was last asked: each begins with a text, in order.
+func (r *rig) announced(want ...string) {
 	r.Helper()
 	got := r.events
 	r.events = nil

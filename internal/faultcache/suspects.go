@@ -29,27 +29,27 @@ type suspect struct {
 	// since is when that was first seen, and gone since when it is not any more, zero as
 	// long as it is.
 	since, gone time.Time
-	said        bool
+	announced   bool
 	// tainting says that it is one to taint, from when it first was until it is no
 	// suspect any more: what speaks for that may end meanwhile, as pods do.
 	tainting bool
 }
 
-// lookAtSuspects finds what is to be said of suspects. The caller holds the lock.
-func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news) {
-	standing, evident := make(map[string]bool), c.evident()
-	heir := c.isHeir()
+// lookAtSuspects returns the Events that suspects call for. The caller holds the lock.
+func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendingEvent) {
+	current, evident := make(map[string]bool), c.evident()
+	takesOver := c.takesOver()
 	lasted := 0
 	for _, s := range c.ledger.Suspects(c.options.Suspects) {
-		standing[s.Node] = true
+		current[s.Node] = true
 		known := c.suspects[s.Node]
 		if known == nil {
 			known = &suspect{since: now}
 			c.suspects[s.Node] = known
 		}
 		known.gone = time.Time{}
-		if heir && !known.said && c.isTainted(s.Node) {
-			known.since, known.said, known.tainting = now.Add(-lasting), true, true
+		if takesOver && !known.announced && c.isTainted(s.Node) {
+			known.since, known.announced, known.tainting = now.Add(-lasting), true, true
 		}
 		if at := known.since.Add(lasting); at.After(now) {
 			soon(at)
@@ -57,24 +57,24 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 		}
 		lasted++
 		known.tainting = known.tainting || evident[s.Node]
-		if !known.said && c.active.Load() {
-			known.said = true
+		if !known.announced && c.active.Load() {
+			known.announced = true
 			names := s.Workloads[:min(len(s.Workloads), maxNamed)]
 			note := fmt.Sprintf("node %s is faulty for %d unrelated workloads: %s", s.Node, len(s.Workloads), strings.Join(names, ", "))
 			if more := len(s.Workloads) - len(names); more > 0 {
 				note += fmt.Sprintf(" and %d more", more)
 			}
-			all = append(all, c.tellOfNode(s.Node, corev1.EventTypeWarning, ReasonSuspect, note)...)
+			all = append(all, c.nodeEvent(s.Node, corev1.EventTypeWarning, ReasonSuspect, note)...)
 		}
 	}
 	c.gauge(suspectNodes, lasted)
 	for _, node := range slices.Sorted(maps.Keys(c.suspects)) {
 		known := c.suspects[node]
-		if standing[node] || known.said && !faded(now, &known.gone, soon) {
+		if current[node] || known.announced && !faded(now, &known.gone, soon) {
 			continue
 		}
-		if known.said {
-			all = append(all, c.tellOfNode(node, corev1.EventTypeNormal, ReasonSuspectCleared,
+		if known.announced {
+			all = append(all, c.nodeEvent(node, corev1.EventTypeNormal, ReasonSuspectCleared,
 				fmt.Sprintf("node %s is no longer faulty for %d unrelated workloads", node, c.options.Suspects))...)
 		}
 		delete(c.suspects, node)
@@ -82,11 +82,11 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []news)
 	return all
 }
 
-// isHeir reports, once, that we place pods and know all that the scheduler before us knew, as far
-// as that can be read. A node that is suspect then and has our taint has been told of, and
-// there was enough against it, by witnesses who may be gone: its taint must not be taken away
-// for want of what the other has seen. The caller holds the lock.
-func (c *Cache) isHeir() bool {
+// takesOver reports, once, that we place pods and know all that the scheduler before us knew, as
+// far as that can be read. A node that is suspect then and has our taint was announced, and
+// there was enough against it. The pods that showed it may be gone, so its taint must stay
+// although we have not seen them. The caller holds the lock.
+func (c *Cache) takesOver() bool {
 	if c.inherited.Load() || !c.active.Load() || c.configMap != nil && !c.recordRead && !c.unreadable.Load() {
 		return false
 	}
@@ -105,13 +105,13 @@ func (c *Cache) isTainted(name string) bool {
 	return err == nil && c.options.Taint.Effect != "" && c.ours(node) != nil
 }
 
-func (c *Cache) tellOfNode(name, kind, reason, note string) []news {
+func (c *Cache) nodeEvent(name, kind, reason, note string) []pendingEvent {
 	c.logger.V(2).Info(note, "node", name, "reason", reason)
 	node := c.node(name)
 	if node == nil {
 		return nil
 	}
-	return []news{{regarding: node, kind: kind, reason: reason, note: note}}
+	return []pendingEvent{{regarding: node, kind: kind, reason: reason, note: note}}
 }
 
 // evident are the nodes against which there is enough to keep other pods away from them:
@@ -148,11 +148,11 @@ func (c *Cache) evident() map[string]bool {
 	return nodes
 }
 
-// toTaint are the suspects to taint, of which people were told. The caller holds the lock.
+// toTaint are the suspects to taint, which are announced. The caller holds the lock.
 func (c *Cache) toTaint() map[string]bool {
 	nodes := make(map[string]bool)
 	for node, s := range c.suspects {
-		if s.said && s.tainting {
+		if s.announced && s.tainting {
 			nodes[node] = true
 		}
 	}

@@ -131,7 +131,7 @@ func TestRegression_TakeoverOfTaints(t *testing.T) {
 			if got := next.taintsOf(); got != tc.want || patches != tc.patches {
 				t.Errorf("taints are %q after %d changes, want %q after %d", got, patches, tc.want, tc.patches)
 			}
-			next.said()
+			next.announced()
 			next.pass(6 * time.Minute)
 			next.clone()
 			next.pass(sweeping)
@@ -158,7 +158,7 @@ func TestTaintsBeforeTheBeginning(t *testing.T) {
 	if got := next.taintsOf(); got != tainted {
 		t.Errorf("taints are %q, want %q", got, tainted)
 	}
-	next.tellAll()
+	next.observeAll()
 	next.write()
 	close(next.Cache.ready)
 	next.pass(time.Minute)

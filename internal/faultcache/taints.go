@@ -71,7 +71,7 @@ func (c *Cache) seeToTaints(ctx context.Context, now time.Time, suspects map[str
 		return
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	room := min(c.options.Taint.MaxPerHour-c.tainted(now, nodes), c.options.Taint.MaxNodes-c.standing(nodes, suspects))
+	room := min(c.options.Taint.MaxPerHour-c.taintedWithinHour(now, nodes), c.options.Taint.MaxNodes-c.taintedNow(nodes, suspects))
 	for _, node := range nodes {
 		switch ours := c.ours(node); {
 		case ours != nil && !suspects[node.Name]:
@@ -92,9 +92,9 @@ func (c *Cache) seeToTaints(ctx context.Context, now time.Time, suspects map[str
 	}
 }
 
-// standing is how many nodes are tainted, those included from which the taint is about
+// taintedNow is how many nodes are tainted, those included from which the taint is about
 // to be taken, which may fail, and those of which the informer does not know it yet.
-func (c *Cache) standing(nodes []*corev1.Node, suspects map[string]bool) (n int) {
+func (c *Cache) taintedNow(nodes []*corev1.Node, suspects map[string]bool) (n int) {
 	for _, node := range nodes {
 		if _, added := c.taints.added[node.Name]; c.ours(node) != nil || added && suspects[node.Name] {
 			n++
@@ -103,9 +103,9 @@ func (c *Cache) standing(nodes []*corev1.Node, suspects map[string]bool) (n int)
 	return n
 }
 
-// tainted is how many nodes were tainted within the hour. A scheduler that has just
+// taintedWithinHour is how many nodes were tainted within the hour. A scheduler that has just
 // started reads it from the taints that are there.
-func (c *Cache) tainted(now time.Time, nodes []*corev1.Node) int {
+func (c *Cache) taintedWithinHour(now time.Time, nodes []*corev1.Node) int {
 	maps.DeleteFunc(c.taints.added, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })
 	n := len(c.taints.added)
 	for _, node := range nodes {

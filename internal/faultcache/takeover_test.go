@@ -83,7 +83,7 @@ func TestTakeoverBeforeTheBeginning(t *testing.T) {
 		t.Errorf("it writes: %v", err)
 	}
 	early.again("n1").CreationTimestamp = metav1.Time{}
-	early.tellAll()
+	early.observeAll()
 	early.write()
 	early.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
 }

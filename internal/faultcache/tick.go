@@ -73,14 +73,14 @@ func (c *Cache) tick() (next time.Time) {
 		}
 	}
 	c.bound()
-	for uid, t := range c.told {
+	for uid, t := range c.podStates {
 		if c.tracked[t.of] == nil {
-			delete(c.told, uid)
+			delete(c.podStates, uid)
 		}
 	}
 	own := c.lookAtOwnErrors()
-	news := c.lookAtMarks(now, soon)
-	news = append(news, c.lookAtSuspects(now, soon)...)
+	events := c.lookAtMarks(now, soon)
+	events = append(events, c.lookAtSuspects(now, soon)...)
 	if at, ok := c.ledger.Next(); ok {
 		soon(at)
 	}
@@ -88,7 +88,7 @@ func (c *Cache) tick() (next time.Time) {
 	c.mu.Unlock()
 
 	c.logOwnErrors(own)
-	c.say(news)
+	c.emit(events)
 	c.wantTaints(suspects)
 	token(c.unwritten)
 	return next
@@ -97,7 +97,7 @@ func (c *Cache) tick() (next time.Time) {
 // prove lets the pods prove their nodes that have been ready for long enough, and
 // gives up those that have vanished without having ended.
 func (c *Cache) prove(now time.Time, soon func(time.Time)) {
-	for _, t := range c.told {
+	for _, t := range c.podStates {
 		switch {
 		case !t.leaving.IsZero() && !t.leaving.After(now):
 			c.gone(t)
@@ -115,18 +115,18 @@ func (c *Cache) prove(now time.Time, soon func(time.Time)) {
 // which there will be none. Other ends are not watched: whatever owns pods could be of
 // any kind.
 func (c *Cache) sweep(now time.Time) {
-	c.unheard()
+	c.dropPending()
 	for of, t := range c.tracked {
-		patience := max(absence, c.ledger.Rule(of).Window)
+		limit := max(absence, c.ledger.Rule(of).Window)
 		if t.orphaned {
-			patience = sweeping
+			limit = sweeping
 		}
 		switch {
 		case c.hasPods(of, t):
 			t.absent = time.Time{}
 		case t.absent.IsZero():
 			t.absent = now
-		case now.Sub(t.absent) >= patience:
+		case now.Sub(t.absent) >= limit:
 			c.ledger.Forget(of)
 		}
 	}

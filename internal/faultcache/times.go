@@ -18,8 +18,8 @@ import (
 // bad as any. Their times are held to what the clocks of the control plane and of this
 // scheduler allow: nothing happens to a pod before it is placed, nor in the future.
 
-// failedAt is when a pod failed. The ledger sees to the future: told again, a failure is
-// as it was told first.
+// failedAt is when a pod failed. The ledger bounds a time in the future; recorded again, a
+// failure keeps its first time.
 func (c *Cache) failedAt(pod *corev1.Pod, f podoutcome.Failure) time.Time {
 	if f.At.IsZero() {
 		return c.Clock.Now()
@@ -37,16 +37,15 @@ func (c *Cache) succeededAt(pod *corev1.Pod, watched bool) (at time.Time, ok boo
 	return podoutcome.Latest(at, podoutcome.Placed(pod)), ok
 }
 
-// wellSince is since when a pod does well. By a fast clock that is in the future, and
-// would be for as long as it is fast: it is when that was first heard then, until the
-// node says something new.
-func (c *Cache) wellSince(pod *corev1.Pod, t *told) (since time.Time, ok bool) {
-	said, ok := podoutcome.Success(pod)
+// wellSince is since when a pod does well. A node with a fast clock reports a time in the
+// future. Then the time of the first report counts, until the node reports another one.
+func (c *Cache) wellSince(pod *corev1.Pod, t *podState) (since time.Time, ok bool) {
+	reported, ok := podoutcome.Success(pod)
 	if !ok {
 		return time.Time{}, false
 	}
-	if now := c.Clock.Now(); !said.Equal(t.said) || t.since.After(now) {
-		t.said, t.since = said, podoutcome.Latest(said, podoutcome.Placed(pod))
+	if now := c.Clock.Now(); !reported.Equal(t.reported) || t.since.After(now) {
+		t.reported, t.since = reported, podoutcome.Latest(reported, podoutcome.Placed(pod))
 		if t.since.After(now) {
 			t.since = now
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
-// patience bounds how long a pod holds up the scheduler at its start. What is slower
+// awaitFor bounds how long a pod holds up the scheduler at its start. What is slower
 // refuses the pod, and takes it up again when the policies are known.
-const patience = 5 * time.Second
+const awaitFor = 5 * time.Second
 
 // errUnread is why a pod is refused before anything is known of the policies that
 // there are.
@@ -128,7 +128,7 @@ func (p *Policies) Wait(ctx context.Context) {
 		return
 	default:
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(awaitFor)
 	defer timer.Stop()
 	select {
 	case <-p.answered:

@@ -290,7 +290,7 @@ func TestRegression_DaemonSetsWithoutPolicies(t *testing.T) {
 	daemon := pod("ns", "p", "web")
 	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "cni", Controller: new(true)}}
 	asked := time.Now()
-	if got, err := p.Await(t.Context(), daemon); got != nil || err != nil || time.Since(asked) >= patience {
+	if got, err := p.Await(t.Context(), daemon); got != nil || err != nil || time.Since(asked) >= awaitFor {
 		t.Errorf("got %v, %v after %v", got, err, time.Since(asked))
 	}
 	if got, err := p.Placing(daemon); got != nil || err != nil {

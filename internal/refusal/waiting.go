@@ -62,11 +62,11 @@ func (p *Waiting) Wake(concerns func(*corev1.Pod) bool) {
 }
 
 // OnNodeUpdate wakes the pods that a node suits as it is now, and did not before.
-// Changed says whether a node has changed in a way that matters: kubelets report
+// Changed reports whether a node has changed in a way that matters: kubelets report
 // every few minutes, and mostly nothing new.
 //
-// The scheduler's cache may learn of the change after the pods are awake. Who refuses
-// a pod for what the cache has of a node looks at the informer's before that.
+// The scheduler's cache may learn of the change after the pods are awake. A plugin that
+// refuses a pod by the cache's node looks at the informer's node before it does.
 func (p *Waiting) OnNodeUpdate(nodes cache.SharedInformer, changed func(before, after *corev1.Node) bool, suits func(*corev1.Pod, *corev1.Node) bool) error {
 	_, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(oldObj, newObj any) {

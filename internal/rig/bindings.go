@@ -96,8 +96,8 @@ func (b *Bindings) Last() time.Time {
 // AnnouncedTwice waits until events say of half of so many pods of a namespace that they were
 // scheduled, and names those of which that was said more than once. Of all of them nobody can
 // wait to hear: what a scheduler was about to say dies with it.
-func AnnouncedTwice(ctx context.Context, client kubernetes.Interface, namespace string, pods int, patience time.Duration) (twice []string, err error) {
-	err = Poll(ctx, patience, 100*time.Millisecond, fmt.Sprintf("announcements of half of %d pods in %s", pods, namespace), func() error {
+func AnnouncedTwice(ctx context.Context, client kubernetes.Interface, namespace string, pods int, timeout time.Duration) (twice []string, err error) {
+	err = Poll(ctx, timeout, 100*time.Millisecond, fmt.Sprintf("announcements of half of %d pods in %s", pods, namespace), func() error {
 		events, err := client.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("listing the events of %s: %w", namespace, err)

@@ -37,14 +37,14 @@ type DevclusterOptions struct {
 	Args []string
 	// Progress gets its progress lines, nil for nobody.
 	Progress io.Writer
-	// Patience is how long it may take to be ready. Default 2 minutes.
-	Patience time.Duration
+	// Timeout is how long it may take to be ready. Default 2 minutes.
+	Timeout time.Duration
 }
 
 // StartDevcluster starts a devcluster and returns when it is ready.
 func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, error) {
-	if o.Patience == 0 {
-		o.Patience = 2 * time.Minute
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
 	}
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
@@ -85,16 +85,16 @@ func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, err
 	case <-ctx.Done():
 		_ = d.Stop(20 * time.Second)
 		return nil, fmt.Errorf("starting devcluster: %w", context.Cause(ctx))
-	case <-time.After(o.Patience):
+	case <-time.After(o.Timeout):
 		tail := p.Tail(12)
 		_ = d.Stop(20 * time.Second)
-		return nil, fmt.Errorf("devcluster was not ready after %s; the end of %s:\n%s", o.Patience, p.Log, tail)
+		return nil, fmt.Errorf("devcluster was not ready after %s; the end of %s:\n%s", o.Timeout, p.Log, tail)
 	}
 }
 
 // Restart has devcluster end a part of the control plane, kube-apiserver or etcd, as a
 // crash does, and start it again. It returns when the API server is ready again.
-func (d *Devcluster) Restart(part string, patience time.Duration) error {
+func (d *Devcluster) Restart(part string, timeout time.Duration) error {
 	if _, err := fmt.Fprintln(d.stdin, "restart", part); err != nil {
 		return fmt.Errorf("restarting %s: %w", part, err)
 	}
@@ -103,15 +103,15 @@ func (d *Devcluster) Restart(part string, patience time.Duration) error {
 		return nil
 	case <-d.Done():
 		return fmt.Errorf("restarting %s: %w", part, d.Err())
-	case <-time.After(patience):
-		return fmt.Errorf("restarting %s: it was not ready again after %s; the end of %s:\n%s", part, patience, d.Log, d.Tail(12))
+	case <-time.After(timeout):
+		return fmt.Errorf("restarting %s: it was not ready again after %s; the end of %s:\n%s", part, timeout, d.Log, d.Tail(12))
 	}
 }
 
 // Stop ends devcluster and waits until it is gone. That it had ended before is an error, and so
 // is that it could not end what it had started.
-func (d *Devcluster) Stop(patience time.Duration) error {
-	err := d.StopCleanly(patience)
+func (d *Devcluster) Stop(timeout time.Duration) error {
+	err := d.StopCleanly(timeout)
 	_ = d.stdin.Close()
 	return err
 }

@@ -123,13 +123,13 @@ func (o *Observation) place(nodes []corev1.Node, others map[string][]corev1.Pod)
 	}
 }
 
-// belongs says whether the pod's own selector and affinity allow the node at all.
+// belongs reports whether the pod's own selector and affinity allow the node at all.
 func belongs(pod *corev1.Pod, node *corev1.Node) bool {
 	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && ok
 }
 
-// takesMore says whether the node accepts new pods.
+// takesMore reports whether the node accepts new pods.
 func takesMore(pod *corev1.Pod, node *corev1.Node) bool {
 	if node.Spec.Unschedulable {
 		return false

@@ -18,10 +18,10 @@ func (n never) Unwrap() error { return n.error }
 // Never has a Poll end with an error at once.
 func Never(err error) error { return never{err} }
 
-// Poll checks at every interval until there is no error. When patience or the context is at
+// Poll checks at every interval until there is no error. When timeout or the context is at
 // its end it says what was waited for and the last error.
-func Poll(ctx context.Context, patience, interval time.Duration, what string, check func() error) error {
-	for deadline := time.Now().Add(patience); ; {
+func Poll(ctx context.Context, timeout, interval time.Duration, what string, check func() error) error {
+	for deadline := time.Now().Add(timeout); ; {
 		err := check()
 		if err == nil {
 			return nil
@@ -30,7 +30,7 @@ func Poll(ctx context.Context, patience, interval time.Duration, what string, ch
 			return fmt.Errorf("waiting for %s: %w", what, err)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited %s for %s: %w", patience, what, err)
+			return fmt.Errorf("waited %s for %s: %w", timeout, what, err)
 		}
 		select {
 		case <-ctx.Done():

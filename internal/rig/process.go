@@ -152,7 +152,7 @@ func (p *Process) Unasked() error {
 // Stop asks the process to end, as Ctrl-C does, and waits. A process that is not
 // gone in time is killed, and that is an error: it should have listened. So is one that
 // has ended unasked. How it ends is not looked at; StopCleanly does.
-func (p *Process) Stop(patience time.Duration) error {
+func (p *Process) Stop(timeout time.Duration) error {
 	if err := p.tell(syscall.SIGINT); errors.Is(err, os.ErrProcessDone) {
 		<-p.done
 		return p.Unasked()
@@ -160,17 +160,17 @@ func (p *Process) Stop(patience time.Duration) error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		p.Kill()
-		return fmt.Errorf("%s did not end within %s of an interrupt and was killed; its log is %s", p.Name, patience, p.Log)
+		return fmt.Errorf("%s did not end within %s of an interrupt and was killed; its log is %s", p.Name, timeout, p.Log)
 	}
 }
 
 // StopCleanly is Stop for a program that ends with status 0 when it is asked to, as ours
 // do: with any other, as after a panic on its way out, it is an error. One that our signal
 // itself ended has none: it was killed before, or had not come to listen yet.
-func (p *Process) StopCleanly(patience time.Duration) error {
-	if err := p.Stop(patience); err != nil {
+func (p *Process) StopCleanly(timeout time.Duration) error {
+	if err := p.Stop(timeout); err != nil {
 		return err
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)

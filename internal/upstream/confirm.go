@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// patience bounds how long the API server is asked. The pod counts as placed meanwhile. It is
+	// askFor bounds how long the API server is asked. The pod counts as placed meanwhile. It is
 	// longer than a leader lives that cannot reach the API server.
-	patience = 30 * time.Second
+	askFor = 30 * time.Second
 	// answerWithin bounds one question, so that a connection that swallows it is not all there is.
 	answerWithin = 5 * time.Second
 )
@@ -34,7 +34,7 @@ var between = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 
 
 // NewClient returns a client to ask with. It has a limit of requests of its own, as high as that
 // of the one that binds: there, a question would stand behind all bindings that are under way,
-// which may take longer than anybody waits for an answer.
+// which may take longer than a timeout.
 func NewClient(config *rest.Config) (kubernetes.Interface, error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "confirm-binding"))
 	if err != nil {
@@ -64,7 +64,7 @@ type confirmingFramework struct {
 func (p *confirmingFramework) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	status := p.Framework.RunBindPlugins(ctx, state, pod, node)
 	// A plugin that rejects a pod has bound nothing. An answer of "conflict" may well be about
-	// a binding of our own: a request that failed is sent again before anybody hears of it.
+	// a binding of our own: a request that failed is sent again before we see it.
 	// A pod whose binding was never sent may be there by another's, who has announced it.
 	// And a scheduler that is terminated tries nothing again.
 	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) || ctx.Err() != nil {
@@ -83,9 +83,9 @@ func (p *confirmingFramework) RunBindPlugins(ctx context.Context, state fwk.Cycl
 }
 
 // find returns the node that a pod is on, "" if it is on none or is no more. It asks until
-// there is an answer, within patience.
+// there is an answer, within askFor.
 func (p *confirmingFramework) find(ctx context.Context, pod *corev1.Pod) (node string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var last error
 	err = between.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {

@@ -76,7 +76,7 @@ func TestConfirm(t *testing.T) {
 		{"another of that name", failed, []answer{{pod: pod("2", "a")}}, 1, 0, false},
 		{"bound, and known late", failed, []answer{away, starting, away, {pod: pod("1", "a")}}, 4, 1100 * time.Millisecond, true},
 		{"not bound, and known late", failed, []answer{away, {pod: pod("1", "")}}, 2, 150 * time.Millisecond, false},
-		{"never known", failed, []answer{away}, -1, patience, false},
+		{"never known", failed, []answer{away}, -1, askFor, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

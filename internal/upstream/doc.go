@@ -32,13 +32,13 @@
 //   - profiles whose other scorers may outvote the plugin, or that have extenders
 //
 // Diagnosis and preemption are the full path's: where no node fits there is no hint. What
-// it came to is remembered, and the next pod like it is told the same at once.
+// it came to is remembered, and is the answer for the next pod like it.
 //
 // # Bindings
 //
 // When the API server or etcd goes away in the middle, a binding may have been made that
 // fails as the scheduler sees it. Upstream forgets the pod, so that the room it takes counts
-// as free, decides it again, and is refused; what was decided meanwhile was decided by a
-// wrong count, and nothing that follows needs to mend it. So whoever fails to bind a pod is
-// made to look where it is before anything is forgotten.
+// as free. It decides the pod again, and is refused. What it decided meanwhile, it decided by a
+// wrong count, and nothing that follows needs to mend it. So after a binding has failed, we look
+// where the pod is before anything is forgotten.
 package upstream

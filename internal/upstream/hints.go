@@ -33,7 +33,7 @@ type Hinter interface {
 	// filters; lasting says that their answers hold for pods with the same needs until
 	// the node changes. ask may be called by many at once.
 	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error)
-	// Follow says who knows which nodes of a snapshot have changed, before the first cycle.
+	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 )
 
-// maxJournal bounds the entries that are kept, and who has read none of so many looks at
+// maxJournal bounds the entries that are kept, and a reader that has read none of so many looks at
 // all nodes. Between two cycles there are a few.
 const maxJournal = 1 << 14
 
@@ -24,7 +24,7 @@ type journal struct {
 
 var _ podcount.Changes = &journal{}
 
-// newJournal returns one that has nothing to say to who has read nothing: position 0 is
+// newJournal returns one that has nothing for a reader that has read nothing: position 0 is
 // before the first snapshot.
 func newJournal() *journal { return &journal{first: 1} }
 

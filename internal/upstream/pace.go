@@ -17,9 +17,9 @@ import (
 
 const (
 	// most is how many bindings are under way when the next pod is made to wait. An API server
-	// takes up to 200 changes at a time from all who ask, unless it is told otherwise.
+	// takes up to 200 changes at a time from all clients, unless its flags say otherwise.
 	most = 128
-	// atMost is how long. Bindings that hang, as behind somebody's webhook, must not keep
+	// atMost is how long. Bindings that hang, behind a webhook for instance, must not keep
 	// pods waiting that have nothing to do with them: what has not ended by then is not
 	// waited for again.
 	atMost = 100 * time.Millisecond
@@ -56,7 +56,7 @@ func Pace(profiles profile.Map, next Next) Next {
 type underWay struct {
 	bindings atomic.Int64
 	over     atomic.Int64 // those that have ended
-	// ended has one token if a binding has ended since somebody last looked.
+	// ended has one token if a binding has ended since the last look.
 	ended chan struct{}
 
 	// limit is how many are too many. After a wait in vain it is higher, because those that were
@@ -82,7 +82,7 @@ func (w *underWay) tooMany() bool {
 	return w.bindings.Load() >= w.limit
 }
 
-// hold waits until few enough are under way. It is for one caller, who asks for one pod
+// hold waits until few enough are under way. It is for one caller, which asks for one pod
 // after another.
 func (w *underWay) hold() {
 	if !w.tooMany() {

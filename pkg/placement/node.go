@@ -4,7 +4,7 @@
 package placement
 
 // Node is what the algorithms know of one node: where it hangs in the topology,
-// and what already counts on it. It is a value; whoever holds one may keep it.
+// and what already counts on it. It is a value and may be kept.
 type Node struct {
 	// Name identifies the node and is the last tie-break of every choice.
 	Name string

@@ -82,13 +82,13 @@ func (s *story) slowScheduler(name string, flags ...string) *rig.Process {
 // untilBound returns as soon as so many pods have nodes.
 func (s *story) untilBound(seen *rig.Bindings, n int) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(5 * time.Millisecond) {
 		_, bound := seen.Bound()
 		if bound >= n {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.Fatalf("%d of %d pods were bound after %s", bound, n, patience)
+			s.Fatalf("%d of %d pods were bound after %s", bound, n, timeout)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (s *story) bindsNoneTwice(scheduler *rig.Process, bound *corev1.Pod) {
 // onceEach fails the story if any of n pods was announced as bound more than once.
 func (s *story) onceEach(n int) {
 	s.Helper()
-	twice, err := rig.AnnouncedTwice(s.ctx, s.client, s.ns, n, patience)
+	twice, err := rig.AnnouncedTwice(s.ctx, s.client, s.ns, n, timeout)
 	s.must(err, "counting announcements")
 	for _, pod := range twice {
 		s.Error(pod)

@@ -100,7 +100,7 @@ func (s *story) seen(pod, kind string) {
 		}
 		return nil
 	})
-	if age := time.Since(s.failures(pod)[0].At); age < -time.Second || age > patience {
+	if age := time.Since(s.failures(pod)[0].At); age < -time.Second || age > timeout {
 		s.Errorf("pod %s failed %v ago, it says", pod, age)
 	}
 }

@@ -26,8 +26,8 @@ const (
 	rowLabel   = "example.com/row"
 	rackLabel  = "example.com/rack"
 
-	// patience is how long anything that happens to one story may take on a busy machine.
-	patience = 90 * time.Second
+	// timeout is how long anything that happens to one story may take on a busy machine.
+	timeout = 90 * time.Second
 )
 
 var (
@@ -104,10 +104,10 @@ func (s *story) must(err error, doing string) {
 	}
 }
 
-// until polls: nil ends it, and when patience is at its end the last error is the failure.
+// until polls: nil ends it, and when timeout is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	err := rig.Poll(s.ctx, patience, 100*time.Millisecond, what, func() error {
+	err := rig.Poll(s.ctx, timeout, 100*time.Millisecond, what, func() error {
 		err := check()
 		if err != nil && world.scheduler != nil && s.scheduler == rig.SchedulerName {
 			select {

@@ -31,8 +31,8 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// patience bounds anything that a test waits for.
-const patience = 60 * time.Second
+// timeout bounds anything that a test waits for.
+const timeout = 60 * time.Second
 
 // deploy runs what make deploy and make undeploy run.
 func deploy(t *testing.T, action string, flags ...string) {
@@ -208,7 +208,7 @@ func leavesNothing(t *testing.T, before map[string]bool) {
 	t.Helper()
 	var left []string
 	// What belongs to a removed object is collected a moment later.
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
 		left = difference(before, everything(t))
 		return len(left) == 0, nil
 	})
@@ -279,7 +279,7 @@ func placesOne(t *testing.T, scheduler *rig.Process, profile schedulerapi.KubeSc
 		t.Fatal(err)
 	}
 	state := "created"
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-scheduler.Done():
 			return false, fmt.Errorf("the scheduler has ended: %w", scheduler.Err())

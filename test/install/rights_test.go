@@ -136,7 +136,7 @@ func grant(t *testing.T, objects []object, user authorizationv1.SubjectAccessRev
 	// The API server hears of rights a moment after it has stored them, and of their end as well.
 	become := func(want bool) {
 		for _, right := range rights {
-			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
 				return may(t, user, right) == want, nil
 			})
 			if err != nil {

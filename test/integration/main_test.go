@@ -20,8 +20,8 @@ import (
 const (
 	// binFolder is where make build puts the binaries, seen from this folder.
 	binFolder = "../../bin"
-	// patience bounds anything that a test waits for.
-	patience = 60 * time.Second
+	// timeout bounds anything that a test waits for.
+	timeout = 60 * time.Second
 )
 
 // cluster is shared by all tests: six nodes in three zones, and no scheduler.

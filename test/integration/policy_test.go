@@ -62,9 +62,9 @@ func removePolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Not the test's own context: this cleans up as well.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err = rig.Poll(ctx, patience, 50*time.Millisecond, "the definition to be gone", func() error {
+	err = rig.Poll(ctx, timeout, 50*time.Millisecond, "the definition to be gone", func() error {
 		err := client.Resource(definitions).Delete(ctx, definition, metav1.DeleteOptions{})
 		switch {
 		case apierrors.IsNotFound(err):

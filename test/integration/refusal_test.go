@@ -20,7 +20,7 @@ import (
 // invoke runs the command to its end and returns its exit status and what it printed, line by line.
 func invoke(t *testing.T, args ...string) (status int, lines []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, cluster.binary, args...)
 	var out bytes.Buffer
@@ -31,7 +31,7 @@ func invoke(t *testing.T, args ...string) (status int, lines []string) {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("%q did not end within %s; it printed:\n%s", args, patience, out.String())
+		t.Fatalf("%q did not end within %s; it printed:\n%s", args, timeout, out.String())
 	}
 	for line := range strings.Lines(out.String()) {
 		if line = strings.TrimSpace(line); line != "" {

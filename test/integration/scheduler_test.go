@@ -68,7 +68,7 @@ func namespace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := cluster.client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
@@ -121,7 +121,7 @@ func even(t *testing.T, o *rig.Observation) {
 // until polls; nil ends it.
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := rig.Poll(t.Context(), patience, 50*time.Millisecond, what, check); err != nil {
+	if err := rig.Poll(t.Context(), timeout, 50*time.Millisecond, what, check); err != nil {
 		t.Fatal(err)
 	}
 }

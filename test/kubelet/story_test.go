@@ -25,9 +25,9 @@ import (
 const (
 	zoneLabel = corev1.LabelTopologyZone
 
-	// patience is how long anything may take: a node that hangs is known to after
+	// timeout is how long anything may take: a node that hangs is known to after
 	// close to a minute, and a container that fails waits ever longer for its next start.
-	patience = 4 * time.Minute
+	timeout = 4 * time.Minute
 )
 
 var byZone = evenness.Level{Name: zoneLabel}
@@ -94,7 +94,7 @@ func takesPods(node *corev1.Node) bool {
 // end deletes the story's namespace and waits until it is gone: its pods would be in
 // the way of the next story's.
 func (s *story) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if s.Failed() {
 		s.Logf("pods at the end:\n%s\nevents:\n%s", s.pods(ctx), s.warnings(ctx))
@@ -149,10 +149,10 @@ func (s *story) must(err error, doing string) {
 	}
 }
 
-// until polls: nil ends it, and when patience is at its end the last error is the failure.
+// until polls: nil ends it, and when timeout is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	if err := rig.Poll(s.ctx, patience, 250*time.Millisecond, what, check); err != nil {
+	if err := rig.Poll(s.ctx, timeout, 250*time.Millisecond, what, check); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/moby/swarmkit/v2/manager/state/store"
 )
 
-// patience is far more than a pass takes. SwarmKit waits 50 ms for a batch to be
+// timeout is far more than a pass takes. SwarmKit waits 50 ms for a batch to be
 // complete, and at most a second.
-const patience = 30 * time.Second
+const timeout = 30 * time.Second
 
 // oneAtATime is held while a scheduler runs: SwarmKit's filters remember the task that
 // they were loaded with, and all schedulers of a process share them.
@@ -115,7 +115,7 @@ func (s *swarm) failAndCreate(ctx context.Context) error {
 
 // await waits until tasks are placed or refused.
 func (s *swarm) await(ctx context.Context, ids ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var open int
 	decided := func(tx store.ReadTx) error {
@@ -137,7 +137,7 @@ func (s *swarm) await(ctx context.Context, ids ...string) error {
 		case <-changes:
 			s.store.View(func(tx store.ReadTx) { _ = decided(tx) })
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d tasks are undecided after %v: %w", open, len(ids), patience, ctx.Err())
+			return fmt.Errorf("%d of %d tasks are undecided after %v: %w", open, len(ids), timeout, ctx.Err())
 		}
 	}
 	return nil

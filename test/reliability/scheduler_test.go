@@ -74,8 +74,8 @@ func (s *story) exits(p *rig.Process, code int) {
 		if got := p.ExitCode(); got != code {
 			s.Errorf("%s ended with status %d, want %d; the end of its log:\n%s", p.Name, got, code, p.Tail(8))
 		}
-	case <-time.After(patience):
-		s.Errorf("%s has not ended after %s", p.Name, patience)
+	case <-time.After(timeout):
+		s.Errorf("%s has not ended after %s", p.Name, timeout)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *story) survives(part, what string) (leader *rig.Process) {
 	leader, _, _ = s.pair(world.kubeconfig, perSecond)
 	s.load()
 	s.now()
-	s.must(world.Restart(part, patience), "restarting "+part)
+	s.must(world.Restart(part, timeout), "restarting "+part)
 	if gap := s.allBound(what); gap < missed {
 		s.Errorf("the longest time without a binding was %s, less than %s: %s was not missed, and this told nothing", gap, missed, part)
 	}

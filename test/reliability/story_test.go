@@ -30,8 +30,8 @@ const (
 	// perSecond is how many bindings a second the scheduler is allowed, so that there is a
 	// middle on any machine. The shipped limit would have a fast one be through in two seconds.
 	perSecond = 100
-	// patience bounds anything that a story waits for, the binding of all pods included.
-	patience = 3 * time.Minute
+	// timeout bounds anything that a story waits for, the binding of all pods included.
+	timeout = 3 * time.Minute
 
 	rackLabel = "example.com/rack"
 )
@@ -68,7 +68,7 @@ func begin(t *testing.T) *story {
 
 // end waits until the story's pods are gone: they would keep the next one's waiting.
 func (s *story) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s.ctx = ctx
 	if err := world.client.CoreV1().Namespaces().Delete(ctx, s.ns, metav1.DeleteOptions{}); err != nil {
@@ -99,10 +99,10 @@ func (s *story) must(err error, doing string) {
 	}
 }
 
-// until polls: nil ends it, and when patience is at its end the last error is the failure.
+// until polls: nil ends it, and when timeout is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	if err := rig.Poll(s.ctx, patience, 10*time.Millisecond, what, check); err != nil {
+	if err := rig.Poll(s.ctx, timeout, 10*time.Millisecond, what, check); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -188,7 +188,7 @@ func (s *story) allBound(what string) (gap time.Duration) {
 	if s.answered.accepted < replicas/2 || s.answered.accepted > replicas {
 		s.Errorf("by its metrics the API server accepted %d bindings of %d pods, want one of each at most, and of half of them at least", s.answered.accepted, replicas)
 	}
-	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns, replicas, patience)
+	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns, replicas, timeout)
 	s.must(err, "counting announcements")
 	for _, pod := range twice {
 		s.Error(pod)

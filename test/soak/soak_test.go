@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// patience is how long anything that is to come may take once all is calm.
-	patience = 3 * time.Minute
+	// timeout is how long anything that is to come may take once all is calm.
+	timeout = 3 * time.Minute
 	// telling is how often it is told how far things are.
 	telling = 15 * time.Second
 	// enough is how long everything must happen for each deed to be done at least once.
@@ -84,7 +84,7 @@ func (s *soak) furnish() {
 func (s *soak) until(what string, check func(context.Context) error) {
 	s.Helper()
 	told := time.Now()
-	err := rig.Poll(s.Context(), patience, 200*time.Millisecond, what, func() error {
+	err := rig.Poll(s.Context(), timeout, 200*time.Millisecond, what, func() error {
 		err := check(s.Context())
 		if ended := world.scheduler.Unasked(); ended != nil {
 			return rig.Never(ended)

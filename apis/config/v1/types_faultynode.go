@@ -68,7 +68,7 @@ const (
 // Record is where the history is kept for the next scheduler: the ConfigMap
 // SCHEDULERNAME-failures.
 type Record struct {
-	// enabled says whether it is kept at all. Without it a scheduler that
+	// enabled reports whether it is kept at all. Without it a scheduler that
 	// starts knows what the pods and events in the API tell, and no more.
 	// Default: true.
 	Enabled *bool `json:"enabled,omitempty"`
@@ -92,7 +92,7 @@ type Suspects struct {
 // Taint is what suspect nodes are tainted with: espalier.dev/suspect. It is removed
 // when the node is no longer suspect.
 type Taint struct {
-	// enabled says whether they are tainted at all. The scheduler needs the right to
+	// enabled reports whether they are tainted at all. The scheduler needs the right to
 	// patch nodes.
 	// Default: false.
 	Enabled *bool `json:"enabled,omitempty"`

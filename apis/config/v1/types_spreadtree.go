@@ -20,7 +20,7 @@ type SpreadTreeArgs struct {
 	// Default: Newest.
 	CountRevisions CountRevisions `json:"countRevisions,omitempty"`
 
-	// nodeHint says whether the tree proposes the node for a pod. Enabled asks the
+	// nodeHint reports whether the tree proposes the node for a pod. Enabled asks the
 	// filters about the best node of the tree, then the next, and looks at no others
 	// once one fits; pods that this cannot be right for are filtered and scored on
 	// all nodes. Disabled does that with every pod, which costs much more and lets
@@ -39,7 +39,7 @@ const (
 	CountAll CountRevisions = "All"
 )
 
-// NodeHint says whether a pod's node is proposed by the tree.
+// NodeHint reports whether a pod's node is proposed by the tree.
 type NodeHint string
 
 const (

@@ -44,6 +44,7 @@ func FaultyNodeArgs(path *field.Path, args *config.FaultyNodeArgs) field.ErrorLi
 	return append(errs, suspects(path.Child("suspects"), &args.Suspects)...)
 }
 
+// suspects checks when a node is suspect, and how it is tainted then.
 func suspects(path *field.Path, in *config.Suspects) field.ErrorList {
 	// One workload that fails on a node is no reason to suspect the node.
 	errs := number(path.Child("workloads"), in.Workloads, 2)

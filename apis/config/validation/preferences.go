@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says what is wrong with the plugins' arguments. Its
+// Package validation returns what is wrong with the plugins' arguments. Its
 // functions are pure, take arguments that have been defaulted, and return every
 // fault they find, each with the path of its field below the path given (nil for
 // a path that starts at the arguments themselves).

@@ -7,6 +7,6 @@
 // Package v1alpha1 is the API group placement.espalier.dev: objects by which
 // people say how pods are placed without touching the pods' own manifests.
 //
-// Whoever writes a client links this package and apimachinery, no scheduler.
+// A client links this package and apimachinery, no scheduler.
 // manifests/crds is generated from its markers.
 package v1alpha1

@@ -55,7 +55,7 @@ type Index struct {
 	labels map[string]bool
 }
 
-// maxLabels bounds the labels that are told apart from others.
+// maxLabels bounds the labels by which nodes are told apart.
 const maxLabels = 1000
 
 // NewIndex returns an empty index.

@@ -32,8 +32,8 @@ type count struct {
 	lowest int32
 }
 
-// podOf is a pod as it was last identified. Whoever looks at the same object again
-// knows who it is without asking: nobody alters a pod, a change is another object.
+// podOf is a pod as it was last identified. The same object has the same identity: nobody
+// alters a pod, a change is another object.
 //
 // The pointer is weak because a index may rest for long while the pods are replaced
 // one by one, and would keep all the old ones in memory. An address that is used

@@ -128,7 +128,9 @@ func (c *Index) refreshInOrder(snapshot []fwk.NodeInfo) bool {
 	return true
 }
 
-// reorder refreshes from a snapshot of other nodes than the last.
+// reorder refreshes from a snapshot whose nodes, or their order, are not those of the last one.
+// Nodes that were in it keep their counts, unless they have changed; new ones are counted; those
+// that are gone are removed.
 func (c *Index) reorder(snapshot []fwk.NodeInfo) {
 	before := c.order
 	c.order = make([]listed, 0, len(snapshot))

@@ -22,14 +22,14 @@ const maxMessage = 4096
 
 // setConditions brings all conditions up to date. A condition that does not hold is
 // False, not absent: its absence would read as not looked at yet.
-func (s *standing) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
+func (s *policyState) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
 	for _, c := range []metav1.Condition{s.accepted(), s.conflicting(), s.overruled()} {
 		c.ObservedGeneration, c.LastTransitionTime = s.policy.Generation, now
 		meta.SetStatusCondition(conditions, c)
 	}
 }
 
-func (s *standing) accepted() metav1.Condition {
+func (s *policyState) accepted() metav1.Condition {
 	if err := s.policy.Err(); err != nil {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
 			err.Error()+"; pods that need it stay Pending")
@@ -39,7 +39,7 @@ func (s *standing) accepted() metav1.Condition {
 
 // conflicting tells both sides of a conflict, each what it needs to know: who comes
 // first.
-func (s *standing) conflicting() metav1.Condition {
+func (s *policyState) conflicting() metav1.Condition {
 	before, after := s.split()
 	if len(before)+len(after) == 0 {
 		return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionFalse, placementv1alpha1.ReasonNoConflict,
@@ -59,7 +59,7 @@ func (s *standing) conflicting() metav1.Condition {
 		"other policies select some of the same pods: "+strings.Join(parts, "; "))
 }
 
-func (s *standing) overruled() metav1.Condition {
+func (s *policyState) overruled() metav1.Condition {
 	before, _ := s.split()
 	var parts []string
 	reason := placementv1alpha1.ReasonAnnotation
@@ -78,7 +78,7 @@ func (s *standing) overruled() metav1.Condition {
 }
 
 // split divides the rivals into those that come before this policy and those after.
-func (s *standing) split() (before, after []rival) {
+func (s *policyState) split() (before, after []rival) {
 	for _, r := range s.rivals {
 		if r.policy.Compare(s.policy) < 0 {
 			before = append(before, r)

@@ -19,7 +19,7 @@ import (
 )
 
 // Reconciler writes the statuses of the policies of one namespace at a time: a
-// policy's standing depends on all others beside it.
+// policy's status depends on all others beside it.
 type Reconciler struct {
 	// Client reads from a cache and writes to the API server.
 	Client client.Client

@@ -13,9 +13,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// standing is how one policy stands among the pods and the other policies of its
+// policyState is how one policy stands among the pods and the other policies of its
 // namespace.
-type standing struct {
+type policyState struct {
 	policy *clusterview.Policy
 	// levels and limits are whether the policy says anything of them, which an annotation
 	// of the pod's own comes before. Of faults no annotation says anything.
@@ -38,21 +38,21 @@ type rival struct {
 // which they are given. Pods are those that count, see counts. A condition that
 // changes does so now.
 func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, now metav1.Time) []placementv1alpha1.PlacementPolicyStatus {
-	standings := make([]*standing, len(policies))
+	states := make([]*policyState, len(policies))
 	for i := range policies {
 		spec := &policies[i].Spec
-		standings[i] = &standing{
+		states[i] = &policyState{
 			policy: clusterview.ReadPolicy(&policies[i]),
 			levels: len(spec.Levels) > 0, limits: len(spec.DomainLimits) > 0,
 		}
 	}
-	ordered := slices.Clone(standings)
-	slices.SortFunc(ordered, func(a, b *standing) int { return a.policy.Compare(b.policy) })
+	ordered := slices.Clone(states)
+	slices.SortFunc(ordered, func(a, b *policyState) int { return a.policy.Compare(b.policy) })
 	for i := range pods {
 		count(ordered, &pods[i])
 	}
 	statuses := make([]placementv1alpha1.PlacementPolicyStatus, len(policies))
-	for i, s := range standings {
+	for i, s := range states {
 		slices.SortFunc(s.rivals, func(a, b rival) int { return a.policy.Compare(b.policy) })
 		statuses[i] = s.status(&policies[i], now)
 	}
@@ -60,8 +60,8 @@ func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, no
 }
 
 // count counts one pod for the policies, which are in the order of Policy.Compare.
-func count(ordered []*standing, pod *corev1.Pod) {
-	var selecting []*standing
+func count(ordered []*policyState, pod *corev1.Pod) {
+	var selecting []*policyState
 	for _, s := range ordered {
 		if !s.policy.Selects(pod) {
 			continue
@@ -85,7 +85,7 @@ func count(ordered []*standing, pod *corev1.Pod) {
 
 // govern counts a pod that no other policy takes. An annotation comes before what
 // the policy says of the same thing, and leaves it the rest.
-func (s *standing) govern(pod *corev1.Pod) {
+func (s *policyState) govern(pod *corev1.Pod) {
 	_, placement := pod.Annotations[clusterview.PlacementAnnotation]
 	_, limits := pod.Annotations[clusterview.DomainLimitsAnnotation]
 	if (s.levels && placement) || (s.limits && limits) {
@@ -96,7 +96,7 @@ func (s *standing) govern(pod *corev1.Pod) {
 	}
 }
 
-func (s *standing) meet(other *clusterview.Policy) {
+func (s *policyState) meet(other *clusterview.Policy) {
 	i := slices.IndexFunc(s.rivals, func(r rival) bool { return r.policy == other })
 	if i < 0 {
 		i = len(s.rivals)
@@ -105,8 +105,8 @@ func (s *standing) meet(other *clusterview.Policy) {
 	s.rivals[i].pods++
 }
 
-// status is the standing as the policy's status.
-func (s *standing) status(policy *placementv1alpha1.PlacementPolicy, now metav1.Time) placementv1alpha1.PlacementPolicyStatus {
+// status is the state as the policy's status.
+func (s *policyState) status(policy *placementv1alpha1.PlacementPolicy, now metav1.Time) placementv1alpha1.PlacementPolicyStatus {
 	out := *policy.Status.DeepCopy()
 	out.ObservedGeneration = policy.Generation
 	out.SelectedPods, out.GovernedPods = s.selected, s.governed

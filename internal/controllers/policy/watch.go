@@ -27,10 +27,10 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// settle is how long pods of a namespace are gathered before its policies' numbers
+// gatherFor is how long pods of a namespace are gathered before its policies' numbers
 // are written. A rolling update would otherwise write a status for every pod. It also
 // bounds how fast two controllers that know other schedulers overwrite each other.
-const settle = time.Second
+const gatherFor = time.Second
 
 // Name is the controller's name in logs and metrics.
 const Name = "placementpolicy"
@@ -45,8 +45,8 @@ func CacheOptions() cache.Options {
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(manager).Named(Name).
 		Watches(&placementv1alpha1.PlacementPolicy{}, after(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&placementv1alpha1.PlacementPolicy{}, after(settle), builder.WithPredicates(statusChanges())).
-		Watches(&corev1.Pod{}, after(settle), builder.WithPredicates(r.podMatters())).
+		Watches(&placementv1alpha1.PlacementPolicy{}, after(gatherFor), builder.WithPredicates(statusChanges())).
+		Watches(&corev1.Pod{}, after(gatherFor), builder.WithPredicates(r.podMatters())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding controller %s: %w", Name, err)

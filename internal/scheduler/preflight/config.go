@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"sigs.k8s.io/yaml"
 
+	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // the arguments of our plugins, which a configuration may hold
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 

@@ -27,8 +27,8 @@ func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) err
 	if err != nil || port == 0 {
 		return err
 	}
-	// Who may read the metrics is the API server's to say. Outside a pod nobody could
-	// be asked but the one that is scheduled for.
+	// The API server decides who may read the metrics. Outside a pod the only one that can
+	// be asked is the one that pods are scheduled for.
 	for _, name := range []string{"authentication-kubeconfig", "authorization-kubeconfig"} {
 		if c.kubeconfig != "" && !flags.Changed(name) {
 			if err := flags.Set(name, c.kubeconfig); err != nil {
@@ -39,7 +39,7 @@ func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) err
 	return tryPort(ctx, flags, port)
 }
 
-// tryPort sees whether the port is free. Whoever asks for a shared port gets one.
+// tryPort sees whether the port is free. A port that is asked for as shared may be taken.
 func tryPort(ctx context.Context, flags *pflag.FlagSet, port int) error {
 	for _, name := range []string{"permit-port-sharing", "permit-address-sharing"} {
 		if shared, err := flags.GetBool(name); shared || err != nil {

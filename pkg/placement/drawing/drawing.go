@@ -22,7 +22,7 @@ func Tree(v tree.View) string {
 	return heading(v) + d.table()
 }
 
-// heading is the levels in words, one after the other.
+// heading is the first line of a drawing: the levels in words, first level first.
 func heading(v tree.View) string {
 	levels := v.Topology.Levels()
 	words := make([]string, 0, len(levels)+1)

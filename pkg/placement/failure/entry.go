@@ -40,7 +40,7 @@ type entry struct {
 	// version is when record last changed, and place where that is in the revision's
 	// list; nil before the first time.
 	version uint64
-	place   *list.Element
+	element *list.Element
 
 	// due is the next time at which something changes by itself; position is the
 	// entry's in the ledger's agenda, -1 if there is no such time.
@@ -91,7 +91,7 @@ func (e *entry) lastProof() (last time.Time) {
 	return last
 }
 
-// isUnforgiven says whether a failure is later than all successes, and not yet too
+// isUnforgiven reports whether a failure is later than all successes, and not yet too
 // long ago to matter.
 func (e *entry) isUnforgiven(f Failure) bool {
 	rule, now := e.of.rule, e.of.in.now
@@ -105,7 +105,7 @@ func (e *entry) isUnforgiven(f Failure) bool {
 	}
 }
 
-// isVindicated says whether a pod that was proven before the failures is still doing
+// isVindicated reports whether a pod that was proven before the failures is still doing
 // well: it goes on succeeding, and forgives what has left the window, as long as no
 // number of failures that marks a node has come between.
 func (e *entry) isVindicated() bool { return e.lastProof().After(e.lastMark()) }

@@ -18,7 +18,7 @@ func (r Revision) Compare(o Revision) int {
 	return cmp.Or(strings.Compare(r.Workload, o.Workload), strings.Compare(r.Revision, o.Revision))
 }
 
-// Failure is one failure of one pod. Pod and Key together name it: told twice, it is
+// Failure is one failure of one pod. Pod and Key together name it: recorded twice, it is
 // one failure, at the earlier of the times.
 type Failure struct {
 	// Pod is the pod's UID.

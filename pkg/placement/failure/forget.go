@@ -69,8 +69,8 @@ func (l *Ledger) ForgetNode(node string) {
 	}
 }
 
-// Forgive drops the failures on a node up to a time, whoever's they are: somebody says
-// that he has mended it. What it did later, and what runs there, is as it was.
+// Forgive drops the failures of all revisions on a node up to a time, because an operator has
+// mended it. Later failures, and the pods that run there, stay.
 func (l *Ledger) Forgive(node string, until time.Time) {
 	for _, of := range l.Revisions() {
 		r := l.revisions[of]

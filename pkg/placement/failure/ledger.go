@@ -22,14 +22,14 @@ type Options struct {
 	// Class is what a kind is one of, nil if there is no such thing: of kinds that are
 	// not the workload's own one by one, all of a class may be so together.
 	Class func(kind string) string
-	// Known is told of each revision that comes to be in the ledger, and of each that is
+	// Known is called for each revision that enters the ledger, and for each that is
 	// forgotten; it may be nil.
 	Known func(of Revision, known bool)
 }
 
 // Ledger holds what is known of failures. It is not safe for concurrent use.
 //
-// All it is told and all it answers is as of its clock, which Advance alone moves.
+// All it records and returns is as of its clock, which only Advance moves.
 type Ledger struct {
 	defaults  Rule
 	ownErrors bool
@@ -61,14 +61,14 @@ func New(o Options) *Ledger {
 	}
 }
 
-// Fail tells of a failure on a node, and of the rule that the pod was under, which is the
+// Fail records a failure on a node, and the rule that the pod was under, which is the
 // revision's from now on; a zero rule leaves it as it is. It reports whether the failure
-// is news, and whether it is the first that is known of the revision: then the ledger
-// wants to be told of all pods of the revision, and only from then on.
+// is new, and whether it is the first of the revision. After the first, the caller records
+// all pods of the revision, and every change of them.
 //
-// A failure that has left the window before it is heard of is none: pods carry the
-// marks of old accidents for as long as they live.
-func (l *Ledger) Fail(of Revision, node string, under Rule, f Failure) (news, first bool) {
+// A failure that has left the window before it is recorded does not count: a pod's status
+// shows old failures for as long as the pod lives.
+func (l *Ledger) Fail(of Revision, node string, under Rule, f Failure) (isNew, first bool) {
 	if under == (Rule{}) {
 		under = l.Rule(of)
 	}
@@ -81,15 +81,15 @@ func (l *Ledger) Fail(of Revision, node string, under Rule, f Failure) (news, fi
 	return l.revision(of, under).fail(node, under.capacity(), f), !known
 }
 
-// fail adds failures and keeps at most so many. It reports whether it has any news.
-func (r *revision) fail(node string, most int, failures ...Failure) (news bool) {
+// fail adds failures and keeps at most so many. It reports whether it has any that is new.
+func (r *revision) fail(node string, most int, failures ...Failure) (isNew bool) {
 	e := r.entry(node)
 	r.update(e, func() {
 		for _, f := range failures {
 			var inserted bool
 			e.failures, inserted = insert(e.failures, f)
 			e.failures = e.failures[max(0, len(e.failures)-most):]
-			news = news || inserted && slices.Contains(e.failures, f)
+			isNew = isNew || inserted && slices.Contains(e.failures, f)
 		}
 		for _, f := range failures {
 			if p, placed := e.pods[f.Pod]; placed {
@@ -98,13 +98,13 @@ func (r *revision) fail(node string, most int, failures ...Failure) (news bool) 
 			}
 		}
 	})
-	if news {
+	if isNew {
 		r.in.history++
 	}
-	return news
+	return isNew
 }
 
-// Place tells that a pod is on a node, or about to be. Until it succeeds or fails it
+// Place records that a pod is on a node, or about to be. Until it succeeds or fails it
 // is unproven.
 func (l *Ledger) Place(of Revision, node, uid string) {
 	r, ok := l.revisions[of]
@@ -117,7 +117,7 @@ func (l *Ledger) Place(of Revision, node, uid string) {
 	}
 }
 
-// Gone tells that a pod is not on a node any more, however it ended.
+// Gone records that a pod is not on a node any more, however it ended.
 func (l *Ledger) Gone(of Revision, node, uid string) {
 	r, ok := l.revisions[of]
 	if !ok {
@@ -131,7 +131,7 @@ func (l *Ledger) Gone(of Revision, node, uid string) {
 	}
 }
 
-// Succeed tells that a pod has succeeded on a node, or has proven itself there. As long
+// Succeed records that a pod has succeeded on a node, or has proven itself there. As long
 // as it is there and does not fail, it goes on proving it.
 func (l *Ledger) Succeed(of Revision, node, uid string, at time.Time) {
 	r, ok := l.revisions[of]
@@ -161,8 +161,8 @@ func (r *revision) succeed(e *entry, at time.Time) {
 	}
 }
 
-// Knows says whether the revision is in the ledger. All it is told of one that is not,
-// but failures, is lost on it.
+// Knows reports whether the revision is in the ledger. Of one that is not, the ledger
+// records nothing but failures.
 func (l *Ledger) Knows(of Revision) bool {
 	_, ok := l.revisions[of]
 	return ok
@@ -180,8 +180,8 @@ func (l *Ledger) Record(of Revision, node string) placement.Record {
 
 // Changed names the nodes on which the record of a revision has changed since a version,
 // the last change first; since 0 those on which it ever did. The version returned is
-// that of now, and never 0 if there was a change. If anew is true it cannot be told,
-// as when a node or the revision was forgotten, and every record must be asked for.
+// that of now, and never 0 if there was a change. If anew is true the changes are not
+// known, because a node or the revision was forgotten: read every record again.
 func (l *Ledger) Changed(of Revision, since uint64) (nodes []string, anew bool, version uint64) {
 	r, ok := l.revisions[of]
 	if !ok {
@@ -195,8 +195,8 @@ func (l *Ledger) Changed(of Revision, since uint64) (nodes []string, anew bool, 
 	if since != 0 && since < r.since {
 		return nil, true, version
 	}
-	for place := r.changed.Front(); place != nil; place = place.Next() {
-		e := place.Value.(*entry)
+	for element := r.changed.Front(); element != nil; element = element.Next() {
+		e := element.Value.(*entry)
 		if e.version <= since {
 			break
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Mark says that a node is to blame: by failures that are not the workload's own it is
+// Mark is a node that is to blame: by failures that are not the workload's own it is
 // faulty for a revision that was tried on other nodes too.
 type Mark struct {
 	Revision

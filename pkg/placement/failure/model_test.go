@@ -175,7 +175,7 @@ func (p *plain) tried(of failure.Revision) int {
 	return len(slices.Compact(nodes))
 }
 
-// isMost says whether such failures of a revision show on most of its nodes.
+// isMost reports whether such failures of a revision show on most of its nodes.
 func (p *plain) isMost(of failure.Revision, such func(told) bool) bool {
 	var nodes []string
 	for _, f := range p.failures {
@@ -211,7 +211,7 @@ func (p *plain) blamed(of failure.Revision, node string) (n int) {
 	return n
 }
 
-// isMarked says whether a node is to blame.
+// isMarked reports whether a node is to blame.
 func (p *plain) isMarked(of failure.Revision, node string) bool {
 	return p.blamed(of, node) >= p.rule(of).Threshold && (!p.ownErrors || p.tried(of) >= 2)
 }

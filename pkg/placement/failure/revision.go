@@ -36,7 +36,7 @@ type revision struct {
 	since   uint64
 }
 
-// isComparable says whether a node can be to blame: one that the revision was tried on
+// isComparable reports whether a node can be to blame: one that the revision was tried on
 // alone may be as good as any other.
 func (r *revision) isComparable() bool { return !r.in.ownErrors || r.tried >= 2 }
 
@@ -50,7 +50,7 @@ func (r *revision) entry(node string) *entry {
 	return e
 }
 
-// isOwn says whether failures of a kind are the workload's own.
+// isOwn reports whether failures of a kind are the workload's own.
 func (r *revision) isOwn(kind string) bool {
 	return r.kinds.isOwn(kind) || r.classes.isOwn(r.in.class(kind))
 }
@@ -150,10 +150,10 @@ func (r *revision) review(e *entry) {
 	if record != e.record {
 		r.in.version++
 		e.version = r.in.version
-		if e.place == nil {
-			e.place = r.changed.PushFront(e)
+		if e.element == nil {
+			e.element = r.changed.PushFront(e)
 		} else {
-			r.changed.MoveToFront(e.place)
+			r.changed.MoveToFront(e.element)
 		}
 	}
 	if e.record, e.since = record, since; since.IsZero() {
@@ -169,10 +169,10 @@ func (r *revision) drop(e *entry) {
 	r.in.unschedule(e)
 	delete(r.in.marked, e)
 	delete(r.entries, e.node)
-	if e.place != nil {
-		r.changed.Remove(e.place)
+	if e.element != nil {
+		r.changed.Remove(e.element)
 	}
-	// Who asks cannot be told of a node that has no place in the list.
+	// The node is in the list no more, so Changed cannot name it.
 	r.in.version++
 	r.since = r.in.version
 	if len(e.failures) > 0 || !e.succeeded.IsZero() {

@@ -6,8 +6,8 @@ package failure
 import "time"
 
 // Memory is how long a failure can be held against a node on which nothing has
-// succeeded since, or the window, if that is longer. There is always a pod or an
-// owner whose end nobody has heard of: what is held against a node must not outlive its cause for ever.
+// succeeded since, or the window, if that is longer. The end of some pod or owner is always
+// missed: what is held against a node must not outlive its cause for ever.
 const Memory = 24 * time.Hour
 
 // Rule says when a node is faulty.
@@ -23,7 +23,7 @@ type Rule struct {
 const keepAtLeast = 64
 
 // capacity is how many failures of one revision are kept of one node, the newest. Twice
-// the threshold lets the node that has just been marked be told from one that fails all
+// the threshold tells the node that has just been marked from one that fails all
 // the time; beyond that, worse is the same.
 func (r Rule) capacity() int { return max(keepAtLeast, 2*r.Threshold) }
 
@@ -43,7 +43,7 @@ func (r Rule) Normal() Rule {
 	return r
 }
 
-// isRecent says whether a failure, or a success, is in the window.
+// isRecent reports whether a failure, or a success, is in the window.
 func (r Rule) isRecent(at, now time.Time) bool { return now.Sub(at) < r.Window }
 
 // memory is how long anything is remembered.
@@ -53,17 +53,17 @@ func (r Rule) memory() time.Duration { return max(Memory, r.Window) }
 // it never did. The times are in order.
 func (r Rule) lastMark(times []time.Time) (last time.Time) {
 	// The failures before counted are not recent any more when times[i] comes; those
-	// before standing were not even the moment before, so that a failure that comes as
+	// before held were not even the moment before, so that a failure that comes as
 	// another fades prolongs a mark and does not renew it.
-	counted, standing := 0, 0
+	counted, held := 0, 0
 	for i, at := range times {
 		for counted < i && !r.isRecent(times[counted], at) {
 			counted++
 		}
-		for standing < i && at.Sub(times[standing]) > r.Window {
-			standing++
+		for held < i && at.Sub(times[held]) > r.Window {
+			held++
 		}
-		if i+1-counted >= r.Threshold && i-standing < r.Threshold {
+		if i+1-counted >= r.Threshold && i-held < r.Threshold {
 			last = at
 		}
 	}

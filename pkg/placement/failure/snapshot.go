@@ -19,8 +19,8 @@ type Snapshot struct {
 type RevisionHistory struct {
 	Workload string `json:"workload"`
 	Revision string `json:"revision"`
-	// Rule is the revision's own, nil if it has none. Without it a longer window would
-	// be forgotten before anybody who knows of it is heard.
+	// Rule is the revision's own, nil if it has none. Without it the failures of a
+	// longer window would be forgotten before a pod shows its rule.
 	Rule  *Rule         `json:"rule,omitempty"`
 	Nodes []NodeHistory `json:"nodes"`
 }
@@ -46,9 +46,8 @@ func (l *Ledger) Snapshot() (s Snapshot) {
 	return s
 }
 
-// Captured is what is known of a revision at one moment: nothing that the ledger is told
-// later changes it. It costs little to make, and its History can be asked for when the ledger
-// is not to be held up any more.
+// Captured is what is known of a revision at one moment. Later changes of the ledger do not
+// change it. It costs little to make, and its History can be computed without the ledger's lock.
 type Captured struct {
 	of   Revision
 	rule *Rule
@@ -94,7 +93,7 @@ func (c *Captured) History() RevisionHistory {
 
 // Restore adds what an earlier ledger knew. What is known already is not counted
 // twice, and what counts for nothing by now is left out. It returns the revisions that
-// were not known before: of these the ledger wants to be told all pods.
+// were not known before: the caller records all their pods.
 func (l *Ledger) Restore(s Snapshot) (first []Revision) {
 	for _, h := range s.Revisions {
 		of := Revision{h.Workload, h.Revision}

@@ -12,8 +12,8 @@ import (
 
 // Advance moves the clock. What has left the window by then counts no more.
 //
-// A clock that goes back is believed, at the price of looking at all there is: what
-// was in the future then was told as of the time before, and fades later by as much.
+// A clock that goes back is believed, at the price of a look at everything: failures that
+// were recorded at a time which is now in the future fade later by as much.
 func (l *Ledger) Advance(now time.Time) {
 	back := now.Before(l.now)
 	l.now = now

@@ -18,7 +18,7 @@ const (
 	allowedNodeWeight = "a weight at node.name is for a node's name, or for all other nodes (*)"
 )
 
-// Validate says what is wrong with a level, nil if nothing is: a *syntax.Error.
+// Validate returns what is wrong with a level, nil if nothing is: a *syntax.Error.
 // Levels that Parse returns are valid; levels from elsewhere need the check, and
 // the algorithms rely on it.
 func (l Level) Validate() error {
@@ -28,7 +28,7 @@ func (l Level) Validate() error {
 	return nil
 }
 
-// Validate says what is wrong with levels, nil if nothing is: a *syntax.Error. No
+// Validate returns what is wrong with levels, nil if nothing is: a *syntax.Error. No
 // levels at all are valid: the nodes are then one leaf.
 func Validate(levels []Level) error {
 	if err := entries.TooMany(len(levels), Format(levels)); err != nil {

@@ -62,7 +62,8 @@ func Count(limits []Limit, nodes iter.Seq2[[]placement.Value, int64]) *Counts {
 // Limits are the limits that the counts answer for.
 func (c *Counts) Limits() []Limit { return c.limits }
 
-// Add counts more pods on a node, or fewer if pods is negative.
+// Add counts more pods on a node, or fewer if pods is negative. The node is given by its values
+// of the limits' properties, in the order of the limits. Without a property it is in no domain.
 func (c *Counts) Add(values []placement.Value, pods int64) {
 	if c.changes == nil {
 		c.changes = make(map[domain]int64)
@@ -74,7 +75,7 @@ func (c *Counts) Add(values []placement.Value, pods int64) {
 	}
 }
 
-// Check says whether one more pod may go to a node.
+// Check reports whether one more pod may go to a node.
 func (c *Counts) Check(values []placement.Value) Verdict {
 	verdict := Room
 	for i, v := range values {

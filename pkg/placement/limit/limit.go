@@ -47,7 +47,7 @@ func Format(limits []Limit) string {
 	return strings.Join(texts, syntax.Separator)
 }
 
-// Validate says what is wrong with limits, nil if nothing is: a *syntax.Error. No
+// Validate returns what is wrong with limits, nil if nothing is: a *syntax.Error. No
 // limits at all are valid. Limits that Parse returns are valid; limits from elsewhere
 // need the check.
 func Validate(limits []Limit) error {

@@ -100,7 +100,7 @@ func (t *Tree) Tally(name string) (placement.Tally, bool) {
 }
 
 // Set adds a node, or replaces all that is known of it: values, tally, usage, record,
-// readiness. What the filters said of it is forgotten. A node that a level leaves
+// readiness. The filters' answer for it is forgotten. A node that a level leaves
 // out because it lacks the property (level.Exclude) is not in the tree.
 func (t *Tree) Set(n placement.Node) {
 	id := t.tell(&n)
@@ -129,7 +129,7 @@ func (t *Tree) Remove(name string) {
 	}
 }
 
-// SetRecord replaces a node's record. What the filters said of the node holds: they
+// SetRecord replaces a node's record. The filters' answer for the node holds: they
 // do not look at records.
 func (t *Tree) SetRecord(name string, r placement.Record) {
 	if id, known := t.nodes.Find(name); known {
@@ -166,6 +166,7 @@ func (t *Tree) add(id int32, d placement.Tally) {
 	t.count(id)
 }
 
+// note keeps the filters' answer for a node.
 func (t *Tree) note(id int32, fits bool) {
 	t.known[id].asked, t.known[id].fits = true, fits
 	if fits {

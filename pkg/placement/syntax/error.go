@@ -25,7 +25,7 @@ type Error struct {
 	Text string
 	// Part is the bad part of the text, and is empty where something is missing.
 	Part string
-	// Problem says what is wrong with the part, in words that read before it.
+	// Problem returns what is wrong with the part, in words that read before it.
 	Problem string
 	// Allowed says what would be right.
 	Allowed string
@@ -35,7 +35,7 @@ type Error struct {
 // length with its value passes uncut.
 const maxQuoted = 100
 
-// Refuse makes the error for a part. Who knows the entry adds it with In.
+// Refuse makes the error for a part. The caller that knows the entry adds it with In.
 func Refuse(problem, part, allowed string) *Error {
 	return &Error{Part: Cut(part), Problem: problem, Allowed: allowed}
 }

@@ -14,7 +14,7 @@ import (
 // All numbers of a tally are of 32 bits: no cluster has two billion pods, and what a
 // placement costs among thousands of tallies is mostly waiting for their memory.
 type key struct {
-	standing standing
+	health health
 	// failures are those of a faulty node, 0 for a branch.
 	failures           int32
 	revision, workload int32
@@ -24,9 +24,9 @@ type key struct {
 
 // compare orders the keys of two members of one group. Equal keys tie.
 func (a *key) compare(b *key, packs bool) int {
-	if a.standing != b.standing {
+	if a.health != b.health {
 		// A broken zone must not go on swallowing pods because it is the emptiest.
-		return cmp.Compare(a.standing, b.standing)
+		return cmp.Compare(a.health, b.health)
 	}
 	if a.failures != b.failures {
 		return cmp.Compare(a.failures, b.failures)

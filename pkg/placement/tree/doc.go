@@ -39,7 +39,7 @@
 // and its totals are those of before the batch. Here every pod is decided on the
 // tree as its predecessors left it, which changes one path of one tally.
 //
-// How far a tree is from even, in pods that would have to move, says Misplaced.
+// Misplaced is how far a tree is from even, in pods that would have to move.
 //
 // Nothing here is safe for concurrent use.
 package tree

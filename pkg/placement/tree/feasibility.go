@@ -5,7 +5,7 @@ package tree
 
 import "slices"
 
-// Feasibility is what the filters have said of each node to pods that they cannot tell
+// Feasibility is the filters' last answer for each node, for pods that they cannot tell
 // apart: one for each class of needs, whatever workloads its pods are of. A node that
 // they have not refused since it changed last is open.
 //
@@ -20,7 +20,7 @@ type Feasibility struct {
 	masks   []*mask
 }
 
-// answer is what the filters said of a node last, since it changed.
+// answer is the filters' last answer for a node, since it changed.
 type answer uint16
 
 const (
@@ -32,17 +32,17 @@ const (
 	outdated answer = 1 << 15
 )
 
-// MaxReasons bounds the reasons for which nodes are refused. Who has more gives one number to the rest.
+// MaxReasons bounds the reasons for which nodes are refused. A caller with more gives one number to the rest.
 const MaxReasons = int(outdated - refused)
 
-// NewFeasibility returns that of filters that have said nothing.
+// NewFeasibility returns one without answers.
 func NewFeasibility(nodes *Nodes) *Feasibility {
 	return &Feasibility{nodes: nodes, version: nodes.version}
 }
 
 func (a answer) refuses() bool { return a >= refused && a&outdated == 0 }
 
-// Refresh forgets what was said of nodes that have changed since.
+// Refresh forgets the answers for nodes that have changed since.
 func (f *Feasibility) Refresh() {
 	f.answers = append(f.answers, make([]answer, len(f.nodes.all)-len(f.answers))...)
 	version := f.version
@@ -129,7 +129,7 @@ func (f *Feasibility) set(node int32, a answer) {
 	}
 }
 
-// last is what was said of a node since it changed, whether it is relied on or not.
+// last is the answer for a node since it changed, whether it is relied on or not.
 func (f *Feasibility) last(node int32) answer { return f.answers[node] &^ outdated }
 
 // mask marks the open ready nodes, and the groups that have any.

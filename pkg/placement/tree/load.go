@@ -13,7 +13,7 @@ import (
 // loads are the loads of a group's members, and the lowest of each 64 of them, and of
 // each 64 of those.
 //
-// Load moves with every placement of anybody. So it is part of no order that is kept for
+// Load moves with every placement. So it is part of no order that is kept for
 // a workload, and is looked at only among members that tie in all that is. To find the
 // lowest of these, whole words are passed over that have none that is lower: a look at
 // 100,000 nodes of one leaf is a look at some hundred numbers in most cases, and at most

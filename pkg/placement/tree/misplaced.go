@@ -68,7 +68,7 @@ func (c *count) below(id int32) (takes bool) {
 // asked: most of what they refuse they refuse to every pod, and are asked about it anew for each.
 func (c *count) takes(node int32) bool {
 	e := c.Tally.entry(node)
-	if c.Topology.nodes.all[node].Unready || judge(&c.Tally.rule, &e.Record, false).standing != free {
+	if c.Topology.nodes.all[node].Unready || judge(&c.Tally.rule, &e.Record, false).health != free {
 		return false
 	}
 	said := unasked

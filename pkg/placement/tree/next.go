@@ -3,7 +3,7 @@
 
 package tree
 
-// View is the nodes as one pod sees them: a topology, what the filters have said to its
+// View is the nodes as one pod sees them: a topology, what the filters have answered for its
 // needs, and the tally of its revision. It is a value, and costs nothing to make. None of
 // the three may be stale.
 type View struct {
@@ -128,7 +128,7 @@ func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32
 func (v View) apartKey(m *mask, g *group, slot int32) key {
 	s := v.sums(g.members[slot])
 	k := branchKey(&s, g.share(slot))
-	k.standing = v.standing(m, g.members[slot])
+	k.health = v.health(m, g.members[slot])
 	return k
 }
 
@@ -144,9 +144,9 @@ func (v View) sums(member int32) sums {
 	return sums{}
 }
 
-// standing is where a branch stands that has an open node: as the best of them, or as its
-// failures have it as a whole. Among nodes that are not ready nothing stands before another.
-func (v View) standing(m *mask, member int32) standing {
+// health is that of a branch with an open node: that of the best of them, or worse if its
+// failures as a whole say so. All nodes that are not ready are alike.
+func (v View) health(m *mask, member int32) health {
 	s := v.sums(member)
 	if m.unready || s.marked == 0 {
 		return free
@@ -154,27 +154,27 @@ func (v View) standing(m *mask, member int32) standing {
 	whole := s.history.asAWhole(v.Tally.rule.Threshold)
 	if member >= 0 {
 		e := v.Tally.entry(member)
-		return max(whole, judge(&v.Tally.rule, &e.Record, false).standing)
+		return max(whole, judge(&v.Tally.rule, &e.Record, false).health)
 	}
-	return max(whole, v.bestStanding(m, ^member))
+	return max(whole, v.bestHealth(m, ^member))
 }
 
-// bestStanding is that of the best open member of a group.
-func (v View) bestStanding(m *mask, id int32) standing {
+// bestHealth is that of the best open member of a group.
+func (v View) bestHealth(m *mask, id int32) health {
 	g := &v.Topology.groups[id]
 	b, open := v.Tally.branches[id], m.of(g)
 	if b == nil {
 		b = &untouched
 	}
-	if _, k := v.listed(g, b, open, v.Topology.packs(g)); k != (key{}) && k.standing == free {
+	if _, k := v.listed(g, b, open, v.Topology.packs(g)); k != (key{}) && k.health == free {
 		return free
 	} else if k != (key{}) && g.leaf {
-		return k.standing
+		return k.health
 	}
 	best := unready
 	for at, members := range b.apart.words() {
 		each(at, members&open[at], func(slot int32) {
-			best = min(best, v.standing(m, g.members[slot]))
+			best = min(best, v.health(m, g.members[slot]))
 		})
 	}
 	return best

@@ -84,7 +84,7 @@ func (n *Nodes) Facts(id int32) Facts { return n.all[id].Facts }
 // Structure identifies what topologies are built from.
 func (n *Nodes) Structure() uint64 { return n.structure }
 
-// Set adds a node, or replaces what is known of it. What the filters have said of it is
+// Set adds a node, or replaces what is known of it. The filters' answer for it is
 // taken back, whatever has changed: pods are what they look at.
 func (n *Nodes) Set(name string, facts Facts) (id int32) {
 	id, known := n.index[name]
@@ -109,7 +109,7 @@ func (n *Nodes) restructure() {
 	n.changes = n.changes[:0]
 }
 
-// Relabel says that a node has other values than it had.
+// Relabel records that a node has other values than it had.
 func (n *Nodes) Relabel() { n.restructure() }
 
 // Remove forgets a node. An unknown name is no error: nodes go when they please.

@@ -131,7 +131,7 @@ func (s *survey) nodeState(node int32, e *entry) string {
 	switch {
 	case v.failures > 0:
 		text += fmt.Sprintf(", faulty (%d failures)", v.failures)
-	case v.standing == onTrial:
+	case v.health == onTrial:
 		text += ", on trial"
 	}
 	if isUnready {

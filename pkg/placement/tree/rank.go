@@ -20,8 +20,8 @@ type survey struct {
 type surveyed struct {
 	open, notAsked int32
 	pods           int64
-	// best is the best standing of an open node, or of any if none is open.
-	best standing
+	// best is the best health of an open node, or of any if none is open.
+	best health
 }
 
 func (v View) survey() *survey {
@@ -29,12 +29,12 @@ func (v View) survey() *survey {
 	for id := len(s.groups) - 1; id >= 0; id-- {
 		is := surveyed{best: unready}
 		for slot, member := range v.Topology.groups[id].members {
-			part, standing := s.of(member), s.member(&v.Topology.groups[id], int32(slot)).standing
+			part, health := s.of(member), s.member(&v.Topology.groups[id], int32(slot)).health
 			switch {
 			case (part.open > 0) == (is.open > 0):
-				is.best = min(is.best, standing)
+				is.best = min(is.best, health)
 			case part.open > 0:
-				is.best = standing
+				is.best = health
 			}
 			is.open += part.open
 			is.notAsked += part.notAsked
@@ -50,7 +50,7 @@ func (s *survey) of(member int32) surveyed {
 	if member < 0 {
 		return s.groups[^member]
 	}
-	is, a := surveyed{best: s.nodeStanding(member)}, s.Feasibility.answers[member]
+	is, a := surveyed{best: s.nodeHealth(member)}, s.Feasibility.answers[member]
 	is.open = oneIf(!a.refuses())
 	is.notAsked = oneIf(a == unasked || a&outdated != 0)
 	if n := &s.Topology.nodes.all[member]; !n.Unready {
@@ -59,12 +59,12 @@ func (s *survey) of(member int32) surveyed {
 	return is
 }
 
-func (s *survey) nodeStanding(node int32) standing {
+func (s *survey) nodeHealth(node int32) health {
 	if s.Topology.nodes.all[node].Unready {
 		return unready
 	}
 	e := s.Tally.entry(node)
-	return judge(&s.Tally.rule, &e.Record, false).standing
+	return judge(&s.Tally.rule, &e.Record, false).health
 }
 
 // ranked is a member of a group with all that it is compared by.
@@ -82,12 +82,12 @@ func (s *survey) member(g *group, slot int32) ranked {
 	if g.leaf {
 		e := s.Tally.entry(member)
 		r.key = s.Tally.nodeKey(member, &e)
-		r.standing = below.best
+		r.health = below.best
 		return r
 	}
 	sums := s.sums(member)
 	r.key = branchKey(&sums, g.share(slot))
-	r.standing = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
+	r.health = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
 	return r
 }
 

@@ -221,10 +221,10 @@ func (t *Tally) part(node int32, e *entry) sums {
 // nodeKey is the key of a node in a leaf.
 func (t *Tally) nodeKey(node int32, e *entry) key {
 	v := judge(&t.rule, &e.Record, t.topology.nodes.all[node].Unready)
-	return key{standing: v.standing, failures: v.failures, revision: e.Revision, workload: e.Workload, share: 1, unforgiven: v.unforgiven}
+	return key{health: v.health, failures: v.failures, revision: e.Revision, workload: e.Workload, share: 1, unforgiven: v.unforgiven}
 }
 
-// branchKey is the key of a branch, or of a node in its place, but for its standing.
+// branchKey is the key of a branch, or of a node in its place, but for its health.
 func branchKey(s *sums, share int32) key {
 	return key{revision: s.revision, workload: s.workload, share: share, unforgiven: s.history.unforgiven}
 }

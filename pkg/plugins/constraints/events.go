@@ -18,7 +18,7 @@ import (
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
 func (pl *Constraints) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		// Somebody mends or loosens the pod's annotation, which has no event of its own.
+		// A user mends or loosens the pod's annotation, which has no event of its own.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node arrives on which the constraints hold, or its labels change so that they do.
 		// That a node has another address has no event: see addressesChanged.

@@ -26,7 +26,7 @@ const stateKey fwk.StateKey = "PreFilter" + Name
 
 type state struct{ constraints []constraint.Constraint }
 
-// Clone shares the constraints: nobody writes to them.
+// Clone shares the constraints, which nobody modifies.
 func (s *state) Clone() fwk.StateData { return s }
 
 // PreFilter reads the pod's constraints. A pod whose constraints cannot be read is

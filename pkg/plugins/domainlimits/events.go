@@ -25,7 +25,7 @@ func (pl *DomainLimits) EventsToRegister(context.Context) ([]fwk.ClusterEventWit
 		// does so as soon as it is terminating, which has no event of its own; or it is
 		// relabelled, and is of another workload from then on.
 		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Update | fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodLeft)},
-		// Somebody mends or changes the pod's annotation, which has no event of its own,
+		// A user mends or changes the pod's annotation, which has no event of its own,
 		// or relabels it into a workload that has room.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node brings a domain with room, moves to another domain and takes its pods

@@ -96,7 +96,7 @@ func (pl *DomainLimits) under(policy *clusterview.Policy, pod *corev1.Pod) ([]li
 	return clusterview.Limits(pod, policy, pl.defaults)
 }
 
-// SignPod signs the pods that have no limits, all alike. A signature says that what
+// SignPod signs the pods that have no limits, all alike. Equal signatures say that what
 // fits one pod fits the next, and under a limit each pod takes room from the next.
 func (pl *DomainLimits) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	limits, err := pl.limits(pod)

@@ -19,7 +19,7 @@ import (
 // countsKey is where the counts of the pod being scheduled are kept for the cycle.
 const countsKey fwk.StateKey = "PreFilter" + Name
 
-// counts is what one cycle knows: who the pod is, and where pods like it stand.
+// counts is what one cycle knows: the pod's identity, and where pods like it are.
 type counts struct {
 	id     clusterview.Identity
 	limits *limit.Counts
@@ -36,7 +36,7 @@ func (c *counts) move(id clusterview.Identity, pod *corev1.Pod, node *corev1.Nod
 	}
 }
 
-// check says whether the pod may go to a node.
+// check reports whether the pod may go to a node.
 func (c *counts) check(node *corev1.Node) limit.Verdict {
 	var buffer [limit.MaxLimits]placement.Value
 	return c.limits.Check(clusterview.AppendDomains(buffer[:0], node, c.limits.Limits()))

@@ -70,7 +70,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 }
 
 // governing is the policy that governs a pod. While that is not known the profile's
-// rule holds: it is no reason to refuse a pod, and who needs to know more refuses it.
+// rule holds: it is no reason to refuse a pod, and a plugin that needs to know more refuses it.
 func governing(known *policies.Policies, pod *corev1.Pod) *clusterview.Policy {
 	policy, err := known.Governing(pod)
 	if err != nil {
@@ -101,7 +101,7 @@ func options(schedulerName string, args *config.FaultyNodeArgs) faultcache.Optio
 func (pl *FaultyNode) Name() string { return Name }
 
 // SignPod signs the pods of revisions of which nothing is known, all alike: to them
-// all nodes are. A signature says that two pods get the same scores, and where
+// all nodes are. Equal signatures say that two pods get the same scores, and where
 // something is known each pod that is placed is one more on trial. It is called under the
 // lock of the scheduling queue, and takes none of the cache's.
 func (pl *FaultyNode) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {

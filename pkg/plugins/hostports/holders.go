@@ -31,13 +31,13 @@ type holders struct {
 // including those that preemption only imagines and those in the cycle of a pod group.
 type held struct {
 	stamp podcount.Stamp
-	// byNode is what the node holds itself; malformed says that nobody can tell.
+	// byNode is what the node holds itself; malformed says that this cannot be read.
 	byNode    hostport.Set
 	malformed bool
 	byPods    fwk.HostPortInfo
 }
 
-// of returns what is held of the node. Nobody writes to it.
+// of returns what is held of the node. It is never modified.
 func (h *holders) of(node fwk.NodeInfo) held {
 	name := node.Node().Name
 	h.mu.RLock()
@@ -88,7 +88,7 @@ func conflicts(info fwk.HostPortInfo, p hostport.Port) bool {
 	return info.CheckConflict(address(p), string(p.Protocol), int32(p.Number))
 }
 
-// address is how HostPortInfo, which compares texts, is told an address.
+// address is an address as HostPortInfo, which compares texts, needs it.
 func address(p hostport.Port) string {
 	if !p.Address.IsValid() {
 		return fwk.DefaultBindAllHostIP

@@ -26,7 +26,7 @@ const (
 	ErrReasonTaken = "node(s) didn't have free host port "
 	// ErrReasonReserved is that of a node which holds the port itself.
 	ErrReasonReserved = "node(s) reserved host port "
-	// ErrReasonMalformed is that of a node of which nobody can say what it reserves.
+	// ErrReasonMalformed is that of a node of which it is not known what it reserves.
 	ErrReasonMalformed = "node(s) had a malformed annotation " + clusterview.ReservedHostPortsAnnotation
 )
 

@@ -28,7 +28,7 @@ const stateKey fwk.StateKey = "PreFilter" + Name
 
 type state struct{ needs needs }
 
-// Clone shares the needs: nobody writes to them.
+// Clone shares the needs, which nobody modifies.
 func (s *state) Clone() fwk.StateData { return s }
 
 // PreFilter finds out what the pod needs. A pod whose RuntimeClass does not exist is

@@ -16,7 +16,7 @@ import (
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
 func (pl *Platform) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		// Somebody mends the pod's annotation, which has no event of its own. The
+		// A user mends the pod's annotation, which has no event of its own. The
 		// operating system in its spec cannot change.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node of the platform arrives, or the labels that tell it do: whoever makes

@@ -26,7 +26,7 @@ const stateKey fwk.StateKey = "PreFilter" + Name
 
 type state struct{ wish platform.Wish }
 
-// Clone shares the wish: nobody writes to it.
+// Clone shares the wish, which nobody modifies.
 func (s *state) Clone() fwk.StateData { return s }
 
 // PreFilter reads what the pod wants. A pod whose platforms cannot be read is

@@ -15,7 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
 )
 
-// ErrReasonPlatform is the reason of a node of another platform, or of none it tells.
+// ErrReasonPlatform is the reason of a node of another platform, or without a platform.
 const ErrReasonPlatform = "node(s) didn't match the pod's platform"
 
 // Name is the plugin's name in a profile.

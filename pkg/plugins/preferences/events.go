@@ -18,7 +18,7 @@ import (
 // apart from policies: those pods package policies wakes by name.
 func (pl *Preferences) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		// Somebody mends the pod's annotation, which has no event of its own, or
+		// A user mends the pod's annotation, which has no event of its own, or
 		// changes its labels, which a policy or its soft constraints may select.
 		// Nothing else of the pod makes its levels readable.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},

@@ -15,7 +15,7 @@
 //   - score.go: PreScore and Score
 //   - hint.go: the node that is proposed instead, where all others need no look
 //   - trees.go: what all decisions share; tally.go: what is of one revision
-//   - filtered.go, question.go: what the filters have said, and how they are asked
+//   - filtered.go, question.go: the filters' answers, and how they are asked
 //   - recent.go, idle.go: what is kept, and for how long
-//   - metrics.go: what a scrape is told
+//   - metrics.go: the metrics, counted when they are scraped
 package spreadtree

@@ -16,7 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// filtered is what the filters have said of nodes to pods that they cannot tell apart, and
+// filtered is the filters' answers for nodes, for pods that they cannot tell apart, and
 // why they refused those that they did. Whose pods are spread is nothing to them, so that
 // workloads with the same needs share it.
 //
@@ -63,7 +63,7 @@ func newFiltered(nodes *tree.Nodes) *filtered {
 	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
 }
 
-// refresh forgets what was said of nodes that have changed, and what was not to be kept.
+// refresh forgets the answers for nodes that have changed, and those not to be kept.
 func (f *filtered) refresh() {
 	f.Refresh()
 	for _, node := range f.expiring {

@@ -38,7 +38,7 @@ func (pl *SpreadTree) Follow(changes podcount.Changes) {
 // ask asks the pod's filters about a node. lasting says that their answers depend
 // on the pod and the node alone, so that they hold for pods with the same needs
 // until the node changes. Pods nominated for a node are no part of it, so
-// what was said beside them is asked again. On the node it returns the filters have been
+// what was answered beside them is asked again. On the node it returns the filters have been
 // asked in this cycle, whatever is remembered. Many may call ask at once.
 func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error) {
 	c, err := pl.read(state, pod)

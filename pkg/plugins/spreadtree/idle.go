@@ -14,7 +14,7 @@ import (
 // at most, so that a workload that comes seldom loses nothing by it.
 const maxIdle = 5 * time.Minute
 
-// idle evicts what nobody uses. A scheduler that has nothing to do is left with no tally,
+// idle evicts what is not used. A scheduler that has nothing to do is left with no tally,
 // no index and no timer.
 type idle struct {
 	clock clock.WithDelayedExecution
@@ -46,6 +46,6 @@ func (pl *SpreadTree) visit() {
 		pl.watchLocked()
 		return
 	}
-	// Nothing shows the index any more: whoever comes next has it counted anew.
+	// Nothing shows the index any more: the next pod has it counted anew.
 	t.reset()
 }

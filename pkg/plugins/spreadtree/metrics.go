@@ -87,11 +87,11 @@ func (pl *SpreadTree) live(ctx context.Context, profile string) {
 	})
 }
 
-// misplacedCollector counts when it is asked: a count for every pod that is placed
+// misplacedCollector counts when it is scraped: a count for every pod that is placed
 // would look at all nodes for each, and nobody would read it.
 type misplacedCollector struct{ metrics.BaseStableCollector }
 
-// DescribeWithStability tells what is collected.
+// DescribeWithStability describes the metric.
 func (*misplacedCollector) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- misplacedPods }
 
 // CollectWithStability counts, for each profile and level.

@@ -77,7 +77,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (pl *SpreadTree) Name() string { return Name }
 
-// SignPod signs the pods that the tree does not place. A signature says that two
+// SignPod signs the pods that the tree does not place. Equal signatures say that two
 // pods get the same scores, and here the second never gets those of the first.
 func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if pl.identifier.Identify(pod).Preassigned {

@@ -50,7 +50,7 @@ func TestEveryPodIsLetIn(t *testing.T) {
 	}
 }
 
-// A signature says that another pod of it gets the same scores.
+// Equal signatures say that another pod of it gets the same scores.
 func TestSignPod(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").Obj()); s.Code() != fwk.Unschedulable || fragments != nil {

@@ -69,7 +69,7 @@ func drawWorld(t *rapid.T) *world {
 		a.CountRevisions, w.countAll = config.CountAll, true
 	}
 	w.rig = newRig(t.Context(), t, a)
-	w.pl.prefetch = prefetch{parallelFrom: 1, after: rapid.IntRange(0, 2).Draw(t, "patience")}
+	w.pl.prefetch = prefetch{parallelFrom: 1, after: rapid.IntRange(0, 2).Draw(t, "timeout")}
 	w.keepFaults(t)
 	for range 2 {
 		w.levels = append(w.levels, w.drawLevels())

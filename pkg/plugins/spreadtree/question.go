@@ -39,11 +39,11 @@ type question struct {
 	err     error
 }
 
-// answer is what the filters said of a node.
+// answer is the filters' answer for a node.
 type answer struct {
 	status *fwk.Status
-	// besideNominated: pods were nominated for the node before they were asked, or after. Who is
-	// nominated while they are asked is not known, and nominations end at any time.
+	// besideNominated: pods were nominated for the node before the filters ran, or after. Which
+	// are nominated while they run is not known, and a nomination ends at any time.
 	besideNominated bool
 }
 
@@ -73,7 +73,7 @@ func (q *question) query(node string) (s answer) {
 	return s
 }
 
-// store notes an answer. What was said beside nominated pods is not to outlive them, and
+// store notes an answer. An answer beside nominated pods must not outlive them, and
 // that a node was allowed is not to outlive the cycle.
 func (q *question) store(node int32, s answer) {
 	switch {
@@ -93,7 +93,7 @@ func (q *question) store(node int32, s answer) {
 	}
 }
 
-// expire has what was said of a node forgotten after the cycle.
+// expire forgets the answer for a node after the cycle.
 func (q *question) expire(node int32) { q.of.expiring = append(q.of.expiring, node) }
 
 // prefetchFew asks about all open nodes of the cluster if they are few, and few of all, as after
@@ -110,7 +110,7 @@ func (q *question) prefetchFew() {
 }
 
 // prefetchAll asks about all open nodes of the topology in parallel, if they are many. Those that
-// the pod's levels leave out are not among them: that they are refused is said of the levels,
+// the pod's levels leave out are not among them: the reason for these is the levels,
 // which are not needs, and would be believed of every workload.
 func (q *question) prefetchAll() {
 	var open []int32

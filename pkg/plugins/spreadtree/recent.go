@@ -8,7 +8,7 @@ package spreadtree
 // The least recently used cache of k8s.io/utils was rejected: nothing can be evicted from
 // it for its age.
 type recent[K comparable, V any] struct {
-	// most bounds the values; evicted is told of each that is given up.
+	// most bounds the values; evicted is called for each that is given up.
 	most    int
 	evicted func(V)
 	values  map[K]*cached[V]

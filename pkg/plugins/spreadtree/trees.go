@@ -42,14 +42,14 @@ func (b batch) key() batchKey {
 }
 
 // trees is what all decisions of a profile share: the index, a topology for each list of
-// levels, what the filters have said to each class of needs; and the tallies of the
+// levels, the filters' answers for each class of needs; and the tallies of the
 // revisions that pods were placed of lately. It is not safe for concurrent use.
 //
-// What a placement changes is told to the index alone, by the scheduler's next snapshot.
+// A placement changes the index alone, by the scheduler's next snapshot.
 // Everything else follows from there when it is used.
 type trees struct {
 	identifier *clusterview.Identifier
-	// changes is nil if nobody says which nodes have changed.
+	// changes is nil if it is not known which nodes have changed.
 	changes    podcount.Changes
 	index      *podcount.Index
 	topologies *recent[string, *tree.Topology]
@@ -57,7 +57,7 @@ type trees struct {
 	tallies    map[clusterview.Workload]*recent[batchKey, *tally]
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
-	// onUse is told when something is kept that may become idle, if it is set.
+	// onUse, if set, is called when something is kept that may become idle.
 	onUse func()
 }
 
@@ -96,7 +96,7 @@ func (t *trees) topology(levels []level.Level) *tree.Topology {
 	return topology
 }
 
-// answers returns what the filters have said to pods with such needs; nothing yet to those
+// answers returns the filters' answers for pods with such needs; nothing yet to those
 // with needs "", whose answers do not outlive the cycle.
 func (t *trees) answers(needs clusterview.Needs) *filtered {
 	f, ok := t.filtered.get(needs)

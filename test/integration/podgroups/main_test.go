@@ -21,8 +21,8 @@ import (
 const (
 	// binFolder is where make build puts the binaries, seen from this folder.
 	binFolder = "../../../bin"
-	// patience bounds anything that a test waits for.
-	patience = 60 * time.Second
+	// timeout bounds anything that a test waits for.
+	timeout = 60 * time.Second
 	// gates are what docs/operations.md gives to the API server and to the scheduler.
 	gates = "--feature-gates=GenericWorkload=true"
 	// api is what it gives to the API server beside them.

@@ -107,7 +107,7 @@ func scheduled(t *testing.T, name string) {
 
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := rig.Poll(t.Context(), patience, 50*time.Millisecond, what, check); err != nil {
+	if err := rig.Poll(t.Context(), timeout, 50*time.Millisecond, what, check); err != nil {
 		t.Fatal(err)
 	}
 }

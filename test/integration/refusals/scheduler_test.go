@@ -31,8 +31,8 @@ import (
 const (
 	namespace     = "ns"
 	schedulerName = "espalier-scheduler"
-	// patience bounds anything that a test waits for.
-	patience = 30 * time.Second
+	// timeout bounds anything that a test waits for.
+	timeout = 30 * time.Second
 )
 
 // cluster is a scheduler at work on objects that nothing but the test and itself changes.
@@ -114,7 +114,7 @@ func (c *cluster) create(pods ...*corev1.Pod) {
 // order and the refusals: what their conditions say.
 func (c *cluster) decisions() (nodes []string, refusals map[string]string) {
 	c.Helper()
-	err := wait.PollUntilContextTimeout(c.ctx, 2*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(c.ctx, 2*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err

@@ -20,8 +20,8 @@ import (
 const (
 	// binFolder is where make build puts the binaries, seen from this folder.
 	binFolder = "../../../bin"
-	// patience bounds what is to come.
-	patience = 20 * time.Second
+	// timeout bounds what is to come.
+	timeout = 20 * time.Second
 	// together is how many schedulers run at once: they mostly wait.
 	together = "6"
 )

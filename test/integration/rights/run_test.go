@@ -206,7 +206,7 @@ func (s *stage) wait(what string, check func() error) error {
 		if s.without != nil && refused.IsZero() && s.wasRefused() {
 			refused = time.Now()
 		}
-		if time.Since(begin) > patience || (!refused.IsZero() && time.Since(refused) > lull) {
+		if time.Since(begin) > timeout || (!refused.IsZero() && time.Since(refused) > lull) {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
@@ -235,7 +235,7 @@ func (s *stage) wasRefused() bool {
 // until is wait for what must come.
 func (s *stage) until(what string, check func() error) {
 	s.Helper()
-	if err := rig.Poll(s.Context(), patience, 10*time.Millisecond, what, check); err != nil {
+	if err := rig.Poll(s.Context(), timeout, 10*time.Millisecond, what, check); err != nil {
 		s.Fatal(err)
 	}
 }

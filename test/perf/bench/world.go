@@ -28,7 +28,7 @@ const (
 	namespace       = "bench"
 	crowdNamespace  = "crowd"
 	attackNamespace = "attack"
-	endPatience     = 30 * time.Second
+	endTimeout      = 30 * time.Second
 	policiesPath    = "/apis/placement.espalier.dev/v1alpha1/placementpolicies"
 )
 
@@ -90,7 +90,7 @@ func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Wor
 }
 
 // Close ends the control plane.
-func (w *World) Close() error { return w.cluster.Stop(endPatience) }
+func (w *World) Close() error { return w.cluster.Stop(endTimeout) }
 
 // layOut makes what is there before the first pod comes.
 func (w *World) layOut(ctx context.Context, workloads []load.Workload) error {
@@ -136,7 +136,7 @@ func (w *World) install(ctx context.Context) error {
 		return err
 	}
 	// Whoever asks too early is told to come again in a second, for which the first pod would wait.
-	err = rig.Poll(ctx, endPatience, 50*time.Millisecond, "the API server to serve PlacementPolicies", func() error {
+	err = rig.Poll(ctx, endTimeout, 50*time.Millisecond, "the API server to serve PlacementPolicies", func() error {
 		return w.client.Discovery().RESTClient().Get().AbsPath(policiesPath).Do(ctx).Error()
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func (c *cluster) stop() {
 	}
 }
 
-// end ends the part, and says whether it has ended within the limit.
+// end ends the part, and reports whether it has ended within the limit.
 func (p part) end(limit time.Duration) bool {
 	if p.cancel == nil {
 		return true

@@ -36,7 +36,7 @@ func Create(ctx context.Context, client kubernetes.Interface, nodes []*corev1.No
 	return group.Wait()
 }
 
-// Ready says whether pods can be placed on the node as far as its health goes: it is
+// Ready reports whether pods can be placed on the node as far as its health goes: it is
 // Ready, and the taint every new node is born with has been taken off.
 func Ready(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {

@@ -96,7 +96,7 @@ func (c *Control) Heal(ctx context.Context, node string) error {
 	return c.touchPods(ctx, node)
 }
 
-// managed says whether kwok has the node in its hands.
+// managed reports whether kwok has the node in its hands.
 func (c *Control) managed(ctx context.Context, node string) error {
 	if _, err := c.kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); err != nil {
 		return c.explain(err)

@@ -34,7 +34,7 @@ const (
 	settlePeriod = 500 * time.Millisecond
 )
 
-// Stopped says whether the lease, which may be nil, is that of a stopped node.
+// Stopped reports whether the lease, which may be nil, is that of a stopped node.
 func Stopped(lease *coordinationv1.Lease) bool {
 	return lease != nil && lease.Labels[StoppedLabel] != ""
 }

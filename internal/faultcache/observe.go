@@ -35,10 +35,10 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// tellPod tells the ledger of a pod on a node. The caller holds the lock.
-func (c *Cache) tellPod(pod *corev1.Pod, failures []podoutcome.Failure) {
+// observePod records a pod on a node, and its failures. The caller holds the lock.
+func (c *Cache) observePod(pod *corev1.Pod, failures []podoutcome.Failure) {
 	// Most of the time nothing fails, and then nothing needs to be known of pods.
-	if len(failures) == 0 && len(c.tracked) == 0 && len(c.heard) == 0 {
+	if len(failures) == 0 && len(c.tracked) == 0 && len(c.pending) == 0 {
 		delete(c.assumed, pod.UID)
 		return
 	}
@@ -47,19 +47,19 @@ func (c *Cache) tellPod(pod *corev1.Pod, failures []podoutcome.Failure) {
 		return // until its ReplicaSet is seen; what is assumed of it stays so long
 	}
 	of := revisionOf(id)
-	c.settle(pod, of)
+	c.correct(pod, of)
 	for _, f := range failures {
 		c.fail(pod, of, pod.Spec.NodeName, f)
 	}
-	c.tellHeard(pod, of)
+	c.observePending(pod, of)
 	if c.ledger.Knows(of) {
 		c.follow(pod, of)
 	}
 }
 
-// settle takes back what was assumed or seen of a pod if it is otherwise: it was bound
+// correct takes back what was assumed or seen of a pod if it is otherwise: it was bound
 // elsewhere, or has other labels.
-func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
+func (c *Cache) correct(pod *corev1.Pod, of failure.Revision) {
 	if a, ok := c.assumed[pod.UID]; ok {
 		delete(c.assumed, pod.UID)
 		if a.of != of || a.node != pod.Spec.NodeName {
@@ -67,19 +67,19 @@ func (c *Cache) settle(pod *corev1.Pod, of failure.Revision) {
 			c.wake()
 		}
 	}
-	if t, ok := c.told[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
+	if t, ok := c.podStates[pod.UID]; ok && (t.of != of || t.node != pod.Spec.NodeName) {
 		c.gone(t)
 	}
 }
 
-// fail tells the ledger of a failure. The first of a revision has all its pods told.
+// fail records a failure. With the first of a revision all its pods are recorded.
 func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podoutcome.Failure) {
 	at := c.failedAt(pod, f)
 	if !c.counts(node, at) {
 		return
 	}
-	news, first := c.ledger.Fail(of, node, c.ruleFor(of, pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
-	if !news {
+	isNew, first := c.ledger.Fail(of, node, c.ruleFor(of, pod), failure.Failure{Pod: string(pod.UID), Key: f.Key, Kind: f.Kind, At: at})
+	if !isNew {
 		return
 	}
 	failuresTotal.WithLabelValues(c.options.SchedulerName, podoutcome.KindClass(f.Kind)).Inc()
@@ -93,10 +93,10 @@ func (c *Cache) fail(pod *corev1.Pod, of failure.Revision, node string, f podout
 	}
 }
 
-// track begins to follow a revision: the ledger is told all its pods.
+// track begins to follow a revision: all its pods are recorded.
 func (c *Cache) track(of failure.Revision, t *tracked) {
 	c.tracked[of] = t
-	c.tellFamily(t.family)
+	c.observeFamily(t.family)
 	for _, a := range c.assumed {
 		if a.of == of {
 			c.ledger.Place(a.of, a.node, a.uid)
@@ -104,9 +104,9 @@ func (c *Cache) track(of failure.Revision, t *tracked) {
 	}
 }
 
-// tellAll begins: it tells of all pods that there are. Those that change meanwhile are
-// told by their changes as well.
-func (c *Cache) tellAll() {
+// observeAll begins: it observes all pods that there are. Pods that change meanwhile are
+// observed by the handlers as well.
+func (c *Cache) observeAll() {
 	c.lock()
 	c.begun = true
 	c.mu.Unlock()
@@ -115,27 +115,27 @@ func (c *Cache) tellAll() {
 			continue
 		}
 		for _, key := range informer.GetIndexer().ListKeys() {
-			c.tellNow(informer, key)
+			c.observeNow(informer, key)
 		}
 	}
 }
 
-// tellNow tells of a pod as it is now, if it is.
-func (c *Cache) tellNow(informer cache.SharedIndexInformer, key string) {
+// observeNow observes a pod as it is now, if it exists.
+func (c *Cache) observeNow(informer cache.SharedIndexInformer, key string) {
 	c.lock()
 	defer c.mu.Unlock()
-	// Under the lock: whatever happens to it later is told later.
+	// Read under the lock, so that a later change is observed later.
 	obj, exists, err := informer.GetIndexer().GetByKey(key)
 	if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.Spec.NodeName != "" && c.concerns(pod) {
-		c.tellPod(pod, podoutcome.Failures(pod))
+		c.observePod(pod, podoutcome.Failures(pod))
 	}
 }
 
-// tellFamily tells of all pods of a family that have nodes. The caller holds the lock.
-func (c *Cache) tellFamily(family string) {
+// observeFamily observes all pods of a family that have nodes. The caller holds the lock.
+func (c *Cache) observeFamily(family string) {
 	for pod := range c.family(family) {
 		if pod.Spec.NodeName != "" {
-			c.tellPod(pod, podoutcome.Failures(pod))
+			c.observePod(pod, podoutcome.Failures(pod))
 		}
 	}
 }
@@ -162,23 +162,23 @@ func (c *Cache) family(name string) iter.Seq[*corev1.Pod] {
 	}
 }
 
-// follow tells the ledger where a pod of a tracked revision is and how it does.
+// follow records where a pod of a tracked revision is and how it does.
 func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	defer c.wake()
 	c.ruleFor(of, pod)
 	uid, node := string(pod.UID), pod.Spec.NodeName
-	t, known := c.told[pod.UID]
+	t, known := c.podStates[pod.UID]
 	if ended(pod) || pod.DeletionTimestamp != nil {
 		if at, well := c.succeededAt(pod, known); well {
 			c.ledger.Succeed(of, node, uid, at)
 		}
 		c.ledger.Gone(of, node, uid)
-		delete(c.told, pod.UID)
+		delete(c.podStates, pod.UID)
 		return
 	}
 	if !known {
-		t = &told{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: uid}
-		c.told[pod.UID] = t
+		t = &podState{of: of, key: cache.NewObjectName(pod.Namespace, pod.Name).String(), node: node, uid: uid}
+		c.podStates[pod.UID] = t
 	}
 	t.proof, t.leaving = time.Time{}, time.Time{}
 	c.ledger.Place(of, node, uid)
@@ -193,30 +193,30 @@ func (c *Cache) follow(pod *corev1.Pod, of failure.Revision) {
 	}
 }
 
-// gone tells the ledger that a pod is not on its node any more.
-func (c *Cache) gone(t *told) {
+// gone records that a pod is not on its node any more.
+func (c *Cache) gone(t *podState) {
 	c.ledger.Gone(t.of, t.node, t.uid)
-	delete(c.told, types.UID(t.uid))
+	delete(c.podStates, types.UID(t.uid))
 	c.wake()
 }
 
-// forgetNode starts a node anew. What runs there by now is told again, if it is there.
+// forgetNode starts a node anew, and observes again what runs there, if the node exists.
 func (c *Cache) forgetNode(node string) {
 	c.ledger.ForgetNode(node)
 	c.wake()
 	_, err := c.nodes.Get(node)
 	gone := err != nil
-	for uid, t := range c.told {
+	for uid, t := range c.podStates {
 		if t.node != node {
 			continue
 		}
-		delete(c.told, uid)
+		delete(c.podStates, uid)
 		if gone {
 			continue
 		}
 		obj, exists, err := c.pods.GetIndexer().GetByKey(t.key)
 		if pod, ok := obj.(*corev1.Pod); err == nil && exists && ok && pod.UID == uid && pod.Spec.NodeName == node {
-			c.tellPod(pod, podoutcome.Failures(pod))
+			c.observePod(pod, podoutcome.Failures(pod))
 		}
 	}
 }

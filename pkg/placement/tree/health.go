@@ -5,15 +5,15 @@ package tree
 
 import "github.com/espalier-scheduler/espalier/pkg/placement"
 
-// standing is how far readiness and the records put a node or a branch behind its
+// health is how far readiness and the records put a node or a branch behind its
 // siblings, whatever the pods on them: lower is better.
 //
-// A branch stands as the best that it has to offer, or worse if the records of all its
+// The health of a branch is that of its best node, or worse if the records of all its
 // nodes together say so.
-type standing uint8
+type health uint8
 
 const (
-	free standing = iota
+	free health = iota
 	// onTrial: failures that nothing has made good yet, and a pod whose end is still out.
 	onTrial
 	// faultyAsAWhole: failures all over a branch. It comes before nodes that are
@@ -25,11 +25,11 @@ const (
 )
 
 // noneHealthy reports that a branch has nothing but faulty and unready nodes to offer.
-func (s standing) noneHealthy() bool { return s >= faulty }
+func (s health) noneHealthy() bool { return s >= faulty }
 
 // verdict is what a rule makes of a node's record.
 type verdict struct {
-	standing standing
+	health health
 	// failures are those of a node that has enough to be faulty, else 0;
 	// unforgiven those that break ties, 0 without half-open.
 	failures, unforgiven int32
@@ -51,9 +51,9 @@ func judge(rule *placement.Faults, r *placement.Record, isUnready bool) verdict 
 	switch {
 	case isUnready:
 	case v.failures > 0:
-		v.standing = faulty
+		v.health = faulty
 	case v.unforgiven > 0 && !r.Proven && r.Unproven > 0:
-		v.standing = onTrial
+		v.health = onTrial
 	}
 	return v
 }
@@ -97,14 +97,14 @@ func (h *history) add(o *history, by int32) {
 	h.tried += by * o.tried
 }
 
-// asAWhole is the standing that the failures of all nodes below give a branch. They
+// asAWhole is the health that the failures of all nodes below give a branch. They
 // must be on more than half of those tried: one bad node, while the pods on the
 // others are still starting, is no bad zone.
 //
 // When two nodes have failed and none has succeeded, the branch waits for what is out
 // already, if that is enough to make it faulty. Otherwise what replaces the first pods
 // that fail would go there too, as long as the news of the fifth is on its way.
-func (h *history) asAWhole(threshold int) standing {
+func (h *history) asAWhole(threshold int) health {
 	enough := int32(threshold)
 	switch {
 	case h.proven > 0:

@@ -40,8 +40,8 @@ func TestRegression_WarningsBeforeReplicaSets(t *testing.T) {
 	}
 	r.leave(gone)
 	r.pass(sweeping)
-	if len(r.heard) != 1 {
-		t.Errorf("of %d pods something is remembered, want 1", len(r.heard))
+	if len(r.pending) != 1 {
+		t.Errorf("of %d pods something is remembered, want 1", len(r.pending))
 	}
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "uid"}}
 	rs.Spec.Template.Labels = hangs.Labels
@@ -50,7 +50,7 @@ func TestRegression_WarningsBeforeReplicaSets(t *testing.T) {
 	if got := r.For(hangs).Record(r.Identify(hangs), "n1"); got.Unforgiven != 2 || got.Unproven != 0 {
 		t.Errorf("the record is %+v", got)
 	}
-	if len(r.heard) > 0 {
+	if len(r.pending) > 0 {
 		t.Error("what was told is remembered")
 	}
 }
