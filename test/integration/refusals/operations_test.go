@@ -149,8 +149,8 @@ func inspect(t *testing.T, pattern string, look func(ast.Node)) {
 func ofPods(t *testing.T) (messages []string) {
 	t.Helper()
 	names := strings.NewReplacer("annotation %s", "annotation espalier.dev/NAME", "%q", `"NAME"`, "%s", "NAME", "%w", "NAME")
-	for _, folder := range []string{"plugins/*", "clusterview", "policies"} {
-		inspect(t, "../../../pkg/"+folder+"/*.go", func(n ast.Node) {
+	for _, folder := range []string{"pkg/plugins/*", "internal/clusterview", "internal/policies"} {
+		inspect(t, "../../../"+folder+"/*.go", func(n ast.Node) {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return
