@@ -4,7 +4,6 @@
 package config
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -54,16 +53,4 @@ type Record struct {
 type Suspects struct {
 	// Workloads is how many of them make a node suspect.
 	Workloads int32
-	// Taint is what suspect nodes are tainted with.
-	Taint Taint
-}
-
-// Taint is what suspect nodes are tainted with.
-type Taint struct {
-	Enabled bool
-	Effect  corev1.TaintEffect
-	// MaxPerHour bounds the nodes that are tainted in one hour.
-	MaxPerHour int32
-	// MaxNodes bounds the nodes that are tainted at once.
-	MaxNodes int32
 }

@@ -17,16 +17,21 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
+	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 )
 
 const description = `espalier-controller writes the status of PlacementPolicies: how many pods each
-governs, and whether another policy or an annotation comes before it.
+governs, and whether another policy or an annotation comes before it. With
+--taint-suspects it taints the nodes on which unrelated workloads fail.
 
 Pods are placed without it. Without --kubeconfig it uses the credentials of the
 pod that it runs in. It waits for the kind PlacementPolicy to be installed.`
@@ -39,6 +44,9 @@ type options struct {
 	elect            bool
 	namespace, lease string
 	probes, metrics  string
+	// effect is that of the taint of suspects, "" for no taint.
+	effect   string
+	suspects suspect.Options
 }
 
 func newCommand(version string) *cobra.Command {
@@ -57,6 +65,10 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.lease, "leader-elect-resource-name", "espalier-controller", "The name of the Lease that they elect by.")
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served, 0 for nowhere.")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "Where /metrics is served, in the clear and to anybody, 0 for nowhere.")
+	flags.StringVar(&o.effect, "taint-suspects", "", "PreferNoSchedule or NoSchedule taints the nodes on which unrelated workloads fail with "+clusterview.SuspectTaint+", until they no longer do. Empty taints none.")
+	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more are suspect it is likely not the nodes.")
+	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
+	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	flags.AddGoFlag(logging.Lookup("v"))
@@ -67,6 +79,12 @@ func newCommand(version string) *cobra.Command {
 func (o *options) run(ctx context.Context) error {
 	if len(o.schedulers) == 0 {
 		return errors.New("--scheduler-names: name at least one scheduler")
+	}
+	o.suspects.Schedulers, o.suspects.Effect = o.schedulers, corev1.TaintEffect(o.effect)
+	if o.effect != "" {
+		if err := o.suspects.Validate(); err != nil {
+			return fmt.Errorf("--taint-suspects: %w", err)
+		}
 	}
 	config, err := o.config()
 	if err != nil {
@@ -104,7 +122,8 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		}
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: policy.CacheOptions(),
+		Scheme:         scheme,
+		Cache:          cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: policy.Trim}, &corev1.Node{}: {Transform: suspect.Trim}}},
 		LeaderElection: o.elect, LeaderElectionID: o.lease, LeaderElectionNamespace: o.namespace,
 		// The process ends when it is told to, so the next one need not wait for the Lease to run out.
 		LeaderElectionReleaseOnCancel: true,
@@ -115,6 +134,11 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	}
 	if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, err
+	}
+	if o.effect != "" {
+		if err := m.Add(&suspect.Controller{Records: m.GetAPIReader(), Nodes: m.GetClient(), Clock: clock.RealClock{}, Options: o.suspects}); err != nil {
+			return nil, err
+		}
 	}
 	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}}
 	// Leader elected, as all of a manager's runnables are that do not say otherwise.

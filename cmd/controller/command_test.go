@@ -4,6 +4,8 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,6 +30,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no kubeconfig", []string{"--kubeconfig=/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}},
 		{"no API server", nil, []string{"--kubeconfig", "pod"}},
 		{"no schedulers", []string{"--scheduler-names="}, []string{"--scheduler-names"}},
+		{"no effect", []string{"--taint-suspects=NoExecute"}, []string{"--taint-suspects", `"NoExecute"`, "NoSchedule"}},
+		{"no bound", []string{"--taint-suspects=NoSchedule", "--taint-suspects-at-once=0"}, []string{"--taint-suspects", "0 is no bound", "1 to 1000"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := run(t, tc.args...)
@@ -47,6 +51,24 @@ func TestVersionAndHelp(t *testing.T) {
 	for _, flag := range []string{"--kubeconfig", "--scheduler-names", "--leader-elect", "--health-probe-bind-address", "--metrics-bind-address"} {
 		if err != nil || !strings.Contains(out, flag) {
 			t.Errorf("help does not tell of %s: %v", flag, err)
+		}
+	}
+}
+
+// TestOperations wants docs/operations.md to have the flags of taints with their defaults.
+func TestOperations(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (none|`([^`]+)`) \\|").FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 4 {
+		t.Fatalf("it has the rows %q: there are more", rows)
+	}
+	flags := newCommand("test").Flags()
+	for _, row := range rows {
+		if f := flags.Lookup(row[1]); f == nil || f.DefValue != row[3] {
+			t.Errorf("it says that --%s is %q by default; the flag is %+v", row[1], row[3], f)
 		}
 	}
 }

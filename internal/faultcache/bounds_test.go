@@ -28,7 +28,7 @@ func TestOneTenantFillsNothing(t *testing.T) {
 		r.clock.Step(time.Millisecond)
 		r.reject(fmt.Sprintf("web%d", i), "n1", 1)
 	}
-	r.look()
+	r.tick()
 	if len(r.tracked) != maxPerNamespace+1 || len(r.ledger.Revisions()) != len(r.tracked) {
 		t.Errorf("%d revisions are tracked, and %d known", len(r.tracked), len(r.ledger.Revisions()))
 	}
@@ -64,7 +64,7 @@ func TestFailuresAreBoundedInAll(t *testing.T) {
 			}
 			r.clock.Step(time.Second)
 			r.crashLoops("late", 1, 1, 5)
-			r.look()
+			r.tick()
 			kept := make(map[string]int)
 			for _, of := range r.ledger.Revisions() {
 				kept[record.Namespace(of)] += r.ledger.FailuresOf(of)
@@ -96,7 +96,7 @@ func TestTheNewestFailuresAreKept(t *testing.T) {
 		r.clock.Step(time.Second)
 		r.reject("web", fmt.Sprintf("n%d", i+1), 5)
 	}
-	r.look()
+	r.tick()
 	for i := range 9 {
 		want := 0
 		if i >= 2 {

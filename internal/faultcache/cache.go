@@ -43,18 +43,6 @@ type Options struct {
 	RecordNamespace string
 	// Suspects is how many workloads a node is faulty for when it is suspect.
 	Suspects int
-	// Taint has suspect nodes tainted, if it has an effect.
-	Taint Taint
-}
-
-// Taint says how suspect nodes are tainted.
-type Taint struct {
-	// Effect is "" for no taint.
-	Effect corev1.TaintEffect
-	// MaxPerHour bounds the nodes that are tainted in an hour.
-	MaxPerHour int
-	// MaxNodes bounds the nodes that are tainted at once.
-	MaxNodes int
 }
 
 // Sources are what a cache learns from and speaks through.
@@ -87,12 +75,10 @@ type Cache struct {
 	ended       cache.SharedIndexInformer // nil without a client
 	nodes       corelisters.NodeLister
 	configMap   *record.ConfigMap // nil without a record
-	taints      taints
 	forgivenAt  forgivenNodes
 
-	// active says that this scheduler places pods: it writes and announces. inherited says that
-	// it has taken over the taints of the one before it; until then it changes no taint.
-	active, inherited atomic.Bool
+	// active says that this scheduler places pods: it writes and announces.
+	active atomic.Bool
 	// unreadable and unwritable say that the log has it already.
 	unreadable, unwritable atomic.Bool
 	// ready is closed when all that there was at the start has been read, or cannot be.
@@ -101,8 +87,6 @@ type Cache struct {
 	woken, unwritten chan struct{}
 	// urgent holds a token when what is unwritten has in it a new mark.
 	urgent chan struct{}
-	// suspected holds the suspects to taint, until keepTaints takes them.
-	suspected chan map[string]bool
 
 	// known are the revisions in the ledger, by failure.Revision. It is written under the lock
 	// and read without: a pod is signed under the lock of the scheduling queue, which must
@@ -169,11 +153,9 @@ func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 	c := &Cache{
 		logger: klog.FromContext(ctx), options: o, Sources: from, maxFailures: maxFailures,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
-		suspected: make(chan map[string]bool, 1),
-		tracked:   make(map[failure.Revision]*tracked), podStates: make(map[types.UID]*podState), assumed: make(map[types.UID]*podState),
+		tracked: make(map[failure.Revision]*tracked), podStates: make(map[types.UID]*podState), assumed: make(map[types.UID]*podState),
 		pending: make(map[types.UID]*pendingWarnings),
 		marks:   make(map[markKey]*mark), suspects: make(map[string]*suspect),
-		taints:     taints{added: make(map[string]time.Time)},
 		forgivenAt: forgivenNodes{byNode: make(map[string]forgiveness)},
 	}
 	c.ledger = failure.New(failure.Options{Rule: o.Rule, OwnErrors: o.OwnErrors, Class: podoutcome.KindClass, Known: c.know})
@@ -210,7 +192,6 @@ func (c *Cache) Run(ctx context.Context) {
 	all.Go(func() { c.begin(ctx) })
 	all.Go(func() { c.keepTime(ctx) })
 	all.Go(func() { c.keepRecord(ctx) })
-	all.Go(func() { c.keepTaints(ctx) })
 }
 
 // begin reads what there is at the start, and then follows the warnings of kubelets:

@@ -15,9 +15,13 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// startTimeout bounds how long the first pod waits for all to be read, and again for what
-// an earlier scheduler knew.
-const startTimeout = 5 * time.Second
+const (
+	// startTimeout bounds how long the first pod waits for all to be read, and again for what
+	// an earlier scheduler knew.
+	startTimeout = 5 * time.Second
+	// calling is how long a call to the API server may take.
+	calling = 10 * time.Second
+)
 
 // Activate says that this scheduler places pods from now on: what an earlier one knew
 // is read again, and this one writes and speaks. It waits for that at its first call.

@@ -49,7 +49,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		next.restore(known)
 		next.clock.Step(49 * time.Hour)
-		next.look()
+		next.tick()
 		if left := next.ledger.Revisions(); len(left) > 0 {
 			t.Errorf("after two days %v is known", left)
 		}

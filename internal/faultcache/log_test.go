@@ -34,7 +34,7 @@ func TestLogsGoToTheLoggerOfTheContext(t *testing.T) {
 		r.join(st.MakeNode().Name(node).Obj())
 		r.reject("web", node, 1)
 	}
-	r.look()
+	r.tick()
 	got := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 	for _, want := range []string{"A pod failed on its node", "Blaming no node: the error is the workload's own", "Nothing is forgiven"} {
 		if !strings.Contains(got, want) {

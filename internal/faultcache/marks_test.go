@@ -4,20 +4,14 @@
 package faultcache
 
 import (
-	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgotesting "k8s.io/client-go/testing"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
@@ -138,133 +132,4 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r.activate()
 	r.tick()
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
-}
-
-func suspecting(t *testing.T, taint Taint) *rig {
-	o := without(options())
-	o.Taint, o.ProvenAfter = taint, 0
-	r := newRig(t, o, st.MakeNode().Name("n1").Taints([]corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoSchedule}}).Obj(), st.MakeNode().Name("n2").Obj())
-	r.activate()
-	r.clone()
-	for _, workload := range []string{"web", "other/db", "web2", "other/db2"} {
-		r.see(r.ready(podOfWorkload(workload, "well-of-"+path.Base(workload), "n3")))
-	}
-	return r
-}
-
-// clone has the informers show nodes n1 and n2 as the API server has them.
-func (r *rig) clone() {
-	r.Helper()
-	for _, name := range []string{"n1", "n2"} {
-		node, err := r.client.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
-		r.must(err)
-		r.join(node)
-	}
-}
-
-// taints are those of the nodes n1 and n2.
-func (r *rig) taintsOf() string {
-	r.Helper()
-	r.clone()
-	var all []string
-	for _, name := range []string{"n1", "n2"} {
-		node, err := r.nodes.Get(name)
-		r.must(err)
-		var keys []string
-		for _, taint := range node.Spec.Taints {
-			keys = append(keys, taint.Key+"="+taint.Value+":"+string(taint.Effect))
-		}
-		all = append(all, strings.Join(keys, ","))
-	}
-	return strings.Join(all, " ")
-}
-
-func TestSuspects(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
-	r.reject("web", "n1", 5)
-	r.pass(3 * time.Second)
-	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
-	r.reject("other/db", "n1", 5)
-	r.pass(3 * time.Second)
-	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
-		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
-	const tainted = "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule "
-	if got := r.taintsOf(); got != tainted {
-		t.Errorf("taints are %q", got)
-	}
-
-	// One an hour, however many there are.
-	r.reject("web2", "n2", 5)
-	r.reject("other/db2", "n2", 5)
-	r.pass(time.Minute)
-	r.events = nil
-	if got := r.taintsOf(); got != tainted {
-		t.Errorf("beyond the limit taints are %q", got)
-	}
-	r.pass(5 * time.Minute)
-	if got := strings.Join(r.events, "\n"); !strings.Contains(got, "Normal NodeSuspectCleared of Node/n1") {
-		t.Errorf("said\n%s", got)
-	}
-	if got := r.taintsOf(); got != "theirs=:NoSchedule " {
-		t.Errorf("when all is over taints are %q", got)
-	}
-}
-
-// A scheduler that starts takes away the taints that its predecessor left, counts
-// them, and leaves alone what is not its own.
-func TestTaintsThatAreThere(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
-	ours := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}
-	r.update(st.MakeNode().Name("n1").Taints([]corev1.Taint{ours}).Obj())
-	another := ours
-	another.Value = "another"
-	r.update(st.MakeNode().Name("n2").Taints([]corev1.Taint{another}).Obj())
-	r.reject("web", "n2", 5)
-	r.reject("other/db", "n2", 5)
-	r.pass(3 * time.Second)
-	if got := r.taintsOf(); got != " espalier.dev/suspect=another:NoSchedule" {
-		t.Errorf("taints are %q", got)
-	}
-}
-
-func (r *rig) update(node *corev1.Node) {
-	r.Helper()
-	_, err := r.client.CoreV1().Nodes().Update(r.Context(), node, metav1.UpdateOptions{})
-	r.must(err)
-	r.clone()
-}
-
-// A taint that could not be set is tried again, and is not one of the hour's.
-func TestRegression_ATaintThatFails(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
-	fails := true
-	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		defer func() { fails = false }()
-		return fails, nil, errors.New("timeout")
-	})
-	r.reject("web", "n1", 5)
-	r.reject("other/db", "n1", 5)
-	r.pass(5 * time.Second)
-	if got := r.taintsOf(); fails || got != "theirs=:NoSchedule " {
-		t.Errorf("taints are %q before it is tried again", got)
-	}
-	r.pass(sweeping)
-	if got := r.taintsOf(); got != "theirs=:NoSchedule,espalier.dev/suspect=espalier:PreferNoSchedule " {
-		t.Errorf("taints are %q", got)
-	}
-}
-
-// What time brings does not wait for the API server.
-func TestRegression_TaintsHoldUpNothing(t *testing.T) {
-	r := suspecting(t, Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
-	r.client.PrependReactor("patch", "nodes", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		t.Error("it is called within a tick")
-		return true, nil, nil
-	})
-	r.reject("web", "n1", 5)
-	r.reject("other/db", "n1", 5)
-	for range 10 {
-		r.tick()
-		r.clock.Step(time.Second)
-	}
 }

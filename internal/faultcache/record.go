@@ -91,6 +91,7 @@ func (c *Cache) restore(r *record.Record) {
 	for _, m := range c.marks {
 		m.announced = false
 	}
+	c.restoreSuspects(r.Suspects)
 	for i := range r.Revisions {
 		saved := &r.Revisions[i]
 		of := saved.Of()
@@ -110,8 +111,9 @@ func (c *Cache) restore(r *record.Record) {
 // one revision at a time, and no longer than it takes to copy it: placing a pod waits for
 // the lock.
 func (c *Cache) toWrite() (r *record.Record, empty bool) {
-	marked, empty := c.marked()
 	r = record.New()
+	marked, suspects, empty := c.announcements()
+	r.Suspects = suspects
 	for _, of := range c.allKnown() {
 		if saved, ok := c.toSave(of); ok {
 			saved.Marked = marked[of]
@@ -121,8 +123,9 @@ func (c *Cache) toWrite() (r *record.Record, empty bool) {
 	return r, empty
 }
 
-// marked are the announced nodes of each revision, in order, and whether nothing is known.
-func (c *Cache) marked() (nodes map[failure.Revision][]string, empty bool) {
+// announcements are the marked nodes of each revision and the suspects to taint, in order, and whether
+// nothing is known.
+func (c *Cache) announcements() (nodes map[failure.Revision][]string, suspects []string, empty bool) {
 	nodes = make(map[failure.Revision][]string)
 	c.lock()
 	for key, m := range c.marks {
@@ -130,12 +133,13 @@ func (c *Cache) marked() (nodes map[failure.Revision][]string, empty bool) {
 			nodes[key.Revision] = append(nodes[key.Revision], key.Node)
 		}
 	}
-	empty = len(c.tracked) == 0 && len(c.marks) == 0
+	suspects = c.toTaint()
+	empty = len(c.tracked) == 0 && len(c.marks) == 0 && len(suspects) == 0
 	c.mu.Unlock()
 	for of := range nodes {
 		slices.Sort(nodes[of])
 	}
-	return nodes, empty
+	return nodes, suspects, empty
 }
 
 // allKnown are the revisions in the ledger, in order.

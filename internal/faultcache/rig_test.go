@@ -199,22 +199,14 @@ func (r *rig) reject(workload, node string, pods int) {
 func (r *rig) pass(d time.Duration) {
 	r.Helper()
 	for end := r.clock.Now().Add(d); ; {
-		next := r.look()
+		next := r.tick()
 		if next.After(end) {
 			r.clock.SetTime(end)
-			r.look()
+			r.tick()
 			return
 		}
 		r.clock.SetTime(next)
 	}
-}
-
-// look is a tick, and what others do after it.
-func (r *rig) look() (next time.Time) {
-	r.Helper()
-	next = r.tick()
-	r.seeToTaints(r.Context(), r.clock.Now(), <-r.suspected)
-	return next
 }
 
 // activate makes the rig's scheduler the one that places pods.

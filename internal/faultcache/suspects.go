@@ -38,7 +38,6 @@ type suspect struct {
 // lookAtSuspects returns the Events that suspects call for. The caller holds the lock.
 func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendingEvent) {
 	current, evident := make(map[string]bool), c.evident()
-	takesOver := c.takesOver()
 	lasted := 0
 	for _, s := range c.ledger.Suspects(c.options.Suspects) {
 		current[s.Node] = true
@@ -48,15 +47,15 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 			c.suspects[s.Node] = known
 		}
 		known.gone = time.Time{}
-		if takesOver && !known.announced && c.isTainted(s.Node) {
-			known.since, known.announced, known.tainting = now.Add(-lasting), true, true
-		}
 		if at := known.since.Add(lasting); at.After(now) {
 			soon(at)
 			continue
 		}
 		lasted++
-		known.tainting = known.tainting || evident[s.Node]
+		if evident[s.Node] && !known.tainting {
+			known.tainting = true
+			token(c.urgent)
+		}
 		if !known.announced && c.active.Load() {
 			known.announced = true
 			names := s.Workloads[:min(len(s.Workloads), maxNamed)]
@@ -70,7 +69,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 	c.gauge(suspectNodes, lasted)
 	for _, node := range slices.Sorted(maps.Keys(c.suspects)) {
 		known := c.suspects[node]
-		if current[node] || known.announced && !faded(now, &known.gone, soon) {
+		if current[node] || known.announced && (!c.active.Load() || !faded(now, &known.gone, soon)) {
 			continue
 		}
 		if known.announced {
@@ -80,29 +79,6 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 		delete(c.suspects, node)
 	}
 	return all
-}
-
-// takesOver reports, once, that we place pods and know all that the scheduler before us knew, as
-// far as that can be read. A node that is suspect then and has our taint was announced, and
-// there was enough against it. The pods that showed it may be gone, so its taint must stay
-// although we have not seen them. The caller holds the lock.
-func (c *Cache) takesOver() bool {
-	if c.inherited.Load() || !c.active.Load() || c.configMap != nil && !c.recordRead && !c.unreadable.Load() {
-		return false
-	}
-	select {
-	case <-c.ready:
-		c.inherited.Store(true)
-		return true
-	default:
-		return false
-	}
-}
-
-// isTainted reports whether a node has our taint, if nodes are tainted at all.
-func (c *Cache) isTainted(name string) bool {
-	node, err := c.nodes.Get(name)
-	return err == nil && c.options.Taint.Effect != "" && c.ours(node) != nil
 }
 
 func (c *Cache) nodeEvent(name, kind, reason, note string) []pendingEvent {
@@ -148,13 +124,24 @@ func (c *Cache) evident() map[string]bool {
 	return nodes
 }
 
-// toTaint are the suspects to taint, which are announced. The caller holds the lock.
-func (c *Cache) toTaint() map[string]bool {
-	nodes := make(map[string]bool)
+// toTaint are the suspects to taint, which are announced, in order. The caller holds the lock.
+func (c *Cache) toTaint() (nodes []string) {
 	for node, s := range c.suspects {
 		if s.announced && s.tainting {
-			nodes[node] = true
+			nodes = append(nodes, node)
 		}
 	}
-	return nodes
+	slices.Sort(nodes)
+	return nodes[:min(len(nodes), record.MaxSuspects)]
+}
+
+// restoreSuspects takes over the suspects of a record. What was seen of them may be gone: their
+// taints stay as long as they are suspect by what is known. The caller holds the lock.
+func (c *Cache) restoreSuspects(nodes []string) {
+	for _, s := range c.suspects {
+		s.announced = false
+	}
+	for _, node := range nodes {
+		c.suspects[node] = &suspect{announced: true, tainting: true}
+	}
 }

@@ -84,12 +84,10 @@ func (c *Cache) tick() (next time.Time) {
 	if at, ok := c.ledger.Next(); ok {
 		soon(at)
 	}
-	suspects := c.toTaint()
 	c.mu.Unlock()
 
 	c.logOwnErrors(own)
 	c.emit(events)
-	c.wantTaints(suspects)
 	token(c.unwritten)
 	return next
 }

@@ -205,6 +205,7 @@ func TestSchemaRefuses(t *testing.T) {
 		`scheduler.podDisruptionBudget.maxUnavailable=-1`:     "/scheduler/podDisruptionBudget/maxUnavailable",
 		`scheduler.priorityClassName="High"`:                  "/scheduler/priorityClassName",
 		`controller.schedulerNames=["a,b"]`:                   "/controller/schedulerNames/0",
+		`controller.taintSuspects.effect="NoExecute"`:         "/controller/taintSuspects/effect",
 		`scheduler.topologySpread=[{"topologyKey":"zone","maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{}}]`: "/scheduler/topologySpread/0",
 		// The name of a Service has no dot.
 		`fullnameOverride="batch.v1"`: "/fullnameOverride",
@@ -246,6 +247,7 @@ func TestTemplatesRefuse(t *testing.T) {
 		`scheduler.configuration={"profiles":[]}`:                         "scheduler.configuration has no profiles",
 		`scheduler.profiles=[{},{"schedulerName":"espalier-scheduler"}]`:  "two profiles are named espalier-scheduler",
 		`scheduler.configuration={"profiles":[{"schedulerName":"a"},{}]}`: "scheduler.configuration.profiles[1] has no schedulerName",
+		`controller.taintSuspects.effect="NoSchedule",scheduler.profiles=[{"pluginArgs":{"FaultyNode":{"record":{"enabled":false}}}}]`: "the profiles keep theirs in 0",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -64,7 +64,7 @@ var defaultFaults = config.FaultyNodeArgs{
 	Threshold: 5, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
 	ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsForgive,
 	Record:   config.Record{Enabled: true, Namespace: "kube-system"},
-	Suspects: config.Suspects{Workloads: 3, Taint: config.Taint{Effect: "PreferNoSchedule", MaxPerHour: 2, MaxNodes: 3}},
+	Suspects: config.Suspects{Workloads: 3},
 }
 
 var defaultTree = config.SpreadTreeArgs{

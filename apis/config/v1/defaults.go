@@ -6,7 +6,6 @@ package v1
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -66,22 +65,5 @@ func SetDefaults_Record(in *Record) {
 func SetDefaults_Suspects(in *Suspects) {
 	if in.Workloads == nil {
 		in.Workloads = new(int32(3))
-	}
-}
-
-// SetDefaults_Taint fills in that suspect nodes are not tainted. If you enable it, the effect is
-// PreferNoSchedule, on two nodes an hour and three at once at the most.
-func SetDefaults_Taint(in *Taint) {
-	if in.Enabled == nil {
-		in.Enabled = new(false)
-	}
-	if in.Effect == "" {
-		in.Effect = corev1.TaintEffectPreferNoSchedule
-	}
-	if in.MaxPerHour == nil {
-		in.MaxPerHour = new(int32(2))
-	}
-	if in.MaxNodes == nil {
-		in.MaxNodes = new(int32(3))
 	}
 }

@@ -51,22 +51,19 @@ func TestDefaults(t *testing.T) {
 				Threshold: new(int32(5)), Window: duration(5 * time.Minute), HalfOpen: new(true),
 				ProvenAfter: duration(10 * time.Second), OwnErrors: configv1.OwnErrorsForgive,
 				Record: configv1.Record{Enabled: new(true), Namespace: "kube-system"},
-				Suspects: configv1.Suspects{
-					Workloads: new(int32(3)),
-					Taint:     configv1.Taint{Enabled: new(false), Effect: "PreferNoSchedule", MaxPerHour: new(int32(2)), MaxNodes: new(int32(3))},
-				},
+				Suspects: configv1.Suspects{Workloads: new(int32(3))},
 			},
 		},
 		"faulty nodes that are told everything": {
 			&configv1.FaultyNodeArgs{
 				Threshold: new(int32(0)), Window: duration(0), HalfOpen: new(false), ProvenAfter: duration(0), OwnErrors: configv1.OwnErrorsCount,
 				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
-				Suspects: configv1.Suspects{Workloads: new(int32(0)), Taint: configv1.Taint{Enabled: new(true), Effect: "NoSchedule", MaxPerHour: new(int32(0)), MaxNodes: new(int32(0))}},
+				Suspects: configv1.Suspects{Workloads: new(int32(0))},
 			},
 			&configv1.FaultyNodeArgs{
 				Threshold: new(int32(0)), Window: duration(0), HalfOpen: new(false), ProvenAfter: duration(0), OwnErrors: configv1.OwnErrorsCount,
 				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
-				Suspects: configv1.Suspects{Workloads: new(int32(0)), Taint: configv1.Taint{Enabled: new(true), Effect: "NoSchedule", MaxPerHour: new(int32(0)), MaxNodes: new(int32(0))}},
+				Suspects: configv1.Suspects{Workloads: new(int32(0))},
 			},
 		},
 		"tree": {

@@ -4,7 +4,6 @@
 package v1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -51,7 +50,7 @@ type FaultyNodeArgs struct {
 	Record Record `json:"record,omitzero"`
 
 	// suspects are the nodes on which several unrelated workloads fail at once. They
-	// are reported, and tainted if taint says so.
+	// are reported by an Event, and named in the record, by which the controller taints them.
 	Suspects Suspects `json:"suspects,omitzero"`
 }
 
@@ -84,30 +83,4 @@ type Suspects struct {
 	// workloads is how many workloads a node is faulty for when it is suspect, 2 to 1000.
 	// Default: 3.
 	Workloads *int32 `json:"workloads,omitempty"`
-
-	// taint is what suspect nodes are tainted with.
-	Taint Taint `json:"taint,omitzero"`
-}
-
-// Taint is what suspect nodes are tainted with: espalier.dev/suspect. It is removed
-// when the node is no longer suspect.
-type Taint struct {
-	// enabled reports whether they are tainted at all. The scheduler needs the right to
-	// patch nodes.
-	// Default: false.
-	Enabled *bool `json:"enabled,omitempty"`
-
-	// effect is PreferNoSchedule, which asks all schedulers to avoid the node, or
-	// NoSchedule, which keeps all pods off that do not tolerate it.
-	// Default: PreferNoSchedule.
-	Effect corev1.TaintEffect `json:"effect,omitempty"`
-
-	// maxPerHour is how many nodes are tainted in one hour at most, 1 to 1000: if more
-	// are suspect it is likely not the nodes.
-	// Default: 2.
-	MaxPerHour *int32 `json:"maxPerHour,omitempty"`
-
-	// maxNodes is how many nodes are tainted at once at most, 1 to 1000.
-	// Default: 3.
-	MaxNodes *int32 `json:"maxNodes,omitempty"`
 }

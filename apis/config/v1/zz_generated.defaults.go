@@ -26,7 +26,6 @@ func SetObjectDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	SetDefaults_FaultyNodeArgs(in)
 	SetDefaults_Record(&in.Record)
 	SetDefaults_Suspects(&in.Suspects)
-	SetDefaults_Taint(&in.Suspects.Taint)
 }
 
 func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {

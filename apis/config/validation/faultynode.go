@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -41,21 +40,8 @@ func FaultyNodeArgs(path *field.Path, args *config.FaultyNodeArgs) field.ErrorLi
 			errs = append(errs, field.Invalid(path.Child("record", "namespace"), args.Record.Namespace, message))
 		}
 	}
-	return append(errs, suspects(path.Child("suspects"), &args.Suspects)...)
-}
-
-// suspects checks when a node is suspect, and how it is tainted then.
-func suspects(path *field.Path, in *config.Suspects) field.ErrorList {
 	// One workload that fails on a node is no reason to suspect the node.
-	errs := number(path.Child("workloads"), in.Workloads, 2)
-	path = path.Child("taint")
-	// NoExecute would end the pods that run there well.
-	if e := in.Taint.Effect; e != corev1.TaintEffectPreferNoSchedule && e != corev1.TaintEffectNoSchedule {
-		errs = append(errs, field.NotSupported(path.Child("effect"), e,
-			[]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}))
-	}
-	errs = append(errs, number(path.Child("maxPerHour"), in.Taint.MaxPerHour, 1)...)
-	return append(errs, number(path.Child("maxNodes"), in.Taint.MaxNodes, 1)...)
+	return append(errs, number(path.Child("suspects", "workloads"), args.Suspects.Workloads, 2)...)
 }
 
 func number(path *field.Path, in, least int32) field.ErrorList {

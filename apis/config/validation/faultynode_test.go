@@ -22,25 +22,23 @@ func TestFaultyNodeArgs(t *testing.T) {
 		"the defaults": {func(*config.FaultyNodeArgs) {}, nil},
 		"the least of all": {func(a *config.FaultyNodeArgs) {
 			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration, a.OwnErrors = 1, time.Second, 0, config.OwnErrorsCount
-			a.Suspects = config.Suspects{Workloads: 2, Taint: config.Taint{Enabled: true, Effect: "NoSchedule", MaxPerHour: 1, MaxNodes: 1}}
+			a.Suspects.Workloads = 2
 		}, nil},
 		"the most of all": {func(a *config.FaultyNodeArgs) {
 			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration = 1000, 24*time.Hour, time.Hour
-			a.Suspects.Workloads, a.Suspects.Taint.MaxPerHour, a.Suspects.Taint.MaxNodes = 1000, 1000, 1000
+			a.Suspects.Workloads = 1000
 		}, nil},
 		"without a record, no namespace": {func(a *config.FaultyNodeArgs) { a.Record = config.Record{} }, nil},
 		"nothing": {func(a *config.FaultyNodeArgs) { *a = config.FaultyNodeArgs{Record: config.Record{Enabled: true}} }, [][]string{
 			{"args.threshold", "0", "from 1 to 1000"}, {"args.window", `"0s"`, "from 1s to 24h"}, {"args.ownErrors", `"Count"`, `"Forgive"`},
 			{"args.record.namespace", "lowercase"}, {"args.suspects.workloads", "0", "from 2 to 1000"},
-			{"args.suspects.taint.effect", `"NoSchedule"`, `"PreferNoSchedule"`}, {"args.suspects.taint.maxPerHour", "0", "from 1 to 1000"},
-			{"args.suspects.taint.maxNodes", "0", "from 1 to 1000"},
 		}},
 		"too much": {func(a *config.FaultyNodeArgs) {
 			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration = 1001, 25*time.Hour, -time.Second
-			a.Suspects.Taint.Effect = "NoExecute"
+			a.Suspects.Workloads = 1001
 		}, [][]string{
 			{"args.threshold", "1001"}, {"args.window", `"25h0m0s"`, "to 24h"}, {"args.provenAfter", `"-1s"`, "from 0s to 1h"},
-			{"args.suspects.taint.effect", `"NoExecute"`},
+			{"args.suspects.workloads", "1001"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +46,7 @@ func TestFaultyNodeArgs(t *testing.T) {
 				Threshold: 5, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
 				ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsForgive,
 				Record:   config.Record{Enabled: true, Namespace: "kube-system"},
-				Suspects: config.Suspects{Workloads: 3, Taint: config.Taint{Effect: "PreferNoSchedule", MaxPerHour: 2, MaxNodes: 3}},
+				Suspects: config.Suspects{Workloads: 3},
 			}
 			tc.change(args)
 			check(t, validation.FaultyNodeArgs(field.NewPath("args"), args), tc.want)

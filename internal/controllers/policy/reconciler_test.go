@@ -91,7 +91,7 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 		p.Annotations = map[string]string{clusterview.PlacementAnnotation: "spread=zone", "big": "text"}
 		p.Spec.Containers = []corev1.Container{{Name: "c"}}
 	})
-	out, err := trim(full)
+	out, err := Trim(full)
 	trimmed, ok := out.(*corev1.Pod)
 	if err != nil || !ok {
 		t.Fatalf("got %T, %v", out, err)
@@ -101,7 +101,7 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 	if brief(before[0]) != brief(after[0]) || !counts(trimmed, []string{"espalier-scheduler"}) {
 		t.Errorf("got %q, want %q", brief(after[0]), brief(before[0]))
 	}
-	kept, err := trim(named("d", daemon))
+	kept, err := Trim(named("d", daemon))
 	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || counts(pod, []string{"espalier-scheduler"}) || len(pod.OwnerReferences) != 1 {
 		t.Errorf("a DaemonSet's pod becomes %v, %v", kept, err)
 	}

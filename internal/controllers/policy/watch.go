@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -34,12 +33,6 @@ const gatherFor = time.Second
 
 // Name is the controller's name in logs and metrics.
 const Name = "placementpolicy"
-
-// CacheOptions are for the cache of the manager that the controller runs in. Of a
-// pod it keeps what a status is computed from, some hundred bytes.
-func CacheOptions() cache.Options {
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: trim}}}
-}
 
 // AddTo adds the controller to a manager.
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
@@ -107,8 +100,8 @@ func (r *Reconciler) podMatters() predicate.Predicate {
 	}
 }
 
-// trim leaves of a pod what a status is computed from.
-func trim(obj any) (any, error) {
+// Trim leaves of a pod what a status is computed from, some hundred bytes, for a cache.
+func Trim(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil

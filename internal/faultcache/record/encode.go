@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -28,7 +29,14 @@ import (
 // Encode returns the record in at most so many bytes. Each revision is encoded by itself: how
 // much there is need not be held in one piece, and is known before it is.
 func (r *Record) Encode(limit int) ([]byte, error) {
-	begin, end := fmt.Sprintf(`{"version":%d,"revisions":[`, r.Version), "]}"
+	head, err := marshal(struct {
+		Version  int      `json:"version"`
+		Suspects []string `json:"suspects,omitempty"`
+	}{r.Version, r.Suspects})
+	if err != nil {
+		return nil, err
+	}
+	begin, end := strings.TrimSuffix(string(head), "}")+`,"revisions":[`, "]}"
 	room := limit - len(begin) - len(end) + len(comma) // after the last there is none
 	texts, err := r.fit(room)
 	if err != nil {

@@ -16,12 +16,18 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
-// version is that of the record's form.
-const version = 1
+const (
+	// version is that of the record's form.
+	version = 1
+	// MaxSuspects bounds the suspects in a record. More than these would not be tainted.
+	MaxSuspects = 1000
+)
 
 // Record is what is known of all revisions.
 type Record struct {
-	Version   int        `json:"version"`
+	Version int `json:"version"`
+	// Suspects are the nodes against which there is enough to taint them, by name.
+	Suspects  []string   `json:"suspects,omitempty"`
 	Revisions []Revision `json:"revisions"`
 }
 

@@ -91,9 +91,6 @@ func options(schedulerName string, args *config.FaultyNodeArgs) faultcache.Optio
 	if args.Record.Enabled {
 		o.RecordNamespace = args.Record.Namespace
 	}
-	if taint := args.Suspects.Taint; taint.Enabled {
-		o.Taint = faultcache.Taint{Effect: taint.Effect, MaxPerHour: int(taint.MaxPerHour), MaxNodes: int(taint.MaxNodes)}
-	}
 	return o
 }
 

@@ -43,7 +43,7 @@ func args() *config.FaultyNodeArgs {
 		Threshold: 2, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
 		ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsCount,
 		Record:   config.Record{Enabled: true, Namespace: "kube-system"},
-		Suspects: config.Suspects{Workloads: 3, Taint: config.Taint{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 2, MaxNodes: 3}},
+		Suspects: config.Suspects{Workloads: 3},
 	}
 }
 
@@ -201,8 +201,8 @@ func TestNew(t *testing.T) {
 		t.Errorf("it waits for %v, %v", events, err)
 	}
 	o := args()
-	o.Record.Enabled, o.Suspects.Taint.Enabled = false, true
-	if got := options("x", o); got.RecordNamespace != "" || got.Taint.Effect == "" || got.Taint.MaxPerHour != 2 || got.Taint.MaxNodes != 3 || got.OwnErrors {
+	o.Record.Enabled = false
+	if got := options("x", o); got.RecordNamespace != "" || got.Suspects != 3 || got.OwnErrors {
 		t.Errorf("options are %+v", got)
 	}
 }

@@ -4,9 +4,12 @@
 package rights
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -25,6 +28,9 @@ var controllerNeeds = map[string]need{
 	"get leases":                     {"elects", elects, nil},
 	"update leases":                  {"elects", elects, nil},
 	"create events":                  {"takes over", takesOver, nil},
+	"get configmaps":                 {"taints", taints, nil},
+	"list nodes":                     {"taints", taints, []string{listed}},
+	"patch nodes":                    {"taints", taints, nil},
 }
 
 // listed stands for the environment of a controller that lists. It has no flag for that.
@@ -34,7 +40,8 @@ const listed = "KUBE_FEATURE_WatchListClient=false"
 func (s *stage) startController(environment ...string) {
 	s.Helper()
 	s.start("/usr/bin/env", append(environment, cluster.controller, "--kubeconfig="+s.path("kubeconfig"), "--scheduler-names="+s.name,
-		"--leader-elect-resource-namespace="+s.name, "--leader-elect-resource-name="+s.name, "--health-probe-bind-address=0")...)
+		"--leader-elect-resource-namespace="+s.name, "--leader-elect-resource-name="+s.name, "--health-probe-bind-address=0",
+		"--taint-suspects=NoSchedule", "--failure-record-namespace="+s.name)...)
 }
 
 // governs: the status of a policy says how many pods it governs.
@@ -61,16 +68,40 @@ func governs(s *stage) error {
 	})
 }
 
+// taints: a node that a scheduler names in its record is tainted.
+func taints(s *stage) error {
+	bad := s.name + "-bad"
+	s.node(bad)
+	_, err := cluster.client.CoreV1().ConfigMaps(s.name).Create(s.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-failures"},
+		Data:       map[string]string{"failures.json": `{"version":1,"suspects":["` + bad + `"],"revisions":[]}`},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	return s.wait("the node to be tainted", func() error {
+		now, err := cluster.client.CoreV1().Nodes().Get(s.Context(), bad, metav1.GetOptions{})
+		if err == nil && len(now.Spec.Taints) == 0 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+}
+
+// controllerRights are those of the manifests, with the component that taints.
+func controllerRights(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	return slices.Concat(roleObjects(t, "base/controller-rbac.yaml"), roleObjects(t, "components/taint-suspects/rbac.yaml"))
+}
+
 // TestControllerWithAllRights wants all stories to go as told, and nothing to be refused. One controller
 // at a time: each writes the statuses of all policies, those that govern another's pods included, and
 // says of these that they govern none.
 func TestControllerWithAllRights(t *testing.T) {
-	objects := roleObjects(t, "base/controller-rbac.yaml")
+	objects := controllerRights(t)
 	for name, environment := range map[string][]string{"streamed": nil, "listed": {listed}} {
 		t.Run(name, func(t *testing.T) {
 			s := build(t, objects, rig.ControllerName, nil)
 			s.startController(environment...)
-			for _, tell := range []story{governs, elects, takesOver} {
+			for _, tell := range []story{governs, elects, taints, takesOver} {
 				if err := tell(s); err != nil {
 					t.Fatal(err)
 				}
@@ -85,5 +116,5 @@ func TestControllerWithAllRights(t *testing.T) {
 
 // TestControllerWithoutARight takes each right away in turn, and wants its story to break.
 func TestControllerWithoutARight(t *testing.T) {
-	withoutEach(t, roleObjects(t, "base/controller-rbac.yaml"), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startController(n.args...) })
+	withoutEach(t, controllerRights(t), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startController(n.args...) })
 }

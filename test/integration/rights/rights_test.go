@@ -53,10 +53,9 @@ var schedulerNeeds = map[string]need{
 	"create events":                 {"takes over", takesOver, nil},
 	"get configmaps":                {"remembers", remembers, nil},
 	"patch configmaps":              {"remembers", remembers, nil},
-	"create configmaps":             {"remembers", remembers, nil},
+	"create configmaps":             {"suspects", suspects, nil},
 	"list events":                   {"listens", listens, []string{listing}},
 	"watch events":                  {"listens", listens, nil},
-	"patch nodes":                   {"taints", taints, nil},
 }
 
 // needOf is the story of a right, as far as there is one.
@@ -81,18 +80,10 @@ func needOf(r right, needs map[string]need) (need, bool) {
 	return need{}, false
 }
 
-// schedulerRights are those of the manifests, and the one that docs/operations.md says how to give.
+// schedulerRights are those of the manifests.
 func schedulerRights(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	optional := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "espalier-scheduler-taints"},
-		"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"patch"}}},
-	}}
-	binding := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "espalier-scheduler-taints"},
-		"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "espalier-scheduler-taints"},
-	}}
-	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"), []*unstructured.Unstructured{optional, binding})
+	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"))
 }
 
 // TestSchedulerWithAllRights wants all stories to go as told, and nothing to be refused.

@@ -130,6 +130,11 @@ func grant(t *testing.T, objects []*unstructured.Unstructured, old, name string,
 	}
 }
 
+// renamed is an object's name for a program of another name, or for a scheduler of that name.
+func renamed(object, old, name string) string {
+	return strings.NewReplacer(old, name, rig.SchedulerName, name).Replace(object)
+}
+
 // setRules gives a role its rules, for objects of the other name.
 func setRules(t *testing.T, o *unstructured.Unstructured, rules []rbacv1.PolicyRule, old, name string) {
 	t.Helper()
@@ -137,7 +142,7 @@ func setRules(t *testing.T, o *unstructured.Unstructured, rules []rbacv1.PolicyR
 	for i := range rules {
 		for j, object := range rules[i].ResourceNames {
 			rules[i].ResourceNames = slices.Clone(rules[i].ResourceNames)
-			rules[i].ResourceNames[j] = strings.Replace(object, old, name, 1)
+			rules[i].ResourceNames[j] = renamed(object, old, name)
 		}
 		rule, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules[i])
 		if err != nil {

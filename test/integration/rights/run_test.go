@@ -98,7 +98,7 @@ func (s *stage) effective(objects []*unstructured.Unstructured, old string, miss
 		group, _, _ := strings.Cut(r.resource, "/")
 		_, sub, _ := strings.Cut(r.resource, "/")
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: s.name, Verb: r.verb, Group: r.group, Resource: group, Subresource: sub, Name: strings.Replace(r.names, old, s.name, 1),
+			Namespace: s.name, Verb: r.verb, Group: r.group, Resource: group, Subresource: sub, Name: renamed(r.names, old, s.name),
 		}}}
 		s.until(r.String()+" to be granted", func() error {
 			answer, err := cluster.client.AuthorizationV1().SubjectAccessReviews().Create(s.Context(), review, metav1.CreateOptions{})
@@ -126,7 +126,6 @@ func (s *stage) configuration() string {
 		{rig.SchedulerName, s.name},
 		{"NAME", s.name},
 		{"amespace: kube-system", "amespace: " + s.name},
-		{"taint:\n          enabled: false", "taint:\n          enabled: true"},
 		{"threshold: 5", "threshold: 2"},
 		{"suspects:\n        workloads: 3", "suspects:\n        workloads: 2"},
 		{"provenAfter: 10s", "provenAfter: 0s"},

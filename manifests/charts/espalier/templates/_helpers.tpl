@@ -173,6 +173,17 @@ The records of failures that the profiles keep: the names of the ConfigMaps, by 
 {{- end -}}
 
 {{/*
+The namespace of all records of failures, which the controller reads to taint suspects.
+*/}}
+{{- define "espalier.recordNamespace" -}}
+{{- $namespaces := include "espalier.records" . | fromYaml | keys -}}
+{{- if ne (len $namespaces) 1 -}}
+{{- fail (printf "controller.taintSuspects reads the records of failures of one namespace, and the profiles keep theirs in %d: give all profiles one record.namespace, or leave taintSuspects.effect empty" (len $namespaces)) -}}
+{{- end -}}
+{{- first $namespaces -}}
+{{- end -}}
+
+{{/*
 The names of the profiles, and of those of other releases that the controller counts for as well.
 */}}
 {{- define "espalier.schedulerNames" -}}
