@@ -10,18 +10,16 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
 // lifetime is long because the folder may be kept for months and nothing renews
@@ -96,88 +94,48 @@ type authority struct {
 func generate(p PKI, serviceIP net.IP) error {
 	cas := map[string]authority{}
 	for _, name := range []string{"ca", "front-proxy-ca"} {
-		ca, err := newAuthority(p, name)
+		cert, key, err := pkiutil.NewCertificateAuthority(p256(certutil.Config{CommonName: "devcluster-" + name}))
+		if err == nil {
+			err = pkiutil.WriteCertAndKey(p.dir, name, cert, key)
+		}
 		if err != nil {
 			return fmt.Errorf("making the certificate authority %q: %w", name, err)
 		}
-		cas[name] = ca
+		cas[name] = authority{cert, key}
 	}
 	for _, id := range identities(serviceIP) {
 		if err := issue(p, cas[id.signer], id); err != nil {
 			return fmt.Errorf("issuing the certificate of %q: %w", id.name, err)
 		}
 	}
-	_, err := newKey(p, "service-account")
-	return err
-}
-
-func newAuthority(p PKI, name string) (authority, error) {
-	key, err := newKey(p, name)
-	if err != nil {
-		return authority{}, err
+	key, err := pkiutil.GeneratePrivateKey(kubeadmapi.EncryptionAlgorithmECDSAP256)
+	if err == nil {
+		err = pkiutil.WriteKey(p.dir, "service-account", key)
 	}
-	template := newTemplate("devcluster-"+name, nil)
-	template.IsCA = true
-	template.KeyUsage |= x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return authority{}, err
+		return fmt.Errorf("making the key of service accounts: %w", err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return authority{}, err
-	}
-	return authority{cert, key}, writePEM(p.Cert(name), "CERTIFICATE", der)
+	return nil
 }
 
 func issue(p PKI, ca authority, id identity) error {
-	key, err := newKey(p, id.name)
-	if err != nil {
-		return err
-	}
-	template := newTemplate(id.cn, id.org)
-	template.IPAddresses, template.DNSNames = id.ips, id.dns
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	usage := x509.ExtKeyUsageClientAuth
 	if len(id.ips) > 0 {
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		usage = x509.ExtKeyUsageServerAuth
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
+	cert, key, err := pkiutil.NewCertAndKey(ca.cert, ca.key, p256(certutil.Config{
+		CommonName: id.cn, Organization: id.org, Usages: []x509.ExtKeyUsage{usage},
+		AltNames: certutil.AltNames{IPs: id.ips, DNSNames: id.dns},
+	}))
 	if err != nil {
 		return err
 	}
-	return writePEM(p.Cert(id.name), "CERTIFICATE", der)
+	return pkiutil.WriteCertAndKey(p.dir, id.name, cert, key)
 }
 
-func newTemplate(cn string, org []string) *x509.Certificate {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		panic(err) // crypto/rand does not fail on any supported system
-	}
+// p256 is what of every certificate is alike. RSA was tried: five keys cost a second of the start.
+func p256(config certutil.Config) *pkiutil.CertConfig {
 	now := time.Now()
-	return &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: cn, Organization: org},
-		// A minute of grace: in a container the clock may be set back at start.
-		NotBefore:             now.Add(-time.Minute),
-		NotAfter:              now.Add(lifetime),
-		KeyUsage:              x509.KeyUsageDigitalSignature,
-		BasicConstraintsValid: true,
-	}
-}
-
-// newKey writes a P-256 key. RSA was tried: five keys cost a second of the start.
-func newKey(p PKI, name string) (*ecdsa.PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return key, writePEM(p.Key(name), "EC PRIVATE KEY", der)
-}
-
-func writePEM(path, kind string, der []byte) error {
-	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	config.NotBefore = now.Add(-time.Minute) // of grace: in a container the clock may be set back at start
+	return &pkiutil.CertConfig{Config: config, NotAfter: now.Add(lifetime), EncryptionAlgorithm: kubeadmapi.EncryptionAlgorithmECDSAP256}
 }
