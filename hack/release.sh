@@ -9,7 +9,7 @@ set -euo pipefail
 # shellcheck source=hack/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for tool in helm kubectl image sbom; do need_tool "$tool"; done
+for tool in helm kubectl image cyclonedx-gomod; do need_tool "$tool"; done
 version=$(hack/version.sh --short)
 out=_output/release/$version
 rm -rf "$out"
@@ -19,7 +19,8 @@ for arch in ${ARCHITECTURES:-amd64 arm64}; do
   for name in scheduler controller; do
     binary=$out/linux-$arch/espalier-$name
     GOOS=linux GOARCH=$arch hack/go-build.sh "$binary" "./cmd/$name"
-    "$tools/sbom" --binary "$binary" --version "$version" --output "$out/espalier-$name-linux-$arch.cdx.json"
+    # Without a serial number and a time the same binary has the same bill.
+    "$tools/cyclonedx-gomod" bin -json -noserial -notimestamp -std -version "$version" -output "$out/espalier-$name-linux-$arch.cdx.json" "$binary"
     # Named as the chart and the manifests beside them ask, wherever whoever makes the release pushes images to.
     REGISTRY='' GOARCH=$arch IMAGES=$out hack/image.sh "$binary"
     mv "$binary" "$out/espalier-$name-linux-$arch"

@@ -55,8 +55,11 @@ $(TOOLS)/helm: hack/tools/install/go.mod hack/tools/install/go.sum
 $(TOOLS)/kubectl: hack/tools/install/go.mod hack/tools/install/go.sum $(wildcard hack/tools/install/kubectl/*.go)
 	@hack/go-build.sh $@ ./kubectl hack/tools/install
 
-$(TOOLS)/image $(TOOLS)/sbom: hack/tools/release/go.mod hack/tools/release/go.sum $(wildcard hack/tools/release/*/*.go)
+$(TOOLS)/image: hack/tools/release/go.mod hack/tools/release/go.sum $(wildcard hack/tools/release/*/*.go)
 	@hack/go-build.sh $@ ./$(@F) hack/tools/release
+
+$(TOOLS)/cyclonedx-gomod: hack/tools/release/go.mod hack/tools/release/go.sum
+	@hack/go-build.sh $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod hack/tools/release
 
 $(TOOLS)/govulncheck: hack/tools/release/go.mod hack/tools/release/go.sum
 	@hack/go-build.sh $@ golang.org/x/vuln/cmd/govulncheck hack/tools/release
@@ -65,4 +68,4 @@ $(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(
 	@hack/go-build.sh $@ ./promcheck hack/tools/prometheus
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/sbom $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use

@@ -148,7 +148,7 @@ func bill(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []component{{"std", strings.TrimPrefix(runtime.Version(), "go")}, {"k8s.io/client-go", strings.TrimSpace(string(version))}} {
+	for _, want := range []component{{"std", runtime.Version()}, {"k8s.io/client-go", strings.TrimSpace(string(version))}} {
 		if !slices.Contains(bill.Components, want) {
 			t.Errorf("%s does not name %+v among %d components", filepath.Base(path), want, len(bill.Components))
 		}
