@@ -99,9 +99,9 @@ func (f fork) offering(in []candidate) []branch {
 // before orders branches, the one that gets the next pod first:
 //
 //  1. the best standing;
-//  2. the lowest load after the pod, (pods of the revision + 1) / weight, or where
-//     the level packs the most pods of the revision;
-//  3. likewise with the pods of the workload: (pods + 1) / weight, or the most;
+//  2. the least (2 * pods of the revision + 1) / weight, which is Sainte-Laguë's rule, or
+//     where the level packs the most pods of the revision;
+//  3. likewise with the pods of the workload: (2 * pods + 1) / weight, or the most;
 //  4. the fewest unforgiven failures;
 //  5. the lowest load, the larger share of CPU or memory that is requested of all its nodes;
 //  6. the value, byte by byte.
@@ -143,16 +143,16 @@ func (f fork) comparePods(a, b branch) int {
 		}
 		return sign(b.workload() - a.workload())
 	}
-	if c := a.loadAfter(a.revision()).Cmp(b.loadAfter(b.revision())); c != 0 {
+	if c := a.heightAfter(a.revision()).Cmp(b.heightAfter(b.revision())); c != 0 {
 		return c
 	}
 	// Weighted like the revision. The plain number would give every tie between
 	// 7/70 and 3/30 to the smaller share, whose count is always the lower one.
-	return a.loadAfter(a.workload()).Cmp(b.loadAfter(b.workload()))
+	return a.heightAfter(a.workload()).Cmp(b.heightAfter(b.workload()))
 }
 
-// loadAfter is the load of a branch with one pod more than pods.
-func (b branch) loadAfter(pods int64) *big.Rat { return big.NewRat(pods+1, b.weight) }
+// heightAfter is where one pod more than pods lies in a branch.
+func (b branch) heightAfter(pods int64) *big.Rat { return big.NewRat(2*pods+1, b.weight) }
 
 // revision and workload count the pods of a branch: on feasible nodes and others,
 // but not on unready ones.

@@ -161,14 +161,14 @@ func TestPlace(t *testing.T) {
 		{name: "a node is a level", levels: "spread=az,spread=node.name", k: 3, cluster: "a 1/a 1\nb 1/b 0\nc 2/c 1", want: "b c a"},
 
 		// Weights.
-		{name: "70 to 30 over ten pods", levels: "spread=az;weight.1=70;weight.2=30", k: 10, cluster: "a 1 0\nb 2 0", want: "a a b a a b a a b a"},
+		{name: "70 to 30 over ten pods", levels: "spread=az;weight.1=70;weight.2=30", k: 10, cluster: "a 1 0\nb 2 0", want: "a b a a b a a a b a"},
 		{name: "an unlisted value weighs 1", levels: "spread=az;weight.1=2", k: 6, cluster: "a 1 0\nb 2 0\nc 3 0", want: "a b c a a b"},
 		{name: "unlisted values share a weight, evenly", levels: "spread=az;weight.1=2;weight.*=2", k: 8, cluster: "a 1 0\nb 2 0\nc 3 0", want: "b a c a b a c a"},
 		{name: "the branch of others is even over values, not nodes", levels: "spread=az;weight.1=1;weight.*=1", k: 4,
 			cluster: "a 1 9\nb 2 0\nc 2 0\nd 3 0", want: "b d c d"},
 		{name: "the branch of others sorts as its star: after none, before digits", levels: "spread=az;weight.=1;weight.1=1;weight.*=1", k: 3,
 			cluster: "a 1 0\nb - 0\nc !x 0", want: "b c a"},
-		{name: "nodes without the label have a weight", levels: "spread=az;weight.=3;weight.1=1", k: 4, cluster: "a 1 0\nb - 0", want: "b b a b"},
+		{name: "nodes without the label have a weight", levels: "spread=az;weight.=3;weight.1=1", k: 4, cluster: "a 1 0\nb - 0", want: "b a b b"},
 		{name: "nodes without the label are others", levels: "spread=az;weight.1=1;weight.*=1", k: 3, cluster: "a 1 9\nb - 0\nc 2 0", want: "b c b"},
 		{name: "weights apply to what there is", levels: "spread=az;weight.1=3;weight.2=1", k: 2, cluster: "a 1 9\nb 2 2", want: "b a"},
 		{name: "fractions are exact, where floats are equal", levels: "spread=az;weight.1=1000000;weight.2=999999", k: 1, cluster: "a 1 999999999998\nb 2 999998999998", want: "b"},

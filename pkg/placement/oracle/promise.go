@@ -23,14 +23,14 @@ import (
 // inside each of these branches, no division of the pods that the branch got is
 // more even at the second level; and so on, last over the nodes of each leaf.
 //
-// More even: think of each pod as lying on those below it in its branch. The first
-// of x new pods in a branch of weight w with c pods lies at height (c+1)/w, the last
-// at (c+x)/w. Of two divisions of the same pods among the same branches that one
+// More even: think of each pod as lying on those below it in its branch, the n-th of a branch
+// of weight w at height (2n-1)/w. The first of x new pods in a branch with c pods lies at
+// (2c+1)/w, the last at (2(c+x)-1)/w. Of two divisions of the same pods among the same branches that one
 // is more even whose heights, sorted from the highest, are the lower at the first
 // difference. Where all weights are equal, this says just that the final counts
 // of the branches, sorted from the highest, are lower at the first difference.
-// Where they are not, it leaves equal what final loads would tell apart by the size
-// of a branch's last step: a first pod at weight 1 and a second pod at weight 2 both
+// Where they are not, it leaves equal what final counts would tell apart by the size
+// of a branch's last step: a first pod at weight 1 and a second pod at weight 3 both
 // end at height 1.
 //
 // So a level is judged inside each branch of the level before, with the pods this
@@ -153,10 +153,10 @@ func divide(stacks []stack, pods int, x []int, f func(x []int) bool) bool {
 	return true
 }
 
-// height is where a pod lies: pods / weight.
-type height struct{ pods, weight int64 }
+// height is where the n-th pod of a branch lies: (2n-1) / weight.
+type height struct{ n, weight int64 }
 
-func (h height) compare(o height) int { return cmp.Compare(h.pods*o.weight, o.pods*h.weight) }
+func (h height) compare(o height) int { return cmp.Compare((2*h.n-1)*o.weight, (2*o.n-1)*h.weight) }
 
 // heights returns where each of the new pods lies, highest first.
 func heights(stacks []stack, x []int) []height {

@@ -138,7 +138,7 @@ func TestBestClass(t *testing.T) {
 		{name: "a branch with more nodes is an equal", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", want: "a b c"},
 		{name: "a branch with a higher load is not", levels: "spread=az", cluster: "a 1 0/0/1\nb 2 0\nc 2 0", want: "b c"},
 		{name: "equal branches in unequal ones", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 0\nd 2/2 1", want: "a b"},
-		{name: "equal loads of unequal weights", levels: "spread=az;weight.1=2;weight.2=4", cluster: "a 1 0/0/1\nb 2 1", want: "a b"},
+		{name: "equal loads of unequal weights", levels: "spread=az;weight.1=2;weight.2=6", cluster: "a 1 0/0/1\nb 2 1", want: "a b"},
 		{name: "a node left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", want: "b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -84,8 +84,13 @@ type pile struct {
 	takes       bool
 }
 
+// last is the height of the highest pod, and next that of one pod more, both times the share: the
+// n-th pod is at (2 * n - 1) / share, see comparePods.
+func (p *pile) last() int64 { return 2*p.pods - 1 }
+func (p *pile) next() int64 { return 2*p.pods + 1 }
+
 // higher reports that one pod is better off on q than on p.
-func (p *pile) higher(q *pile) bool { return p.pods*q.share > (q.pods+1)*p.share }
+func (p *pile) higher(q *pile) bool { return p.last()*q.share > q.next()*p.share }
 
 // strewn counts the pods outside of the fullest pile that takes more.
 func strewn(piles []pile) int64 {
@@ -107,10 +112,10 @@ func uneven(piles []pile) int64 {
 	if low == nil || !high.higher(low) {
 		return 0
 	}
-	from := pileHeap{piles: slices.Clone(piles), before: func(p, q *pile) bool { return p.pods*q.share > q.pods*p.share }}
+	from := pileHeap{piles: slices.Clone(piles), before: func(p, q *pile) bool { return p.last()*q.share > q.last()*p.share }}
 	to := pileHeap{
 		piles:  slices.DeleteFunc(piles, func(p pile) bool { return !p.takes }),
-		before: func(p, q *pile) bool { return (p.pods+1)*q.share < (q.pods+1)*p.share },
+		before: func(p, q *pile) bool { return p.next()*q.share < q.next()*p.share },
 	}
 	heap.Init(&from)
 	heap.Init(&to)
@@ -129,10 +134,10 @@ func uneven(piles []pile) int64 {
 func extremes(piles []pile) (high, low *pile) {
 	for i := range piles {
 		p := &piles[i]
-		if high == nil || p.pods*high.share > high.pods*p.share {
+		if high == nil || p.last()*high.share > high.last()*p.share {
 			high = p
 		}
-		if p.takes && (low == nil || (p.pods+1)*low.share < (low.pods+1)*p.share) {
+		if p.takes && (low == nil || p.next()*low.share < low.next()*p.share) {
 			low = p
 		}
 	}

@@ -43,7 +43,7 @@ func TestScore(t *testing.T) {
 			map[string]int64{"b1": 100, "a1": 99}},
 		{"a left out node is last", "spread=zone;missing=Exclude", func(*rig) {}, []string{"b1", "c1"},
 			map[string]int64{"b1": 100, "c1": 0}},
-		{"weights", "spread=zone;weight.a=3;weight.b=1", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 5) }, nil,
+		{"weights", "spread=zone;weight.a=4;weight.b=1", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 5) }, nil,
 			map[string]int64{"a2": 100, "a1": 99, "b1": 98, "c1": 97}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
