@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 			&configv1.FaultyNodeArgs{
 				Threshold: new(int32(5)), Window: duration(5 * time.Minute), HalfOpen: new(true),
 				ProvenAfter: duration(10 * time.Second), OwnErrors: configv1.OwnErrorsForgive,
-				Record: configv1.Record{Enabled: new(true), Namespace: "kube-system"},
+				Record:   configv1.Record{Enabled: new(true), Namespace: "kube-system"},
 				Suspects: configv1.Suspects{Workloads: new(int32(3))},
 			},
 		},

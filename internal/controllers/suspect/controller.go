@@ -108,7 +108,7 @@ func (c *Controller) suspects(ctx context.Context, scheduler string) (sets.Set[s
 	key := client.ObjectKey{Namespace: c.Namespace, Name: scheduler + record.Suffix}
 	if err := c.Records.Get(ctx, key, &object); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil
+			return sets.New[string](), nil
 		}
 		return nil, fmt.Errorf("reading ConfigMap %v: %w", key, err)
 	}
