@@ -29,6 +29,11 @@ type Node struct {
 	// about to replace them. It comes after every faulty node, because a pod
 	// that tolerates it would otherwise find it the emptiest of all.
 	Unready bool
+
+	// Soft marks a node that a pod should go to only where nothing else is as healthy, such as one
+	// with a taint PreferNoSchedule that the pod does not tolerate. Among the nodes of a leaf, and at a
+	// level over host names, it comes after those that are not soft, whatever counts on them.
+	Soft bool
 }
 
 // Value is a node's property at one level.

@@ -94,7 +94,7 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 			CPU:    placement.Amount{Requested: requested.GetMilliCPU(), Allocatable: allocatable.GetMilliCPU()},
 			Memory: placement.Amount{Requested: requested.GetMemory(), Allocatable: allocatable.GetMemory()},
 		},
-		Pods: n.counted, Unready: clusterview.Unready(n.node),
+		Pods: n.counted, Unready: clusterview.Unready(n.node), Soft: clusterview.Soft(n.node),
 	})
 	if before != nil && c.relabelled(before, n.node) {
 		c.cluster.Relabel()

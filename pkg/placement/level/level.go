@@ -70,3 +70,6 @@ type Property struct {
 	// Label is the label's key; "" is the node's name.
 	Label string
 }
+
+// IsHost reports whether a branch over the property is one node.
+func (p Property) IsHost() bool { return p.Label == "" || p.Label == "kubernetes.io/hostname" }

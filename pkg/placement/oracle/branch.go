@@ -98,7 +98,7 @@ func (f fork) offering(in []candidate) []branch {
 
 // before orders branches, the one that gets the next pod first:
 //
-//  1. the best standing;
+//  1. the best standing; at a level over host names, those that are not a soft node;
 //  2. the least (2 * pods of the revision + 1) / weight, which is Sainte-Laguë's rule, or
 //     where the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (2 * pods + 1) / weight, or the most;
@@ -109,6 +109,11 @@ func (f fork) before(a, b branch) int {
 	if d := a.standing() - b.standing(); d != 0 {
 		return d
 	}
+	if f.level.Property.IsHost() {
+		if d := sign(oneIf(a.soft()) - oneIf(b.soft())); d != 0 {
+			return d
+		}
+	}
 	if c := f.compareCounts(a, b); c != 0 {
 		return c
 	}
@@ -117,6 +122,9 @@ func (f fork) before(a, b branch) int {
 	}
 	return strings.Compare(a.value, b.value)
 }
+
+// soft reports whether a branch is one node, which is soft.
+func (b branch) soft() bool { return len(b.nodes) == 1 && b.nodes[0].Soft }
 
 // load is that of all nodes of a branch together, whether a pod fits on them or not.
 func (b branch) load() uint32 {

@@ -86,12 +86,13 @@ func onlyFeasible(in []candidate) []candidate {
 func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
 
 // nodeBefore orders the nodes of a leaf: the best standing, among faulty nodes fewer
-// failures, then fewer pods of the revision, of the workload, fewer unforgiven
+// failures, those that are not soft, then fewer pods of the revision, of the workload, fewer unforgiven
 // failures, the lower load, then names.
 func nodeBefore(a, b candidate) int {
 	for _, d := range []int64{
 		int64(a.standing()) - int64(b.standing()),
 		a.failures() - b.failures(),
+		oneIf(a.Soft) - oneIf(b.Soft),
 		a.Tally.Revision - b.Tally.Revision,
 		a.Tally.Workload - b.Tally.Workload,
 		a.unforgiven() - b.unforgiven(),
@@ -102,6 +103,13 @@ func nodeBefore(a, b candidate) int {
 		}
 	}
 	return strings.Compare(a.Name, b.Name)
+}
+
+func oneIf(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func sign(d int64) int { return big.NewInt(d).Sign() }

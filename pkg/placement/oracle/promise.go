@@ -38,7 +38,7 @@ import (
 // its tie-break to say, and not for deeper levels, however uneven they come out.
 //
 // Outside of it are levels that pack, which are passed over though what lies below
-// them is not, and unready nodes and those with failures, of which there must be none:
+// them is not, and unready nodes, soft ones and those with failures, of which there must be none:
 // these put something else before evenness. Pick alone speaks for both.
 func CheckPromise(levels []level.Level, nodes []placement.Node, k int, room func(node string) int, placed []string) error {
 	in := judge(levels, placement.Faults{}, nodes, func(name string) bool { return room(name) > 0 })
@@ -48,8 +48,8 @@ func CheckPromise(levels []level.Level, nodes []placement.Node, k int, room func
 	}
 	found, space := 0, 0
 	for _, c := range in {
-		if c.Failures > 0 || c.Unforgiven > 0 || c.Unready {
-			return fmt.Errorf("node %q has failures or is unready: the promise does not speak of such", c.Name)
+		if c.Failures > 0 || c.Unforgiven > 0 || c.Unready || c.Soft {
+			return fmt.Errorf("node %q has failures, is unready or soft: the promise does not speak of such", c.Name)
 		}
 		if p.got[c.Name] > room(c.Name) {
 			return fmt.Errorf("node %q has room for %d pods and got %d", c.Name, room(c.Name), p.got[c.Name])

@@ -39,7 +39,7 @@ func TestCheckPromise(t *testing.T) {
 		{name: "on a node that is left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
 			want: `1 of 1 pods are on nodes that do not exist or are left out: ["a"]`},
 		{name: "a faulty node is outside of it", cluster: "a . 0 failures=5", k: 1, placed: "a",
-			want: `node "a" has failures or is unready: the promise does not speak of such`},
+			want: `node "a" has failures, is unready or soft: the promise does not speak of such`},
 		{name: "the second level, inside a branch", levels: "spread=az,spread=rack", cluster: "a 1/1 1\nb 1/2 0\nc 2/1 1", k: 1, placed: "a",
 			want: `in all nodes, az "1": 1 1+0, 2 0+1 is more even than 1 1+1, 2 0+0`},
 		{name: "the first level is first", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 1", k: 1, placed: "c",

@@ -117,7 +117,11 @@ func (t *Tree) Set(n placement.Node) {
 }
 
 func (t *Tree) tell(n *placement.Node) (id int32) {
-	return t.nodes.Set(n.Name, tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready})
+	facts := tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready}
+	if n.Soft {
+		facts.Soft = "soft"
+	}
+	return t.nodes.Set(n.Name, facts)
 }
 
 // Remove takes a node out of the tree, with its pods. An unknown name is no error:

@@ -15,6 +15,8 @@ import (
 // placement costs among thousands of tallies is mostly waiting for their memory.
 type key struct {
 	health health
+	// soft is that of a node, see placement.Node. No tally knows it: what is soft differs from pod to pod.
+	soft bool
 	// failures are those of a faulty node, 0 for a branch.
 	failures           int32
 	revision, workload int32
@@ -30,6 +32,12 @@ func (a *key) compare(b *key, packs bool) int {
 	}
 	if a.failures != b.failures {
 		return cmp.Compare(a.failures, b.failures)
+	}
+	if a.soft != b.soft {
+		if a.soft {
+			return 1
+		}
+		return -1
 	}
 	if c := comparePods(a.revision, a.share, b.revision, b.share, packs); c != 0 {
 		return c

@@ -18,6 +18,10 @@ type Feasibility struct {
 	refused int      // how many are
 	reasons []int    // how many for which reason
 	masks   []*mask
+	// Tolerates reports whether the pods do not mind what makes nodes soft, by Facts.Soft. Without it
+	// they mind everything. It must not be changed once there are decisions.
+	Tolerates func(soft string) bool
+	scratch   [2][]uint64 // for divided
 }
 
 // answer is the filters' last answer for a node, since it changed.
@@ -132,6 +136,12 @@ func (f *Feasibility) set(node int32, a answer) {
 // last is the answer for a node since it changed, whether it is relied on or not.
 func (f *Feasibility) last(node int32) answer { return f.answers[node] &^ outdated }
 
+// soft reports whether a node is soft to the pods.
+func (f *Feasibility) soft(node int32) bool {
+	soft := f.nodes.all[node].Soft
+	return soft != "" && (f.Tolerates == nil || !f.Tolerates(soft))
+}
+
 // mask marks the open ready nodes, and the groups that have any.
 //
 // A node that is not ready comes after all others, so that no decision needs to see it
@@ -141,6 +151,8 @@ type mask struct {
 	unready  bool // it marks the open nodes that are not ready instead
 	words    []uint64
 	open     []int32 // open members, by group
+	// soft marks the members that are soft, open or not; nil without any.
+	soft []uint64
 }
 
 // maxMasks bounds the topologies that one class of needs has masks for.
@@ -173,6 +185,12 @@ func (f *Feasibility) newMask(t *Topology, unready bool) *mask {
 				m.words[int(g.mask)+slot/64] |= 1 << (slot % 64)
 				m.open[i]++
 			}
+			if member >= 0 && t.ranksSoft(g) && f.soft(member) {
+				if m.soft == nil {
+					m.soft = make([]uint64, t.words)
+				}
+				m.soft[int(g.mask)+slot/64] |= 1 << (slot % 64)
+			}
 		}
 	}
 	return m
@@ -201,6 +219,18 @@ func (m *mask) set(node int32, open bool) {
 		}
 		at = place{g.parent, g.slot}
 	}
+}
+
+// divided returns the open members of a group that are not soft, and those that are. The next call
+// overwrites them.
+func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {
+	others, soft = f.scratch[0][:0], f.scratch[1][:0]
+	for at, word := range m.of(g) {
+		is := m.soft[int(g.mask)+at]
+		others, soft = append(others, word&^is), append(soft, word&is)
+	}
+	f.scratch = [2][]uint64{others, soft}
+	return others, soft
 }
 
 // of returns the words of a group.

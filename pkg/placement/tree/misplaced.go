@@ -15,7 +15,7 @@ import (
 //
 // A node can take pods if the filters allowed the last pod that they were asked about,
 // or have not been asked since the node changed and it has pods already; and unless there
-// are failures that keep pods from it. A branch can if a node below it can. So a node that
+// are failures that keep pods from it, or it is soft. A branch can if a node below it can. So a node that
 // is refused to all pods is no place that some are missing from, and an empty one that
 // nobody has asked about is none yet. How many pods a node can take nobody has been
 // asked, so the count is an upper bound where little room is left. An even tree costs one
@@ -73,6 +73,9 @@ func (c *count) takes(node int32) bool {
 	}
 	said := unasked
 	if c.Feasibility != nil {
+		if c.Feasibility.soft(node) {
+			return false
+		}
 		said = c.Feasibility.last(node)
 	}
 	return said == fits || said == unasked && e.Revision > 0

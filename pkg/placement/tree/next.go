@@ -64,7 +64,25 @@ func (v View) descend(m *mask) int32 {
 // choose returns the best open member of a group that has one.
 func (v View) choose(m *mask, id int32) int32 {
 	g := &v.Topology.groups[id]
-	open := m.of(g)
+	if m.soft == nil || !v.Topology.ranksSoft(g) {
+		best, _ := v.best(m, id, m.of(g))
+		return best
+	}
+	others, soft := v.Feasibility.divided(m, g)
+	best, k := v.best(m, id, others)
+	if best != none && k.health == free && k.failures == 0 {
+		return best
+	}
+	softBest, softKey := v.best(m, id, soft)
+	if softKey.soft = true; best == none || softBest != none && softKey.compare(&k, v.Topology.packs(g)) < 0 {
+		return softBest
+	}
+	return best
+}
+
+// best returns the best of the open members of a group, none if none is.
+func (v View) best(m *mask, id int32, open []uint64) (int32, key) {
+	g := &v.Topology.groups[id]
 	b := v.Tally.branches[id]
 	if b == nil {
 		b = &untouched
@@ -82,7 +100,7 @@ func (v View) choose(m *mask, id int32) int32 {
 			best, bestKey = slot, k
 		})
 	}
-	return best
+	return best, bestKey
 }
 
 // listed returns the best open member that is not apart, none if there is none. It goes

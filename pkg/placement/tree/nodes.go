@@ -15,7 +15,7 @@ import (
 // given to another one.
 //
 // Two versions tell others what to look at again. The structure moves when a node comes
-// or goes, is relabelled, or becomes ready or not: then topologies are built anew. The
+// or goes, is relabelled, or becomes ready or not, or soft: then topologies are built anew. The
 // version moves with every change of a node, and changes has what those were.
 type Nodes struct {
 	all   []nodeInfo
@@ -44,6 +44,9 @@ type Facts struct {
 	Pods int64
 	// Unready: see placement.Node.
 	Unready bool
+	// Soft names what makes the node soft to pods that do not tolerate it, "" for nothing: see
+	// placement.Node and Feasibility.Tolerates.
+	Soft string
 }
 
 // change is one change of a node, with what has been added to its usage.
@@ -93,7 +96,7 @@ func (n *Nodes) Set(name string, facts Facts) (id int32) {
 	}
 	is := &n.all[id]
 	by := facts.Usage.Sub(is.Usage)
-	rebuild := !known || is.Unready != facts.Unready
+	rebuild := !known || is.Unready != facts.Unready || is.Soft != facts.Soft
 	is.Facts = facts
 	n.note(change{id, by})
 	if rebuild {

@@ -137,6 +137,9 @@ func (s *survey) nodeState(node int32, e *entry) string {
 	if isUnready {
 		text += ", not ready"
 	}
+	if s.Feasibility.soft(node) {
+		text += ", soft"
+	}
 	return text + unforgiven(v.unforgiven)
 }
 

@@ -186,7 +186,7 @@ func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
 		n.Failures, n.Unforgiven = 0, 0
 		return n
 	}
-	n.Unready = oneIn(t, 7, "unready")
+	n.Unready, n.Soft = oneIn(t, 7, "unready"), oneIn(t, 5, "soft")
 	return n
 }
 

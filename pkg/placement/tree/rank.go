@@ -83,11 +83,13 @@ func (s *survey) member(g *group, slot int32) ranked {
 		e := s.Tally.entry(member)
 		r.key = s.Tally.nodeKey(member, &e)
 		r.health = below.best
+		r.soft = s.Feasibility.soft(member)
 		return r
 	}
 	sums := s.sums(member)
 	r.key = branchKey(&sums, g.share(slot))
 	r.health = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
+	r.soft = member >= 0 && s.Topology.ranksSoft(g) && s.Feasibility.soft(member)
 	return r
 }
 

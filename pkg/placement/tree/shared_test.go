@@ -40,6 +40,8 @@ type machine struct {
 	usage   placement.Usage
 	unready bool
 	room    int
+	// soft is what makes it soft to needs that do not tolerate it.
+	soft string
 	// refuses are the needs that it does not meet, whatever room it has.
 	refuses map[int]bool
 	pods    []int // by revision
@@ -53,7 +55,9 @@ type placed struct {
 	tally                   *tree.Tally
 }
 
-var properties = []string{"zone", "rack", "row", "host"}
+const host = "kubernetes.io/hostname"
+
+var properties = []string{"zone", "rack", "row", host}
 
 func drawShared(t *rapid.T) *shared {
 	s := &shared{t: t, nodes: tree.NewNodes(0), there: make(map[string]*machine), request: drawUsage(t, 2)}
@@ -63,7 +67,10 @@ func drawShared(t *rapid.T) *shared {
 	}
 	s.topologies = make([]*tree.Topology, len(s.lists))
 	for range 2 {
-		s.needs = append(s.needs, tree.NewFeasibility(s.nodes))
+		tolerated := rapid.SampledFrom([]string{"none", "tainted", "marked"}).Draw(t, "tolerated")
+		needs := tree.NewFeasibility(s.nodes)
+		needs.Tolerates = func(soft string) bool { return soft == tolerated }
+		s.needs = append(s.needs, needs)
 	}
 	for range rapid.IntRange(1, 5).Draw(t, "revisions") {
 		s.revisions = append(s.revisions, &placed{
@@ -114,17 +121,18 @@ func (s *shared) change(name string) {
 	m := s.there[name]
 	relabelled := m.values == nil || oneIn(s.t, 3, "relabelled")
 	if relabelled {
-		m.values = map[string]string{"host": name}
+		m.values = map[string]string{host: name}
 		for _, property := range properties[:3] {
 			if v := rapid.SampledFrom([]string{"-", "a", "b", "c"}).Draw(s.t, property); v != "-" {
 				m.values[property] = v
 			}
 		}
 		if oneIn(s.t, 6, "odd host") {
-			m.values["host"] = "x"
+			m.values[host] = "x"
 		}
 	}
 	m.usage, m.unready, m.room = drawUsage(s.t, 3), oneIn(s.t, 6, "unready"), rapid.IntRange(0, 6).Draw(s.t, "room")
+	m.soft = rapid.SampledFrom([]string{"", "", "", "tainted", "marked"}).Draw(s.t, "soft")
 	for i := range s.needs {
 		m.refuses[i] = oneIn(s.t, 5, "refuses")
 	}
@@ -137,7 +145,7 @@ func (s *shared) change(name string) {
 // tell has the nodes show one as it is, with the pods on it.
 func (s *shared) tell(name string) {
 	m := s.there[name]
-	m.id = s.nodes.Set(name, tree.Facts{Usage: s.usage(m), Unready: m.unready})
+	m.id = s.nodes.Set(name, tree.Facts{Usage: s.usage(m), Unready: m.unready, Soft: m.soft})
 }
 
 func (s *shared) usage(m *machine) placement.Usage {
@@ -225,6 +233,7 @@ func (s *shared) decide() {
 	for _, name := range slices.Sorted(maps.Keys(s.there)) {
 		m := s.there[name]
 		n := placement.Node{Name: name, Usage: s.usage(m), Unready: m.unready, Record: r.records[name]}
+		n.Soft = m.soft != "" && !s.needs[r.needs].Tolerates(m.soft)
 		n.Tally.Revision, n.Tally.Workload = s.pods(m, i)
 		for _, l := range levels {
 			text, ok := m.values[l.Property.Label]

@@ -101,6 +101,11 @@ func (t *Topology) Stale() bool { return t.structure != t.nodes.structure }
 // used themselves.
 func (t *Topology) Clear() { t.groups, t.where = nil, nil }
 
+// ranksSoft reports whether a group is one of nodes, in which those that are soft come last.
+func (t *Topology) ranksSoft(g *group) bool {
+	return g.leaf || t.levels[g.level].Property.IsHost()
+}
+
 // Has reports whether a node is in the topology, which its levels may leave out.
 func (t *Topology) Has(node int32) bool {
 	return int(node) < len(t.where) && t.where[node].group != none

@@ -59,8 +59,16 @@ const (
 	maxReasons  = 1000
 )
 
-func newFiltered(nodes *tree.Nodes) *filtered {
-	return &filtered{Feasibility: tree.NewFeasibility(nodes), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
+// newFiltered returns that of pods with the same needs as one, tolerations among them.
+func newFiltered(nodes *tree.Nodes, pod *corev1.Pod) *filtered {
+	return &filtered{Feasibility: feasibility(nodes, pod), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
+}
+
+// feasibility is one without answers, of pods with a pod's tolerations.
+func feasibility(nodes *tree.Nodes, pod *corev1.Pod) *tree.Feasibility {
+	f, tolerations := tree.NewFeasibility(nodes), pod.Spec.Tolerations
+	f.Tolerates = func(soft string) bool { return clusterview.ToleratesSoft(tolerations, soft) }
+	return f
 }
 
 // refresh forgets the answers for nodes that have changed, and those not to be kept.

@@ -33,7 +33,7 @@ func TestRegression_AnswersAboutNodesThatAreGoneAreForgotten(t *testing.T) {
 		r.feasible()
 		_, _, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(string) *fwk.Status { return refused })
 		r.must(err)
-		most = max(most, refusedBy(r.pl.trees.answers(needs)))
+		most = max(most, refusedBy(r.pl.trees.answers(needs, pod)))
 	}
 	if most < nodes || most > 3*nodes {
 		t.Errorf("there were answers about %d nodes, want those about the %d that are there and at most %d in all", most, nodes, 3*nodes)
@@ -52,7 +52,7 @@ func refusedBy(f *filtered) (refused int) {
 // reasons do not tell where nodes have several.
 func TestRefusalOfAsManyReasonsOnMoreNodes(t *testing.T) {
 	nodes := tree.NewNodes(0)
-	f := newFiltered(nodes)
+	f := newFiltered(nodes, new(corev1.Pod))
 	full := func(reasons ...string) *fwk.Status {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons...).WithPlugin("Fit")
 	}

@@ -55,7 +55,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	defer pl.mu.Unlock()
 	start := time.Now()
 	id := pl.trees.index.RefreshFor(pod, c.snapshot)
-	f := pl.trees.answers(needs)
+	f := pl.trees.answers(needs, c.pod)
 	refusal := func() *clusterview.Refusal {
 		// Of the nodes that levels leave out, the full path says that first.
 		if !lasting || clusterview.AnyExcludes(c.levels) {

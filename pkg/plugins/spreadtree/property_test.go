@@ -95,6 +95,9 @@ func (w *world) drawNode(name string) *st.NodeWrapper {
 	if rapid.IntRange(0, 5).Draw(w.t, "unready") == 0 {
 		n.Condition(corev1.NodeReady, corev1.ConditionFalse, "", "")
 	}
+	if rapid.IntRange(0, 4).Draw(w.t, "soft") == 0 {
+		n.Taints([]corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}})
+	}
 	return n.Unschedulable(rapid.IntRange(0, 5).Draw(w.t, "cordoned") == 0)
 }
 
@@ -132,7 +135,7 @@ func (w *world) seen(p *worldPod) []placement.Node {
 		if !n.here {
 			continue
 		}
-		node := placement.Node{Name: name, Unready: len(n.node.Status.Conditions) > 0}
+		node := placement.Node{Name: name, Unready: len(n.node.Status.Conditions) > 0, Soft: len(n.node.Spec.Taints) > 0}
 		for _, l := range levels {
 			text, ok := n.node.Labels[l.Property.Label]
 			if l.Property.Label == "" {

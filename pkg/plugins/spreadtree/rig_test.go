@@ -217,7 +217,7 @@ func (r *rig) shown(pod *corev1.Pod) tree.View {
 		is = kept
 	}
 	is.refresh(r.pl.trees, is.faults)
-	return tree.View{Topology: is.Topology(), Feasibility: r.pl.trees.answers("").Feasibility, Tally: is.Tally}
+	return tree.View{Topology: is.Topology(), Feasibility: r.pl.trees.answers("", new(corev1.Pod)).Feasibility, Tally: is.Tally}
 }
 
 // counted is what the tree by which a pod is placed counts on a node, of its revision and its workload.

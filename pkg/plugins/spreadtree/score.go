@@ -54,7 +54,7 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	t := pl.trees.tally(batch{pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
 	pl.gauges.shown(t, time.Since(start))
 	t.needs = ""
-	nodes, answers := pl.trees.index.Nodes(), tree.NewFeasibility(pl.trees.index.Nodes())
+	nodes, answers := pl.trees.index.Nodes(), feasibility(pl.trees.index.Nodes(), c.pod)
 	answers.Refresh()
 	for _, node := range t.Topology().Nodes() {
 		if !fits[nodes.Name(node)] {

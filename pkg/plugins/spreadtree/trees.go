@@ -4,6 +4,8 @@
 package spreadtree
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -98,10 +100,10 @@ func (t *trees) topology(levels []level.Level) *tree.Topology {
 
 // answers returns the filters' answers for pods with such needs; nothing yet to those
 // with needs "", whose answers do not outlive the cycle.
-func (t *trees) answers(needs clusterview.Needs) *filtered {
+func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
 	f, ok := t.filtered.get(needs)
 	if !ok || needs == "" {
-		f = newFiltered(t.index.Nodes())
+		f = newFiltered(t.index.Nodes(), pod)
 	}
 	if !ok && needs != "" {
 		t.filtered.put(needs, f)
