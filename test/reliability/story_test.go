@@ -150,9 +150,16 @@ func (s *story) untilBound(n int) (bound int) {
 	return bound
 }
 
-// now remembers that it happens now, after middle pods.
+// now remembers that it happens now, after middle pods. All of them must be there: what makes them
+// makes more when the API server goes away in the middle of that, and takes some for lost.
 func (s *story) now() {
 	s.Helper()
+	s.until("all pods to be made", func() error {
+		if pods, _ := s.seen.Bound(); pods < replicas {
+			return fmt.Errorf("%d are", pods)
+		}
+		return nil
+	})
 	s.before = s.untilBound(middle)
 	s.happened = time.Now()
 }
