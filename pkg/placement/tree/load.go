@@ -46,8 +46,8 @@ func (l *loads) set(slot int32, load uint32) {
 
 func (l *loads) renew(word int32) {
 	l.low[word] = lowest(l.of[word*64 : min(int(word)*64+64, len(l.of))])
-	block := word / 64
-	l.top[block] = lowest(l.low[block*64 : min(int(block)*64+64, len(l.low))])
+	at := word / block
+	l.top[at] = lowest(l.low[at*block : min(int(at+1)*block, len(l.low))])
 }
 
 func (l *loads) init() {
@@ -73,21 +73,22 @@ func (l *loads) best(best, at int32, members uint64) int32 {
 
 // fresh returns the better of best and the open members that are not listed; of some
 // members only, unless these are nil.
-func (l *loads) fresh(open []uint64, listed, members *set, best int32) int32 {
-	more := listed.more
+func (l *loads) fresh(open []uint64, listed *counted, members *set, best int32) int32 {
+	more, i := listed.more, 0 // the next word of more
 	for at := int32(0); at < int32(len(open)); at++ {
-		if block := at / 64; at%64 == 0 && best != none && l.top[block] >= l.of[best] && at*64 > best {
-			at += 63 // 4,096 members of which none is better
+		if at%block == 0 && (l.noneBetter(best, at/block) || listed.full(at/block, len(l.of))) {
+			if i < len(more) && more[i].at/block == at/block {
+				i = listed.after(i)
+			}
+			at += block - 1
 			continue
-		}
-		for len(more) > 0 && more[0].at < at {
-			more = more[1:]
 		}
 		bits := open[at]
 		if at == 0 {
 			bits &^= listed.first
-		} else if len(more) > 0 && more[0].at == at {
-			bits &^= more[0].bits
+		} else if i < len(more) && more[i].at == at {
+			bits &^= more[i].bits
+			i++
 		}
 		if members != nil {
 			bits &= members.has64(at)
@@ -95,6 +96,26 @@ func (l *loads) fresh(open []uint64, listed, members *set, best int32) int32 {
 		best = l.best(best, at, bits)
 	}
 	return best
+}
+
+// tied returns the best of the open members of a set, none if none is open.
+func (l *loads) tied(open []uint64, members *set) int32 {
+	best := l.best(none, 0, members.first&open[0])
+	for i := 0; i < len(members.more); {
+		w := &members.more[i]
+		if l.noneBetter(best, w.at/block) {
+			i = members.after(i)
+			continue
+		}
+		best = l.best(best, w.at, w.bits&open[w.at])
+		i++
+	}
+	return best
+}
+
+// noneBetter reports that no member of a block is better than one that is known.
+func (l *loads) noneBetter(best, block int32) bool {
+	return best != none && l.top[block] >= l.of[best] && block*blockSize > best
 }
 
 // mayBeat reports that a member of a word may be better than one that is known.

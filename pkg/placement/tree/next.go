@@ -126,9 +126,7 @@ func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32
 		}
 		best = none
 		if order >= 0 {
-			for word, members := range b.classes[at].members.words() {
-				best = g.load.best(best, word, members&open[word])
-			}
+			best = g.load.tied(open, &b.classes[at].members)
 			at++
 		}
 		if order <= 0 {

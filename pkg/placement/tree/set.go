@@ -18,6 +18,12 @@ type set struct {
 	more  []word
 }
 
+// block is how many words there are in a block, and blockSize how many numbers.
+const (
+	block     = 64
+	blockSize = 64 * block
+)
+
 type word struct {
 	at   int32 // the numbers from 64*at
 	bits uint64
@@ -39,6 +45,17 @@ func (s *set) words() iter.Seq2[int32, uint64] {
 	}
 }
 
+// after returns the index of the first word of s.more in a later block than that of the word at an index. Where
+// many are set, it is where it would be if all were.
+func (s *set) after(i int) int {
+	next := (s.more[i].at/block + 1) * block
+	if j := i + int(next-s.more[i].at); j < len(s.more) && s.more[j].at == next {
+		return j
+	}
+	rest, _ := slices.BinarySearchFunc(s.more[i:], next, func(w word, at int32) int { return cmp.Compare(w.at, at) })
+	return i + rest
+}
+
 func (s *set) find(at int32) (int, bool) {
 	// Most changes are at the end.
 	if last := len(s.more) - 1; last >= 0 && s.more[last].at <= at {
@@ -50,30 +67,39 @@ func (s *set) find(at int32) (int, bool) {
 	return slices.BinarySearchFunc(s.more, at, func(w word, at int32) int { return cmp.Compare(w.at, at) })
 }
 
-func (s *set) add(i int32) {
+// add adds a number, and reports whether it was not there.
+func (s *set) add(i int32) bool {
+	bit := uint64(1) << (i % 64)
+	if s.has64(i/64)&bit != 0 {
+		return false
+	}
 	if i < 64 {
-		s.first |= 1 << i
-		return
+		s.first |= bit
+		return true
 	}
 	at, found := s.find(i / 64)
 	if !found {
 		s.more = slices.Insert(s.more, at, word{at: i / 64})
 	}
-	s.more[at].bits |= 1 << (i % 64)
+	s.more[at].bits |= bit
+	return true
 }
 
-func (s *set) remove(i int32) {
+// remove removes a number, and reports whether it was there.
+func (s *set) remove(i int32) bool {
+	bit := uint64(1) << (i % 64)
+	if s.has64(i/64)&bit == 0 {
+		return false
+	}
 	if i < 64 {
-		s.first &^= 1 << i
-		return
+		s.first &^= bit
+		return true
 	}
-	at, found := s.find(i / 64)
-	if !found {
-		return
-	}
-	if s.more[at].bits &^= 1 << (i % 64); s.more[at].bits == 0 {
+	at, _ := s.find(i / 64)
+	if s.more[at].bits &^= bit; s.more[at].bits == 0 {
 		s.more = slices.Delete(s.more, at, at+1)
 	}
+	return true
 }
 
 // has64 returns the 64 numbers from 64*at that are in the set.
@@ -94,4 +120,44 @@ func each(at int32, b uint64, f func(i int32)) {
 	for ; b != 0; b &= b - 1 {
 		f(at*64 + int32(bits.TrailingZeros64(b)))
 	}
+}
+
+// counted is a set that knows which blocks have nothing that is not in it.
+type counted struct {
+	set
+	// blocks counts the numbers of each block, as far as there are any beyond the first 64.
+	blocks []uint16
+}
+
+func (s *counted) add(i int32) {
+	if s.set.add(i) {
+		s.count(i, +1)
+	}
+}
+
+func (s *counted) remove(i int32) {
+	if s.set.remove(i) {
+		s.count(i, -1)
+	}
+}
+
+func (s *counted) count(i int32, by int) {
+	if s.blocks == nil {
+		if i < 64 {
+			return
+		}
+		s.blocks = append(s.blocks, uint16(bits.OnesCount64(s.first)))
+	}
+	for int(i/blockSize) >= len(s.blocks) {
+		s.blocks = append(s.blocks, 0)
+	}
+	s.blocks[i/blockSize] += uint16(by)
+}
+
+// full reports that all numbers of a block are in the set, of so many that there are in all.
+func (s *counted) full(block int32, numbers int) bool {
+	if int(block) >= len(s.blocks) {
+		return block == 0 && bits.OnesCount64(s.first) == numbers
+	}
+	return int(s.blocks[block]) == min(blockSize, numbers-int(block)*blockSize)
 }

@@ -43,7 +43,7 @@ type branch struct {
 	// of their nodes are open, and is found out when it is asked for. The others, and all
 	// members of a leaf, are in classes.
 	apart  set
-	listed set // in classes or apart
+	listed counted // in classes or apart
 	// one has room for the class that most branches have no more than.
 	one [1]class
 }

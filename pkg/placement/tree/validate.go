@@ -58,7 +58,7 @@ func (t *Tally) validate() error {
 	for id, want := range anew.branches {
 		is := t.branch(id)
 		packs := t.topology.packs(&t.topology.groups[id])
-		if is.sums != want.sums || !is.listed.equal(&want.listed) || !is.apart.equal(&want.apart) {
+		if is.sums != want.sums || !is.listed.equal(&want.listed.set) || !is.apart.equal(&want.apart) {
 			err = errors.Join(err, fmt.Errorf("branch %d is %+v, and should be %+v", id, is, want))
 		}
 		same := len(is.classes) == len(want.classes)
