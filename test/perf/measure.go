@@ -75,7 +75,7 @@ func summarize(report *judge.Report, workloads []load.Workload) {
 				ended++
 			}
 		}
-		if ended < report.Rounds*len(judge.Schedulers) {
+		if ended < max(report.Rounds, workload.Rounds)*len(judge.Schedulers) {
 			continue
 		}
 		row := judge.Summarize(workload.Name, workload.Beside, report.Runs)
@@ -97,7 +97,11 @@ func rounds(ctx context.Context, o options, devcluster, logs string, workloads [
 	if o.profile {
 		world.Profiles = filepath.Join(o.out, "perf")
 	}
-	for round := 1; round <= o.rounds; round++ {
+	last := o.rounds
+	for i := range workloads {
+		last = max(last, workloads[i].Rounds)
+	}
+	for round := 1; round <= last; round++ {
 		for _, workload := range workloads {
 			for i := range candidates {
 				candidate := candidates[(i+round-1)%len(candidates)]

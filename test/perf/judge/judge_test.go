@@ -172,6 +172,9 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("the report does not say %q:\n%s", part, text)
 		}
 	}
+	if text := (Report{Rounds: 2, Rows: rows[:1]}).Markdown(); !strings.Contains(text, "rounds: 2, 3 of "+rows[0].Workload+".\n") {
+		t.Errorf("the report does not say that %s was measured three times:\n%s", rows[0].Workload, text)
+	}
 	for _, part := range []string{"Profiled", "Not complete"} {
 		if strings.Contains(text, part) {
 			t.Errorf("the report says %q:\n%s", part, text)

@@ -48,12 +48,23 @@ type Limits struct {
 	Creators int `json:"creators"`
 }
 
+// moreRounds says which rows were measured more often than the others.
+func (r Report) moreRounds() string {
+	var b strings.Builder
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Rounds > r.Rounds {
+			fmt.Fprintf(&b, ", %d of %s", row.Rounds, row.Workload)
+		}
+	}
+	return b.String()
+}
+
 // Markdown is the report as it stands in docs/performance.md.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	m := r.Machine
-	fmt.Fprintf(&b, "Measured %s: %s, %d cores, %.0f GiB, %s, %s. Espalier %s beside Kubernetes %s. %d nodes (%s), rounds: %d.\n",
-		m.Date, m.CPU, m.Cores, m.MemoryGiB, m.System, m.Go, m.Espalier, m.Kubernetes, r.Nodes, r.Scale, r.Rounds)
+	fmt.Fprintf(&b, "Measured %s: %s, %d cores, %.0f GiB, %s, %s. Espalier %s beside Kubernetes %s. %d nodes (%s), rounds: %d%s.\n",
+		m.Date, m.CPU, m.Cores, m.MemoryGiB, m.System, m.Go, m.Espalier, m.Kubernetes, r.Nodes, r.Scale, r.Rounds, r.moreRounds())
 	fmt.Fprintf(&b, "Schedulers may send %d requests a second, %d at once; %d pods are created at a time. Load average before: %s.\n",
 		r.Limits.SchedulerQPS, r.Limits.SchedulerBurst, r.Limits.Creators, m.LoadBefore)
 	if r.Profiled != "" {

@@ -24,6 +24,8 @@ type Workload struct {
 	// Beside is the row that this one is compared with, "" for none. The two are measured in
 	// one world, in turns.
 	Beside string
+	// Rounds is how often it is measured at the least: more than is asked for where one round says too little.
+	Rounds int
 	// Groups is how many Deployments the pods belong to, PerGroup how many pods each has.
 	Groups, PerGroup int
 	// Backlog is how many pods there are in all, where they do not go into the groups evenly:
