@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 )
 
 const etcdStartLimit = 30 * time.Second
@@ -47,6 +48,9 @@ func startEtcd(dir string, logFile string) (*embed.Etcd, string, error) {
 	config.AutoCompactionMode, config.AutoCompactionRetention = "periodic", "10m"
 	config.LogLevel = "warn"
 	config.LogOutputs = []string{logFile}
+	// Close ends the store next after the connections. A watch that still sends reads the store, and the process
+	// would die of it.
+	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.WaitForHandlers(true)}
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
