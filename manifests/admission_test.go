@@ -121,9 +121,9 @@ func TestAdmissionAgreesWithTheParser(t *testing.T) {
 		"x.y/z", "X.y/z", "a b", "-a", "weight.a", "weight.", "weight.*", "Weight.b", "weight.a b", "missing", "MISSING", "Include", "exclude", "1", "0", "007", "1000000", "1000001", "+1", "70",
 	})
 	whole := rapid.SampledFrom([]string{
-		"spread=zone", "pack=rack", "spread=node.name", "spread=node.labels.zone", "spread=zone;weight.a=70;weight.*=30", "spread=rack;missing=Exclude", " pack = x/y ; missing = include ",
+		"spread=zone", "pack=rack", "spread=node.name", "spread=node.labels.zone", "spread=zone;weight.a=70;weight.*=30", "spread=rack;nodesWithoutKey=Exclude", " pack = x/y ; missing = include ",
 	})
-	option := rapid.SampledFrom([]string{"", ";weight.a=1", ";weight.b=2", ";Weight.a=2", ";missing=Include", ";missing=Exclude", ";", " ;weight.*=9 "})
+	option := rapid.SampledFrom([]string{"", ";weight.a=1", ";weight.b=2", ";Weight.a=2", ";nodesWithoutKey=OwnDomain", ";nodesWithoutKey=Exclude", ";", " ;weight.*=9 "})
 	check := func(t fataler, text string) {
 		refused := a.refuses(t, annotated("Pod", map[string]any{clusterview.PlacementAnnotation: text}), nil)
 		if _, err := level.Parse(text); (err != nil) != (refused != "") {

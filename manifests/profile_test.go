@@ -146,7 +146,7 @@ func TestOperationsTellsTheOrderOfTheFilters(t *testing.T) {
 		names.NodeResourcesFit: "has it room",
 		nodeplugins.Name:       "what is installed on it",
 		names.NodeAffinity:     "is it one that the pod allows", constraints.Name: "is it one that the pod allows",
-		preferences.Name:         "has it the properties of levels with `missing=Exclude`",
+		preferences.Name:         "has it the properties of levels with `nodesWithoutKey=Exclude`",
 		platform.Name:            "its platform",
 		hostports.Name:           "its host ports",
 		domainlimits.Name:        "the limits of its domains",
@@ -236,8 +236,15 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("default limits are %v", args.DefaultLimits)
 			}
 		case *config.PreferencesArgs:
-			if len(args.DefaultLevels) != 0 {
-				t.Errorf("default levels are %v", args.DefaultLevels)
+			var want configv1.PreferencesArgs
+			configv1.SetDefaults_PreferencesArgs(&want)
+			for i, l := range args.DefaultLevels {
+				if i >= len(want.DefaultLevels) || l.Property != want.DefaultLevels[i].Property {
+					t.Errorf("default levels are %v, want %v", args.DefaultLevels, want.DefaultLevels)
+				}
+			}
+			if len(args.DefaultLevels) != len(want.DefaultLevels) {
+				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
 			}
 		case *config.SpreadTreeArgs:
 			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled {

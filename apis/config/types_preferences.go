@@ -19,10 +19,10 @@ type PreferencesArgs struct {
 
 // Level is one placement preference.
 type Level struct {
-	Strategy Strategy
-	Property string
-	Missing  Missing
-	Weights  map[string]int64
+	Strategy        Strategy
+	Property        string
+	NodesWithoutKey NodesWithoutKey
+	Weights         map[string]int64
 }
 
 // Strategy is what a level does with its branches.
@@ -35,12 +35,14 @@ const (
 	StrategyPack Strategy = "Pack"
 )
 
-// Missing is what a level does with nodes that lack its property.
-type Missing string
+// NodesWithoutKey is what a level does with nodes that lack its property.
+type NodesWithoutKey string
 
 const (
-	// MissingInclude puts them together in one branch, which gets an equal share.
-	MissingInclude Missing = "Include"
-	// MissingExclude keeps the pods off them.
-	MissingExclude Missing = "Exclude"
+	// NodesWithoutKeyLastResort puts pods on them only where no other node is as healthy and fits.
+	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
+	// NodesWithoutKeyOwnDomain puts them together in one branch, which gets an equal share.
+	NodesWithoutKeyOwnDomain NodesWithoutKey = "OwnDomain"
+	// NodesWithoutKeyExclude keeps the pods off them.
+	NodesWithoutKeyExclude NodesWithoutKey = "Exclude"
 )

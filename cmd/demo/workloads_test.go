@@ -68,7 +68,7 @@ func levelsOf(t *testing.T, placement string) []evenness.Level {
 	}
 	var levels []evenness.Level
 	for _, p := range parsed {
-		l := evenness.Level{Name: p.Property.Label, Pack: p.Strategy == level.Pack, Exclude: p.Missing == level.Exclude}
+		l := evenness.Level{Name: p.Property.Label, Pack: p.Strategy == level.Pack, Exclude: p.NodesWithoutKey == level.Exclude}
 		for _, weight := range p.Weights {
 			if l.Weights == nil {
 				l.Weights = map[string]int64{}

@@ -13,34 +13,67 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
-// Levels resolves the levels a pod asks for, in order of precedence: the
+// Levels are the levels that a pod is placed over, and who says so.
+type Levels struct {
+	// List must not be altered.
+	List   []level.Level
+	Source Source
+}
+
+// Source is who says over which levels a pod is placed.
+type Source int
+
+const (
+	// FromDefaults is the profile, for pods that ask for nothing.
+	FromDefaults Source = iota
+	// FromAnnotation is the pod's PlacementAnnotation.
+	FromAnnotation
+	// FromPolicy is the policy that governs the pod.
+	FromPolicy
+	// FromConstraints are the pod's own ScheduleAnyway topology spread constraints.
+	FromConstraints
+)
+
+// InAnyOrder reports whether the order of the list says nothing: that of constraints has no meaning to
+// Kubernetes, and tools that patch manifests change it. Their levels are ordered by tree.ByNesting.
+func (l Levels) InAnyOrder() bool { return l.Source == FromConstraints }
+
+// Key is the same for levels that place alike.
+func (l Levels) Key() string {
+	if l.InAnyOrder() {
+		return "in any order: " + level.Format(l.List)
+	}
+	return level.Format(l.List)
+}
+
+// LevelsOf resolves the levels a pod asks for, in order of precedence: the
 // placement annotation; the policy that governs the pod, nil for none; the pod's own
-// ScheduleAnyway topology spread constraints, in their order; the defaults. The first
+// ScheduleAnyway topology spread constraints; the defaults. The first
 // of these that says anything says all.
 //
 // An error quotes what cannot be read and says what is allowed. Nothing is skipped
 // silently: a level that is not understood would be a spread that is not kept.
-func Levels(pod *corev1.Pod, policy *Policy, defaults []level.Level) ([]level.Level, error) {
+func LevelsOf(pod *corev1.Pod, policy *Policy, defaults []level.Level) (Levels, error) {
 	if text, ok := pod.Annotations[PlacementAnnotation]; ok {
 		levels, err := level.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", PlacementAnnotation, err)
+			return Levels{}, fmt.Errorf("annotation %s: %w", PlacementAnnotation, err)
 		}
-		return levels, nil
+		return Levels{levels, FromAnnotation}, nil
 	}
 	if policy != nil {
 		if levels, err := policy.Levels(); err != nil || len(levels) > 0 {
-			return levels, err
+			return Levels{levels, FromPolicy}, err
 		}
 	}
 	levels, err := softConstraints(pod)
 	if err != nil {
-		return nil, fmt.Errorf("topologySpreadConstraints: %w", err)
+		return Levels{}, fmt.Errorf("topologySpreadConstraints: %w", err)
 	}
 	if len(levels) > 0 {
-		return levels, nil
+		return Levels{levels, FromConstraints}, nil
 	}
-	return defaults, nil
+	return Levels{defaults, FromDefaults}, nil
 }
 
 // selectorOf reads a selector. One that is nil selects nothing, an empty one everything.
@@ -72,10 +105,13 @@ func softConstraints(pod *corev1.Pod) ([]level.Level, error) {
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
+		if len(levels) == level.MaxLevels {
+			return nil, fmt.Errorf("constraint over %q: number %d with %s: use at most %d", c.TopologyKey, len(levels)+1, corev1.ScheduleAnyway, level.MaxLevels)
+		}
 		levels = append(levels, level.Level{
-			Strategy: level.Spread,
-			Property: level.Property{Label: c.TopologyKey},
-			Missing:  level.Include,
+			Strategy:        level.Spread,
+			Property:        level.Property{Label: c.TopologyKey},
+			NodesWithoutKey: level.LastResort,
 		})
 	}
 	return levels, level.Validate(levels)

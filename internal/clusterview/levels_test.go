@@ -47,25 +47,25 @@ func TestLevels(t *testing.T) {
 		{"defaults", asking(), "spread=a,pack=b", "spread=a,pack=b"},
 		{"annotation over all", soft(asking(), "zone", matching).Annotation(annotation, "pack=rack"), "spread=a", "pack=rack"},
 		{"annotation in Docker's words", asking().Annotation(annotation, " spread=node.labels.rack "), "", "spread=rack"},
-		{"constraints in their order, over defaults", soft(soft(asking(), "zone", matching), "host", matching), "spread=a", "spread=zone,spread=host"},
+		{"constraints over defaults", soft(soft(asking(), "zone", matching), "host", matching), "spread=a", "spread=zone;nodesWithoutKey=LastResort,spread=host;nodesWithoutKey=LastResort"},
 		{"DoNotSchedule is no level", hard(asking(), "zone"), "spread=a", "spread=a"},
-		{"DoNotSchedule beside ScheduleAnyway", soft(hard(asking(), "zone"), "host", matching), "", "spread=host"},
+		{"DoNotSchedule beside ScheduleAnyway", soft(hard(asking(), "zone"), "host", matching), "", "spread=host;nodesWithoutKey=LastResort"},
 		{"a selector of other pods", soft(asking(), "zone", other), "spread=a", "spread=a"},
-		{"of other pods, beside one of its own", soft(soft(asking(), "zone", other), "host", matching), "", "spread=host"},
+		{"of other pods, beside one of its own", soft(soft(asking(), "zone", other), "host", matching), "", "spread=host;nodesWithoutKey=LastResort"},
 		{"no selector selects nothing", soft(asking(), "zone", nil), "", ""},
-		{"an empty one selects everything", soft(asking(), "zone", empty), "", "spread=zone"},
-		{"matchLabelKeys change nothing", soft(asking(), "zone", matching, "pod-template-hash"), "", "spread=zone"},
-		{"a key that would be refused as a property", soft(asking(), "node.id", matching), "", "spread=node.labels.node.id"},
+		{"an empty one selects everything", soft(asking(), "zone", empty), "", "spread=zone;nodesWithoutKey=LastResort"},
+		{"matchLabelKeys change nothing", soft(asking(), "zone", matching, "pod-template-hash"), "", "spread=zone;nodesWithoutKey=LastResort"},
+		{"a key that would be refused as a property", soft(asking(), "node.id", matching), "", "spread=node.labels.node.id;nodesWithoutKey=LastResort"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), nil, plugintest.Levels(t, tc.defaults))
+			levels, err := clusterview.LevelsOf(tc.pod.Obj(), nil, plugintest.Levels(t, tc.defaults))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := level.Format(levels); got != tc.want {
+			if got := level.Format(levels.List); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
-			if err := level.Validate(levels); err != nil {
+			if err := level.Validate(levels.List); err != nil {
 				t.Errorf("the levels are not valid: %v", err)
 			}
 		})
@@ -88,17 +88,17 @@ func TestLevelsThatCannotBeRead(t *testing.T) {
 		{"one key twice", soft(soft(asking(), "zone", matching), "zone", matching), []string{"topologySpreadConstraints", "level 2", "zone"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			levels, err := clusterview.Levels(tc.pod.Obj(), nil, plugintest.Levels(t, "spread=a"))
+			levels, err := clusterview.LevelsOf(tc.pod.Obj(), nil, plugintest.Levels(t, "spread=a"))
 			if err == nil {
-				t.Fatalf("it was read as %q", level.Format(levels))
+				t.Fatalf("it was read as %q", level.Format(levels.List))
 			}
 			for _, part := range tc.want {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("the error does not say %q: %v", part, err)
 				}
 			}
-			if levels != nil {
-				t.Errorf("there are levels beside the error: %q", level.Format(levels))
+			if levels.List != nil {
+				t.Errorf("there are levels beside the error: %q", level.Format(levels.List))
 			}
 		})
 	}
@@ -109,13 +109,13 @@ func TestLevelsOfTheCycle(t *testing.T) {
 	if _, found, err := clusterview.ReadLevels(state); found || err != nil {
 		t.Fatalf("a new cycle has levels: %t, %v", found, err)
 	}
-	clusterview.WriteLevels(state, nil)
-	if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || levels != nil {
+	clusterview.WriteLevels(state, clusterview.Levels{})
+	if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || levels.List != nil {
 		t.Errorf("no levels were written, and read as %v, %t, %v", levels, found, err)
 	}
-	clusterview.WriteLevels(state, plugintest.Levels(t, "spread=zone"))
+	clusterview.WriteLevels(state, clusterview.Levels{List: plugintest.Levels(t, "spread=zone")})
 	for name, s := range map[string]*framework.CycleState{"the state": state, "its clone": state.Clone().(*framework.CycleState)} {
-		if levels, found, err := clusterview.ReadLevels(s); !found || err != nil || level.Format(levels) != "spread=zone" {
+		if levels, found, err := clusterview.ReadLevels(s); !found || err != nil || level.Format(levels.List) != "spread=zone" {
 			t.Errorf("%s has %v, %t, %v", name, levels, found, err)
 		}
 	}

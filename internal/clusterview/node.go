@@ -46,7 +46,7 @@ func Unready(node *corev1.Node) bool {
 // is one.
 func LeftOut(node *corev1.Node, levels []level.Level) bool {
 	for _, l := range levels {
-		if l.Missing == level.Exclude && Value(node, l.Property).Missing {
+		if l.NodesWithoutKey == level.Exclude && Value(node, l.Property).Missing {
 			return true
 		}
 	}
@@ -55,5 +55,5 @@ func LeftOut(node *corev1.Node, levels []level.Level) bool {
 
 // AnyExcludes reports whether some level leaves out nodes at all.
 func AnyExcludes(levels []level.Level) bool {
-	return slices.ContainsFunc(levels, func(l level.Level) bool { return l.Missing == level.Exclude })
+	return slices.ContainsFunc(levels, func(l level.Level) bool { return l.NodesWithoutKey == level.Exclude })
 }

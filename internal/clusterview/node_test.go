@@ -57,11 +57,11 @@ func TestLeftOut(t *testing.T) {
 	}{
 		{"", false, false},
 		{"spread=rack", false, false},
-		{"spread=rack;missing=Exclude", true, true},
-		{"spread=zone;missing=Exclude", false, true},
-		{"spread=zone;missing=Exclude,pack=rack;missing=Exclude", true, true},
-		{"spread=empty;missing=Exclude", false, true},
-		{"spread=node.name;missing=Exclude", false, true},
+		{"spread=rack;nodesWithoutKey=Exclude", true, true},
+		{"spread=zone;nodesWithoutKey=Exclude", false, true},
+		{"spread=zone;nodesWithoutKey=Exclude,pack=rack;nodesWithoutKey=Exclude", true, true},
+		{"spread=empty;nodesWithoutKey=Exclude", false, true},
+		{"spread=node.name;nodesWithoutKey=Exclude", false, true},
 	} {
 		t.Run(tc.levels, func(t *testing.T) {
 			node := st.MakeNode().Name("n1").Label("zone", "a").Label("empty", "").Obj()

@@ -40,7 +40,7 @@ type Policy struct {
 	levelsErr, limitsErr error
 }
 
-// strategies and missings map what a policy says to what the algorithms say. An
+// strategies and nodesWithoutKey map what a policy says to what the algorithms say. An
 // API server fills in the defaults; "" is what it has not seen.
 var (
 	strategies = map[placementv1alpha1.Strategy]level.Strategy{
@@ -48,10 +48,11 @@ var (
 		placementv1alpha1.StrategySpread: level.Spread,
 		placementv1alpha1.StrategyPack:   level.Pack,
 	}
-	missings = map[placementv1alpha1.Missing]level.Missing{
-		"":                               level.Include,
-		placementv1alpha1.MissingInclude: level.Include,
-		placementv1alpha1.MissingExclude: level.Exclude,
+	nodesWithoutKey = map[placementv1alpha1.NodesWithoutKey]level.NodesWithoutKey{
+		"": level.LastResort,
+		placementv1alpha1.NodesWithoutKeyLastResort: level.LastResort,
+		placementv1alpha1.NodesWithoutKeyOwnDomain:  level.OwnDomain,
+		placementv1alpha1.NodesWithoutKeyExclude:    level.Exclude,
 	}
 )
 
@@ -101,8 +102,8 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 	if out.Strategy, ok = strategies[in.Strategy]; !ok {
 		return out, fmt.Errorf("strategy: unknown strategy %.100q: use Spread or Pack", in.Strategy)
 	}
-	if out.Missing, ok = missings[in.Missing]; !ok {
-		return out, fmt.Errorf("missing: unknown value %.100q: use Include or Exclude", in.Missing)
+	if out.NodesWithoutKey, ok = nodesWithoutKey[in.NodesWithoutKey]; !ok {
+		return out, fmt.Errorf("nodesWithoutKey: unknown value %.100q: use LastResort, OwnDomain or Exclude", in.NodesWithoutKey)
 	}
 	if out.Property, err = level.ParseProperty(string(in.Property)); err != nil {
 		return out, fmt.Errorf("property: %w", err)

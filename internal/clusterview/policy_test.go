@@ -35,13 +35,13 @@ func policy(name string, age time.Duration, levels ...placementv1alpha1.Level) *
 
 func TestReadPolicy(t *testing.T) {
 	in := policy("p", 0,
-		placementv1alpha1.Level{Property: "engine.labels.zone", Weights: []placementv1alpha1.Weight{{Value: "b", Share: 30}, {Value: "", Share: 1}, {Value: "a", Share: 70}}},
-		placementv1alpha1.Level{Property: "rack", Strategy: "Pack", Missing: "Exclude"},
+		placementv1alpha1.Level{Property: "engine.labels.zone", NodesWithoutKey: "OwnDomain", Weights: []placementv1alpha1.Weight{{Value: "b", Share: 30}, {Value: "", Share: 1}, {Value: "a", Share: 70}}},
+		placementv1alpha1.Level{Property: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"},
 	)
 	in.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "node.name", Max: 1}, {Property: "node.labels.rack", Max: 2}}
 	p := clusterview.ReadPolicy(in)
 	levels, err := p.Levels()
-	if got, want := level.Format(levels), "spread=zone;weight.=1;weight.a=70;weight.b=30,pack=rack;missing=Exclude"; err != nil || got != want {
+	if got, want := level.Format(levels), "spread=zone;weight.=1;weight.a=70;weight.b=30,pack=rack;nodesWithoutKey=Exclude"; err != nil || got != want {
 		t.Errorf("the levels are %q, %v, want %q", got, err, want)
 	}
 	limits, err := p.DomainLimits()
@@ -72,7 +72,7 @@ func TestReadPolicyRefuses(t *testing.T) {
 		limits []string
 	}{
 		"strategy":        {levels(placementv1alpha1.Level{Property: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
-		"missing":         {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", Missing: "Exclud"}), []string{"spec.levels[1].missing", `"Exclud"`, "Include or Exclude"}, nil},
+		"nodesWithoutKey": {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
 		"property":        {levels(placementv1alpha1.Level{Property: "node.id"}), []string{"spec.levels[0].property", `"node.id"`, "use node.name"}, nil},
 		"two spellings":   {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "node.labels.a"}), []string{"spec.levels:", "level 2", "once"}, nil},
 		"weight":          {levels(placementv1alpha1.Level{Property: "a", Weights: []placementv1alpha1.Weight{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
@@ -120,7 +120,7 @@ func TestSelectorThatCannotBeReadSelectsAll(t *testing.T) {
 	if !p.Selects(asking().Obj()) || p.Selects(asking().Namespace("other").Obj()) {
 		t.Error("it does not select just the pods of its namespace")
 	}
-	if _, err := clusterview.Levels(asking().Obj(), p, nil); err == nil || !strings.Contains(err.Error(), "a b") {
+	if _, err := clusterview.LevelsOf(asking().Obj(), p, nil); err == nil || !strings.Contains(err.Error(), "a b") {
 		t.Errorf("its pods are not refused: %v", err)
 	}
 }
@@ -152,27 +152,27 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 	constrained := soft(asking(), "zone", matching).Obj()
 	for name, tc := range map[string]struct {
 		policy *clusterview.Policy
-		got    func(*clusterview.Policy) ([]level.Level, error)
+		got    func(*clusterview.Policy) (clusterview.Levels, error)
 		want   string
 		failed bool
 	}{
-		"annotation over policy": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(annotated, p, plugintest.Levels(t, "spread=a"))
+		"annotation over policy": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(annotated, p, plugintest.Levels(t, "spread=a"))
 		}, "pack=rack", false},
-		"annotation over a bad policy": {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(annotated, p, nil) }, "pack=rack", false},
-		"policy over constraints": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(constrained, p, plugintest.Levels(t, "spread=a"))
-		}, "spread=rack", false},
-		"policy over defaults": {byRack, func(p *clusterview.Policy) ([]level.Level, error) {
-			return clusterview.Levels(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
-		}, "spread=rack", false},
-		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "spread=zone", false},
-		"a policy that cannot be read":     {bad, func(p *clusterview.Policy) ([]level.Level, error) { return clusterview.Levels(constrained, p, nil) }, "", true},
+		"annotation over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(annotated, p, nil) }, "pack=rack", false},
+		"policy over constraints": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(constrained, p, plugintest.Levels(t, "spread=a"))
+		}, "spread=rack;nodesWithoutKey=LastResort", false},
+		"policy over defaults": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
+		}, "spread=rack;nodesWithoutKey=LastResort", false},
+		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(constrained, p, nil) }, "spread=zone;nodesWithoutKey=LastResort", false},
+		"a policy that cannot be read":     {bad, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(constrained, p, nil) }, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			levels, err := tc.got(tc.policy)
-			if (err != nil) != tc.failed || level.Format(levels) != tc.want {
-				t.Errorf("got %q, %v, want %q", level.Format(levels), err, tc.want)
+			if (err != nil) != tc.failed || level.Format(levels.List) != tc.want {
+				t.Errorf("got %q, %v, want %q", level.Format(levels.List), err, tc.want)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ var oddPods = map[string]struct {
 	}, false, outcomeNone},
 	"on a platform": {func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation(clusterview.PlatformsAnnotation, "linux") }, true, outcomeNone},
 	"excluding": {func(p *st.PodWrapper) *st.PodWrapper {
-		return p.Annotation(clusterview.PlacementAnnotation, "spread=zone;missing=Exclude")
+		return p.Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude")
 	}, true, outcomeProposed},
 	"limited": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.Annotation(clusterview.DomainLimitsAnnotation, "zone=5")

@@ -102,7 +102,7 @@ func (w *world) drawOddity(p *st.PodWrapper) {
 	case "constraint":
 		p.Annotation(clusterview.ConstraintsAnnotation, "node.labels.disk==hdd")
 	case "excluded":
-		p.Annotation(clusterview.PlacementAnnotation, "spread=nothing;missing=Exclude")
+		p.Annotation(clusterview.PlacementAnnotation, "spread=nothing;nodesWithoutKey=Exclude")
 	case "daemon":
 		p.OwnerReference("ds", schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"})
 	case "pinned":

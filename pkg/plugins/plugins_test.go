@@ -131,7 +131,7 @@ func TestACycleOfTheProfile(t *testing.T) {
 	}{
 		{"spread", "spread=zone;weight.a=2", []string{"a1", "a2", "b1", "c1"}, []string{"a1", "a2"}, ""},
 		{"nothing asked for", "", []string{"a1", "a2", "b1", "c1"}, []string{"a1", "a2", "b1", "c1"}, ""},
-		{"nodes left out", "spread=zone;missing=Exclude", []string{"a1", "a2", "b1"}, []string{"a1", "a2", "b1"}, ""},
+		{"nodes left out", "spread=zone;nodesWithoutKey=Exclude", []string{"a1", "a2", "b1"}, []string{"a1", "a2", "b1"}, ""},
 		{"malformed", "sprd=zone", nil, nil, preferences.Name},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 func TestEventsToRegister(t *testing.T) {
 	ctx, f := profile(t, cache.NewSnapshot(nil, nil))
 	pod := st.MakePod().Namespace("ns").Name("p").UID("p").HostPort(80).
-		Annotation(clusterview.PlacementAnnotation, "spread=zone;missing=Exclude").
+		Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude").
 		Annotation(clusterview.ConstraintsAnnotation, "node.labels.disk==ssd").
 		Annotation(clusterview.PlatformsAnnotation, "linux/arm64").
 		Annotation(clusterview.DomainLimitsAnnotation, "rack=1").Obj()

@@ -80,7 +80,7 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := s.try("spread="+zoneLabel+";weight.a=2, pack=node.labels.rack;missing=exclude", s.scheduler)
+	_, err := s.try("spread="+zoneLabel+";weight.a=2, pack=node.labels.rack;nodesWithoutKey=exclude", s.scheduler)
 	s.must(err, "creating a pod whose annotation can be read")
 	s.deploy("app", 0, "spread="+zoneLabel)
 	bad := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:"spread=node.id"}}}}}`, placementAnnotation)

@@ -17,7 +17,7 @@ func TestNodesWithoutTheLabel(t *testing.T) {
 	s.even(o)
 }
 
-// missing=Exclude keeps the workload off them.
+// nodesWithoutKey=Exclude keeps the workload off them.
 func TestNodesWithoutTheLabelLeftOut(t *testing.T) {
 	level := byZone
 	level.Exclude = true
@@ -25,7 +25,7 @@ func TestNodesWithoutTheLabelLeftOut(t *testing.T) {
 	s.nodes(3, 50, zone("zone-a"))
 	s.nodes(1, 50, zone("zone-b"))
 	s.nodes(2, 50, nil)
-	s.deploy("app", 12, "spread="+zoneLabel+";missing=Exclude")
+	s.deploy("app", 12, "spread="+zoneLabel+";nodesWithoutKey=Exclude")
 	o := s.settled("app", 12)
 	s.exactly(o, 0, map[string]int{"zone-a": 6, "zone-b": 6, "": 0})
 	s.even(o)

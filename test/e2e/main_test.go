@@ -48,6 +48,8 @@ var world struct {
 	schedulerKubeconfig string
 	// scheduler and controller are nil if the cluster runs them itself.
 	scheduler, controller *rig.Process
+	// stock is nil until a story wants the stock scheduler, and on a cluster that has one.
+	stock *rig.Process
 }
 
 func TestMain(m *testing.M) {
@@ -86,6 +88,9 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 			if p != nil {
 				err = errors.Join(err, p.StopCleanly(15*time.Second))
 			}
+		}
+		if world.stock != nil {
+			err = errors.Join(err, world.stock.Stop(15*time.Second)) // without a lease it never ends with success
 		}
 	}()
 	if err := prepareScheduler(ctx); err != nil {

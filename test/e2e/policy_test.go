@@ -171,7 +171,7 @@ func TestPolicyWakesPods(t *testing.T) {
 	s.nodes(1, 20, zone("zone-a"))
 	s.nodes(1, 20, zone("zone-b"))
 	excluding := over(rowLabel)
-	excluding.Missing = placementv1alpha1.MissingExclude
+	excluding.NodesWithoutKey = placementv1alpha1.NodesWithoutKeyExclude
 	refused := func(name string) {
 		s.Helper()
 		s.pod(name, s.template(name, ""))

@@ -119,7 +119,7 @@ func TestPoliciesInstalledLater(t *testing.T) {
   plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}}
   pluginConfig:
   - name: Preferences
-    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs, defaultLevels: [{property: example.com/nowhere, missing: Exclude}]}
+    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs, defaultLevels: [{property: example.com/nowhere, nodesWithoutKey: Exclude}]}
 `)
 	ns := namespace(t)
 	p := start(t, "--config="+config, "--kubeconfig="+cluster.account, "--leader-elect=false", "--secure-port=0")

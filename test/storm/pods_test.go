@@ -126,7 +126,7 @@ func (a *actor) policyDeeds() map[string]func(context.Context) {
 			},
 			Spec: placementv1alpha1.PlacementPolicySpec{
 				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{oneOf(a, kindLabel, "storm"): oneOf(a, "plain", "port", "x", "y")}},
-				Levels:      []placementv1alpha1.Level{{Property: placementv1alpha1.Property(oneOf(a, zone, rack, "no.such")), Missing: oneOf(a, placementv1alpha1.MissingInclude, placementv1alpha1.MissingExclude)}},
+				Levels:      []placementv1alpha1.Level{{Property: placementv1alpha1.Property(oneOf(a, zone, rack, "no.such")), NodesWithoutKey: oneOf(a, placementv1alpha1.NodesWithoutKeyOwnDomain, placementv1alpha1.NodesWithoutKeyExclude)}},
 				Faults:      &placementv1alpha1.Faults{Threshold: new(int32(1 + a.IntN(4)))},
 			},
 		}

@@ -67,6 +67,11 @@ var defaultFaults = config.FaultyNodeArgs{
 	Suspects: config.Suspects{Workloads: 3},
 }
 
+var defaultPreferences = config.PreferencesArgs{DefaultLevels: []config.Level{
+	{Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort},
+	{Strategy: config.StrategySpread, Property: "kubernetes.io/hostname", NodesWithoutKey: config.NodesWithoutKeyLastResort},
+}}
+
 var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
 	NodeHint:       config.NodeHintEnabled,
@@ -78,7 +83,7 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&config.PreferencesArgs{}, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
+	if diff := cmp.Diff(&defaultPreferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&config.HostPortsArgs{}, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
@@ -103,7 +108,7 @@ const everything = `  pluginConfig:
         weights: {zone-a: 70, "*": 30}
       - strategy: Pack
         property: node.labels.rack
-        missing: Exclude
+        nodesWithoutKey: Exclude
   - name: DomainLimits
     args:
       defaultLimits: [{property: kubernetes.io/hostname, maxPods: 1}]
@@ -124,10 +129,10 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	}
 	preferences := &config.PreferencesArgs{DefaultLevels: []config.Level{
 		{
-			Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", Missing: config.MissingInclude,
+			Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort,
 			Weights: map[string]int64{"zone-a": 70, "*": 30},
 		},
-		{Strategy: config.StrategyPack, Property: "node.labels.rack", Missing: config.MissingExclude},
+		{Strategy: config.StrategyPack, Property: "node.labels.rack", NodesWithoutKey: config.NodesWithoutKeyExclude},
 	}}
 	if diff := cmp.Diff(preferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
 		t.Error(diff)

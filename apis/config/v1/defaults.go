@@ -4,6 +4,7 @@
 package v1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,13 +13,21 @@ import (
 // Every default is made anew at each call. A pointer to a package variable would
 // let one changed object change the defaults of all that come after it.
 
+// SetDefaults_PreferencesArgs fills in the levels of pods that ask for nothing: what kube-scheduler's own default
+// constraints are about. An empty list is one: it says that there are none.
+func SetDefaults_PreferencesArgs(in *PreferencesArgs) {
+	if in.DefaultLevels == nil {
+		in.DefaultLevels = []Level{{Property: corev1.LabelTopologyZone}, {Property: corev1.LabelHostname}}
+	}
+}
+
 // SetDefaults_Level fills in what a level leaves open.
 func SetDefaults_Level(in *Level) {
 	if in.Strategy == "" {
 		in.Strategy = StrategySpread
 	}
-	if in.Missing == "" {
-		in.Missing = MissingInclude
+	if in.NodesWithoutKey == "" {
+		in.NodesWithoutKey = NodesWithoutKeyLastResort
 	}
 }
 

@@ -21,7 +21,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ in, want runtime.Object }{
-		"preferences": {&configv1.PreferencesArgs{}, &configv1.PreferencesArgs{}},
+		"preferences": {&configv1.PreferencesArgs{}, &configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
+			{Strategy: configv1.StrategySpread, Property: "topology.kubernetes.io/zone", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
+			{Strategy: configv1.StrategySpread, Property: "kubernetes.io/hostname", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
+		}}},
 		"an empty list of levels stays one": {
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
@@ -29,15 +32,15 @@ func TestDefaults(t *testing.T) {
 		"a level": {
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{{Property: "zone"}}},
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
-				{Strategy: configv1.StrategySpread, Property: "zone", Missing: configv1.MissingInclude},
+				{Strategy: configv1.StrategySpread, Property: "zone", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
 			}},
 		},
 		"a level that says everything": {
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
-				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
+				{Strategy: configv1.StrategyPack, Property: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
 			}},
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
-				{Strategy: configv1.StrategyPack, Property: "zone", Missing: configv1.MissingExclude},
+				{Strategy: configv1.StrategyPack, Property: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
 			}},
 		},
 		"host ports": {&configv1.HostPortsArgs{}, &configv1.HostPortsArgs{}},

@@ -17,7 +17,8 @@ type PreferencesArgs struct {
 	// allows, then the second inside each of its branches, and so on. What a pod
 	// asks for itself replaces them as a whole; the two are never merged.
 	// At most 16, no property twice.
-	// Default: none, which spreads such pods over the nodes alone.
+	// Default: topology.kubernetes.io/zone, then kubernetes.io/hostname. An empty list
+	// spreads such pods over the nodes alone.
 	// +listType=atomic
 	DefaultLevels []Level `json:"defaultLevels,omitempty"`
 }
@@ -35,16 +36,17 @@ type Level struct {
 	// Required.
 	Property string `json:"property"`
 
-	// missing says what becomes of nodes without the property: Include makes one
-	// branch of them, which gets the same share as any other; Exclude keeps the
-	// pods off them, even if there is room nowhere else.
-	// Default: Include.
-	Missing Missing `json:"missing,omitempty"`
+	// nodesWithoutKey says what becomes of nodes without the property: LastResort
+	// puts pods on them only where no other node is as healthy and fits; OwnDomain
+	// makes one branch of them, which gets the same share as any other; Exclude keeps
+	// the pods off them, even if there is room nowhere else.
+	// Default: LastResort.
+	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
 	// weights gives shares to the property's values, 1 to 1000000 each: a branch
 	// with twice the weight gets twice the pods. The key "*" stands for all
 	// values that are not listed, which then share its weight among them; the
-	// key "" is the branch of nodes without the property. With weights but no
+	// key "" is the branch of nodes without the property, where they are OwnDomain. With weights but no
 	// "*", a value that is not listed weighs 1. For Spread only; at most 256.
 	// Default: none, all values weigh the same.
 	Weights map[string]int64 `json:"weights,omitempty"`
@@ -60,12 +62,14 @@ const (
 	StrategyPack Strategy = "Pack"
 )
 
-// Missing is what a level does with nodes that lack its property.
-type Missing string
+// NodesWithoutKey is what a level does with nodes that lack its property.
+type NodesWithoutKey string
 
 const (
-	// MissingInclude puts them together in one branch, which gets an equal share.
-	MissingInclude Missing = "Include"
-	// MissingExclude keeps the pods off them.
-	MissingExclude Missing = "Exclude"
+	// NodesWithoutKeyLastResort puts pods on them only where no other node is as healthy and fits.
+	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
+	// NodesWithoutKeyOwnDomain puts them together in one branch, which gets an equal share.
+	NodesWithoutKeyOwnDomain NodesWithoutKey = "OwnDomain"
+	// NodesWithoutKeyExclude keeps the pods off them.
+	NodesWithoutKeyExclude NodesWithoutKey = "Exclude"
 )

@@ -29,6 +29,7 @@ func SetObjectDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 }
 
 func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {
+	SetDefaults_PreferencesArgs(in)
 	for i := range in.DefaultLevels {
 		a := &in.DefaultLevels[i]
 		SetDefaults_Level(a)

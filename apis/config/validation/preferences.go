@@ -22,16 +22,17 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
-// strategies and missings map what the arguments say to what the algorithms say.
+// strategies and nodesWithoutKey map what the arguments say to what the algorithms say.
 // The words differ in case only, but a conversion by case would accept "sPREAD".
 var (
 	strategies = map[config.Strategy]level.Strategy{
 		config.StrategySpread: level.Spread,
 		config.StrategyPack:   level.Pack,
 	}
-	missings = map[config.Missing]level.Missing{
-		config.MissingInclude: level.Include,
-		config.MissingExclude: level.Exclude,
+	nodesWithoutKey = map[config.NodesWithoutKey]level.NodesWithoutKey{
+		config.NodesWithoutKeyLastResort: level.LastResort,
+		config.NodesWithoutKeyOwnDomain:  level.OwnDomain,
+		config.NodesWithoutKeyExclude:    level.Exclude,
 	}
 )
 
@@ -71,8 +72,8 @@ func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList)
 	if out.Strategy, ok = strategies[in.Strategy]; !ok {
 		errs = append(errs, field.NotSupported(path.Child("strategy"), in.Strategy, slices.Sorted(maps.Keys(strategies))))
 	}
-	if out.Missing, ok = missings[in.Missing]; !ok {
-		errs = append(errs, field.NotSupported(path.Child("missing"), in.Missing, slices.Sorted(maps.Keys(missings))))
+	if out.NodesWithoutKey, ok = nodesWithoutKey[in.NodesWithoutKey]; !ok {
+		errs = append(errs, field.NotSupported(path.Child("nodesWithoutKey"), in.NodesWithoutKey, slices.Sorted(maps.Keys(nodesWithoutKey))))
 	}
 	var err error
 	if out.Property, err = level.ParseProperty(in.Property); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // on is a level that only a case's own change makes bad.
 func on(property string) config.Level {
-	return config.Level{Strategy: config.StrategySpread, Property: property, Missing: config.MissingInclude}
+	return config.Level{Strategy: config.StrategySpread, Property: property, NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 }
 
 func TestPreferencesArgs(t *testing.T) {
@@ -56,12 +56,12 @@ func TestPreferencesArgs(t *testing.T) {
 		},
 		"every field of two levels": {
 			[]config.Level{
-				{Strategy: "spread", Property: "a b", Missing: "include"},
-				{Strategy: "Binpack", Property: "zone", Missing: config.MissingInclude},
+				{Strategy: "spread", Property: "a b", NodesWithoutKey: "ownDomain"},
+				{Strategy: "Binpack", Property: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain},
 			},
 			[][]string{
 				{"args.defaultLevels[0].strategy", `"spread"`, `"Spread"`, `"Pack"`},
-				{"args.defaultLevels[0].missing", `"include"`, `"Include"`, `"Exclude"`},
+				{"args.defaultLevels[0].nodesWithoutKey", `"ownDomain"`, `"LastResort"`, `"OwnDomain"`, `"Exclude"`},
 				{"args.defaultLevels[0].property", `"a b"`},
 				{"args.defaultLevels[1].strategy", `"Binpack"`},
 			},
@@ -93,20 +93,20 @@ func TestPreferencesArgs(t *testing.T) {
 func TestLevels(t *testing.T) {
 	got, errs := validation.Levels(nil, []config.Level{
 		{
-			Strategy: config.StrategySpread, Property: "engine.labels.zone", Missing: config.MissingInclude,
+			Strategy: config.StrategySpread, Property: "engine.labels.zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain,
 			Weights: map[string]int64{"b": 30, "*": 10, "a": 60},
 		},
-		{Strategy: config.StrategyPack, Property: "node.name", Missing: config.MissingExclude},
+		{Strategy: config.StrategyPack, Property: "node.name", NodesWithoutKey: config.NodesWithoutKeyExclude},
 	})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
 	want := []level.Level{
 		{
-			Strategy: level.Spread, Property: level.Property{Label: "zone"}, Missing: level.Include,
+			Strategy: level.Spread, Property: level.Property{Label: "zone"}, NodesWithoutKey: level.OwnDomain,
 			Weights: []level.Weight{{Value: "*", Share: 10}, {Value: "a", Share: 60}, {Value: "b", Share: 30}},
 		},
-		{Strategy: level.Pack, Missing: level.Exclude},
+		{Strategy: level.Pack, NodesWithoutKey: level.Exclude},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -84,6 +84,7 @@ type Property string
 //
 // +kubebuilder:validation:XValidation:rule="self.strategy == 'Spread' || !has(self.weights)",message="only a level that spreads has weights"
 // +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.weights.all(w, w.value == '*' || (self.property.matches('^(?i:node[.]name)$') ? w.value.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$') : w.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')))",message="a weight is for a label value, for nodes without the label (an empty value), for a node's name at node.name, or for all other values (*)"
+// +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.nodesWithoutKey == 'OwnDomain' || self.property.matches('^(?i:node[.]name)$') || self.weights.all(w, size(w.value) > 0)",message="nodes without the label have a share of their own with nodesWithoutKey: OwnDomain alone"
 type Level struct {
 	// strategy is Spread, which gives the next pod to the lowest branch, or Pack, which gives it
 	// to the fullest branch that still has room.
@@ -94,13 +95,14 @@ type Level struct {
 	// property is the node property whose values are the branches.
 	Property Property `json:"property"`
 
-	// missing is Include, which puts nodes that lack the property together in one branch with an equal
-	// share, or Exclude, which keeps the pods off them.
+	// nodesWithoutKey is what becomes of nodes that lack the property. LastResort puts pods on them only
+	// where no other node is as healthy and fits. OwnDomain puts them together in one branch with an equal share. Exclude
+	// keeps the pods off them, even if there is room nowhere else.
 	// +optional
-	// +kubebuilder:default=Include
-	Missing Missing `json:"missing,omitempty"`
+	// +kubebuilder:default=LastResort
+	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
-	// weights gives shares to values. "" is the nodes without the property, "*" all values that have no weight
+	// weights gives shares to values. "" is the nodes without the property where they are OwnDomain, "*" all values that have no weight
 	// of their own, together. Where there are weights but none for "*", a value that is not listed weighs 1.
 	// +optional
 	// +listType=map
@@ -121,15 +123,16 @@ const (
 	StrategyPack   Strategy = "Pack"
 )
 
-// Missing is what a level does with nodes that lack its property.
+// NodesWithoutKey is what a level does with nodes that lack its property.
 //
-// +kubebuilder:validation:Enum=Include;Exclude
-type Missing string
+// +kubebuilder:validation:Enum=LastResort;OwnDomain;Exclude
+type NodesWithoutKey string
 
 // What may be done with nodes that lack a property.
 const (
-	MissingInclude Missing = "Include"
-	MissingExclude Missing = "Exclude"
+	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
+	NodesWithoutKeyOwnDomain  NodesWithoutKey = "OwnDomain"
+	NodesWithoutKeyExclude    NodesWithoutKey = "Exclude"
 )
 
 // Weight is the share of one value.

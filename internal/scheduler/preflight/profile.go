@@ -62,7 +62,7 @@ func doubts(c *upstream.Configuration) []string {
 				spreadtree.Name, ours, others, int64(others)*fwk.MaxScore)
 		}
 		if !enabled(p, p.PreFilter, preferences.Name) {
-			about("%s is not enabled: there are no default levels, missing=Exclude excludes nothing, and a pod whose placement cannot be read is tried again and again", preferences.Name)
+			about("%s is not enabled: there are no default levels, nodesWithoutKey=Exclude excludes nothing, and a pod whose placement cannot be read is tried again and again", preferences.Name)
 		}
 		if percentage := percentageOfNodes(c, &profile); percentage != 100 {
 			about("percentageOfNodesToScore is %d, not 100: in a large cluster pods are spread over a sample of the nodes", percentage)

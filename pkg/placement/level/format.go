@@ -10,7 +10,7 @@ import (
 )
 
 // String is the canonical text of a level: its weights in the order of their
-// values, then missing where it is not the default. Parse reads the text of a
+// values, then nodesWithoutKey where it is not the default. Parse reads the text of a
 // valid level as the same level.
 func (l Level) String() string {
 	var b strings.Builder
@@ -18,8 +18,8 @@ func (l Level) String() string {
 	for _, w := range l.Weights {
 		b.WriteString(optionSeparator + w.String())
 	}
-	if l.Missing != Include {
-		b.WriteString(optionSeparator + missingOption + "=" + string(l.Missing))
+	if l.NodesWithoutKey != OwnDomain {
+		b.WriteString(optionSeparator + withoutKeyOption + "=" + string(l.NodesWithoutKey))
 	}
 	return b.String()
 }

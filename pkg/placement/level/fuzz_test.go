@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"",
 		"spread=topology.kubernetes.io/zone,pack=example.com/rack",
-		"spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;missing=Exclude",
+		"spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;nodesWithoutKey=Exclude",
 		"spread=node.labels.rack,spread=engine.labels.Disk,spread=node.name",
 		" Spread = node.labels.node.id ; Weight. = 2 ;\n MISSING = include ",
 		"spread=node.labels.node.labels.x/y,pack=node.hostname",

@@ -18,15 +18,18 @@ const (
 	Pack Strategy = "pack"
 )
 
-// Missing is what a level does with nodes that lack its property.
-type Missing string
+// NodesWithoutKey is what a level does with nodes that lack its property.
+type NodesWithoutKey string
 
 const (
-	// Include puts them together in the branch "", which gets an equal share:
-	// the rule of the seeds, and the default.
-	Include Missing = "Include"
+	// LastResort puts them together in a branch that comes after all others, whatever counts on them.
+	// It is what the stock scheduler does with nodes that lack the key of a ScheduleAnyway constraint.
+	LastResort NodesWithoutKey = "LastResort"
+	// OwnDomain puts them together in the branch "", which gets an equal share:
+	// the rule of the seeds, and the default of the syntax.
+	OwnDomain NodesWithoutKey = "OwnDomain"
 	// Exclude keeps the workload off them.
-	Exclude Missing = "Exclude"
+	Exclude NodesWithoutKey = "Exclude"
 )
 
 // Others is the value that stands for all values without a weight of their own.
@@ -40,8 +43,8 @@ const NodeName = "node.name"
 type Level struct {
 	Strategy Strategy
 	// Property is NodeName, or the key of a node label as it stands on the node.
-	Property Property
-	Missing  Missing
+	Property        Property
+	NodesWithoutKey NodesWithoutKey
 	// Weights gives shares to values, sorted by Value, each value once. Without
 	// any, all values weigh the same. Where there are some but none for Others,
 	// a value that is not listed weighs 1. Only a Spread level has weights.
@@ -50,7 +53,8 @@ type Level struct {
 
 // Weight is the share of one value.
 type Weight struct {
-	// Value is the property's value, "" for nodes without it, or Others.
+	// Value is the property's value, Others, or "" for nodes without it. These have no weight but where
+	// they are OwnDomain.
 	Value string
 	// Share is at least 1 and at most MaxShare.
 	Share int64

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	optionSeparator = ";"
-	weightPrefix    = "weight."
-	missingOption   = "missing"
+	optionSeparator  = ";"
+	weightPrefix     = "weight."
+	withoutKeyOption = "nodesWithoutKey"
 )
 
 const (
-	allowedLevel   = "use spread=PROPERTY or pack=PROPERTY"
-	allowedOption  = "use weight.VALUE=SHARE, weight.*=SHARE, missing=Include or missing=Exclude"
-	allowedMissing = "use missing=Include or missing=Exclude"
+	allowedLevel      = "use spread=PROPERTY or pack=PROPERTY"
+	allowedOption     = "use weight.VALUE=SHARE, weight.*=SHARE or nodesWithoutKey=LastResort, OwnDomain or Exclude"
+	allowedWithoutKey = "use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude"
 )
 
 var entries = syntax.Entries{Noun: "level", Max: MaxLevels, Allowed: allowedLevel}
 
 // Parse reads levels, first level first, as in
 //
-//	spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.*=30,pack=example.com/rack;missing=Exclude
+//	spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.*=30,pack=example.com/rack;nodesWithoutKey=Exclude
 //
 // Levels are separated by commas, a level's options follow it after semicolons.
 // White space around separators and "=" is dropped. The words spread, pack,
-// weight, missing, Include and Exclude are read in any case. The levels come back
+// weight, nodesWithoutKey and its values are read in any case. The levels come back
 // valid and in canonical form, at least one of them. The error is a *syntax.Error
 // that names the first thing that is wrong: nothing is skipped.
 func Parse(s string) ([]Level, error) {
@@ -58,7 +58,7 @@ func parseLevel(above []Level, text string) (Level, *syntax.Error) {
 func parseHead(head string) (Level, *syntax.Error) {
 	word, property, ok := strings.Cut(head, "=")
 	word, property = strings.TrimSpace(word), strings.TrimSpace(property)
-	l := Level{Strategy: parseStrategy(word), Missing: Include}
+	l := Level{Strategy: parseStrategy(word), NodesWithoutKey: OwnDomain}
 	switch {
 	case !ok && l.Strategy == "":
 		return Level{}, syntax.Refuse("no strategy before", head, allowedLevel)
@@ -73,7 +73,7 @@ func parseHead(head string) (Level, *syntax.Error) {
 }
 
 func parseOptions(l *Level, options string) *syntax.Error {
-	missingSeen := false
+	withoutKeySeen := false
 	for option := range strings.SplitSeq(options, optionSeparator) {
 		option = strings.TrimSpace(option)
 		if option == "" {
@@ -83,7 +83,7 @@ func parseOptions(l *Level, options string) *syntax.Error {
 		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
 		value, isWeight := syntax.CutPrefixFold(name, weightPrefix)
 		switch {
-		case !isWeight && !syntax.SameWord(name, missingOption):
+		case !isWeight && !syntax.SameWord(name, withoutKeyOption):
 			return syntax.Refuse("unknown option", name, allowedOption)
 		case !ok:
 			return syntax.Refuse("no value in option", option, allowedOption)
@@ -93,12 +93,12 @@ func parseOptions(l *Level, options string) *syntax.Error {
 				return err
 			}
 			l.Weights = append(l.Weights, Weight{Value: value, Share: share})
-		case missingSeen:
-			return syntax.Refuse("second option", option, "give missing once")
+		case withoutKeySeen:
+			return syntax.Refuse("second option", option, "give nodesWithoutKey once")
 		default:
-			missingSeen = true
-			if l.Missing, ok = parseMissing(text); !ok {
-				return syntax.Refuse("unknown option value", option, allowedMissing)
+			withoutKeySeen = true
+			if l.NodesWithoutKey, ok = parseNodesWithoutKey(text); !ok {
+				return syntax.Refuse("unknown option value", option, allowedWithoutKey)
 			}
 		}
 	}
@@ -116,8 +116,8 @@ func parseStrategy(word string) Strategy {
 	return ""
 }
 
-func parseMissing(s string) (Missing, bool) {
-	for _, m := range []Missing{Include, Exclude} {
+func parseNodesWithoutKey(s string) (NodesWithoutKey, bool) {
+	for _, m := range []NodesWithoutKey{LastResort, OwnDomain, Exclude} {
 		if syntax.SameWord(s, string(m)) {
 			return m, true
 		}

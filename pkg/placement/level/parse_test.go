@@ -20,7 +20,7 @@ import (
 const maxMessage = 1300
 
 func spread(label string) level.Level {
-	return level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, Missing: level.Include}
+	return level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, NodesWithoutKey: level.OwnDomain}
 }
 
 func pack(label string) level.Level {
@@ -38,9 +38,9 @@ func weighted(label string, weights ...level.Weight) level.Level {
 func TestParse(t *testing.T) {
 	excluding := weighted("topology.kubernetes.io/zone", level.Weight{Value: "*", Share: 10},
 		level.Weight{Value: "zone-a", Share: 70}, level.Weight{Value: "zone-b", Share: 30})
-	excluding.Missing = level.Exclude
+	excluding.NodesWithoutKey = level.Exclude
 	packExcluding := pack("rack")
-	packExcluding.Missing = level.Exclude
+	packExcluding.NodesWithoutKey = level.Exclude
 
 	for _, tc := range []struct {
 		name, in  string
@@ -53,11 +53,11 @@ func TestParse(t *testing.T) {
 		{name: "docker's spelling", in: "spread=node.labels.rack,spread=engine.labels.Disk", canonical: "spread=rack,spread=Disk",
 			want: []level.Level{spread("rack"), spread("Disk")}},
 		{name: "node name", in: "spread=zone,spread=node.name", want: []level.Level{spread("zone"), spread("")}},
-		{name: "all options", in: "spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;missing=Exclude",
-			canonical: "spread=topology.kubernetes.io/zone;weight.*=10;weight.zone-a=70;weight.zone-b=30;missing=Exclude",
+		{name: "all options", in: "spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;nodesWithoutKey=Exclude",
+			canonical: "spread=topology.kubernetes.io/zone;weight.*=10;weight.zone-a=70;weight.zone-b=30;nodesWithoutKey=Exclude",
 			want:      []level.Level{excluding}},
-		{name: "packing without the others", in: "pack=rack;missing=Exclude", want: []level.Level{packExcluding}},
-		{name: "white space and case", in: " Spread = rack ; Weight.b = 2 ;\n MISSING = include ,\tPACK=node ", canonical: "spread=rack;weight.b=2,pack=node",
+		{name: "packing without the others", in: "pack=rack;nodesWithoutKey=Exclude", want: []level.Level{packExcluding}},
+		{name: "white space and case", in: " Spread = rack ; Weight.b = 2 ;\n NODESWITHOUTKEY = owndomain ,\tPACK=node ", canonical: "spread=rack;weight.b=2,pack=node",
 			want: []level.Level{weighted("rack", level.Weight{Value: "b", Share: 2}), pack("node")}},
 		{name: "a share for nodes without the label", in: "spread=rack;weight.=5;weight.a=1000000",
 			want: []level.Level{weighted("rack", level.Weight{Value: "", Share: 5}, level.Weight{Value: "a", Share: 1_000_000})}},
@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const (
 		levels     = `use spread=PROPERTY or pack=PROPERTY`
-		options    = `use weight.VALUE=SHARE, weight.*=SHARE, missing=Include or missing=Exclude`
+		options    = `use weight.VALUE=SHARE, weight.*=SHARE or nodesWithoutKey=LastResort, OwnDomain or Exclude`
 		properties = `use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack`
 		keys       = `a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, ` +
 			`after an optional DNS name of at most 253 characters and '/'`
@@ -120,33 +120,33 @@ func TestParseRefuses(t *testing.T) {
 			`; a node label of this very key is node.labels.node.id`,
 		"spread=Engine.foo": `level 1 "spread=Engine.foo": unknown property "Engine.foo": ` + properties +
 			`; a node label of this very key is node.labels.Engine.foo`,
-		"spread=node.i d":                             `level 1 "spread=node.i d": unknown property "node.i d": ` + properties,
-		"spread=node.labels.":                         `level 1 "spread=node.labels.": no label key in property "node.labels.": ` + properties,
-		"spread=zone,pack=node.labels.zone":           `level 2 "pack=node.labels.zone": second level over "zone": level 1 is over the same property; name each property once`,
-		"spread=a,pack=b,spread=b":                    `level 3 "spread=b": second level over "b": level 2 is over the same property; name each property once`,
-		"spread=node.name,spread=zone":                `level 2 "spread=zone": level below node.name: "zone": level 1 leaves one node a branch; name node.name last, or not at all`,
-		"spread=node.name,spread=NODE.name":           `level 2 "spread=NODE.name": second level over "node.name": level 1 is over the same property; name each property once`,
-		"spread=zone;":                                `level 1 "spread=zone;": empty option: remove the semicolon, or ` + options,
-		"spread=zone;;missing=Include":                `level 1 "spread=zone;;missing=Include": empty option: remove the semicolon, or ` + options,
-		"spread=zone;wieght.a=3":                      `level 1 "spread=zone;wieght.a=3": unknown option "wieght.a": ` + options,
-		"spread=zone;weight=3":                        `level 1 "spread=zone;weight=3": unknown option "weight": ` + options,
-		"spread=zone;missing":                         `level 1 "spread=zone;missing": no value in option "missing": ` + options,
-		"spread=zone;missing=Skip":                    `level 1 "spread=zone;missing=Skip": unknown option value "missing=Skip": use missing=Include or missing=Exclude`,
-		"spread=zone;missing=Include;missing=Include": `level 1 "spread=zone;missing=Include;missing=Include": second option "missing=Include": give missing once`,
-		"spread=zone;weight.a":                        `level 1 "spread=zone;weight.a": no value in option "weight.a": ` + options,
-		"spread=zone;weight.a=":                       `level 1 "spread=zone;weight.a=": invalid share in "weight.a=": ` + shares,
-		"spread=zone;weight.a=0":                      `level 1 "spread=zone;weight.a=0": invalid share in "weight.a=0": ` + shares,
-		"spread=zone;weight.a=-1":                     `level 1 "spread=zone;weight.a=-1": invalid share in "weight.a=-1": ` + shares,
-		"spread=zone;weight.a=+1":                     `level 1 "spread=zone;weight.a=+1": invalid share in "weight.a=+1": ` + shares,
-		"spread=zone;weight.a=1.5":                    `level 1 "spread=zone;weight.a=1.5": invalid share in "weight.a=1.5": ` + shares,
-		"spread=zone;weight.a=0x10":                   `level 1 "spread=zone;weight.a=0x10": invalid share in "weight.a=0x10": ` + shares,
-		"spread=zone;weight.a=1000001":                `level 1 "spread=zone;weight.a=1000001": invalid share in "weight.a=1000001": ` + shares,
-		"spread=zone;weight.a=99999999999999999999":   `level 1 "spread=zone;weight.a=99999999999999999999": invalid share in "weight.a=99999999999999999999": ` + shares,
-		"spread=zone;weight.-a=1":                     `level 1 "spread=zone;weight.-a=1": invalid value in "weight.-a=1": ` + values,
-		"spread=zone;weight.**=1":                     `level 1 "spread=zone;weight.**=1": invalid value in "weight.**=1": ` + values,
-		"spread=zone;weight.a=1;weight.a=2":           `level 1 "spread=zone;weight.a=1;weight.a=2": second weight for the same value "weight.a=2": give each value one weight`,
-		"spread=node.name;weight.Node=1":              `level 1 "spread=node.name;weight.Node=1": invalid value in "weight.Node=1": a weight at node.name is for a node's name, or for all other nodes (*)`,
-		"pack=zone;weight.a=1":                        `level 1 "pack=zone;weight.a=1": weight at a level that packs "weight.a=1": only a level that spreads has weights`,
+		"spread=node.i d":                        `level 1 "spread=node.i d": unknown property "node.i d": ` + properties,
+		"spread=node.labels.":                    `level 1 "spread=node.labels.": no label key in property "node.labels.": ` + properties,
+		"spread=zone,pack=node.labels.zone":      `level 2 "pack=node.labels.zone": second level over "zone": level 1 is over the same property; name each property once`,
+		"spread=a,pack=b,spread=b":               `level 3 "spread=b": second level over "b": level 2 is over the same property; name each property once`,
+		"spread=node.name,spread=zone":           `level 2 "spread=zone": level below node.name: "zone": level 1 leaves one node a branch; name node.name last, or not at all`,
+		"spread=node.name,spread=NODE.name":      `level 2 "spread=NODE.name": second level over "node.name": level 1 is over the same property; name each property once`,
+		"spread=zone;":                           `level 1 "spread=zone;": empty option: remove the semicolon, or ` + options,
+		"spread=zone;;nodesWithoutKey=OwnDomain": `level 1 "spread=zone;;nodesWithoutKey=OwnDomain": empty option: remove the semicolon, or ` + options,
+		"spread=zone;wieght.a=3":                 `level 1 "spread=zone;wieght.a=3": unknown option "wieght.a": ` + options,
+		"spread=zone;weight=3":                   `level 1 "spread=zone;weight=3": unknown option "weight": ` + options,
+		"spread=zone;nodesWithoutKey":                    `level 1 "spread=zone;nodesWithoutKey": no value in option "nodesWithoutKey": ` + options,
+		"spread=zone;nodesWithoutKey=Skip":               `level 1 "spread=zone;nodesWithoutKey=Skip": unknown option value "nodesWithoutKey=Skip": use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude`,
+		"spread=zone;nodesWithoutKey=OwnDomain;nodesWithoutKey=OwnDomain": `level 1 "spread=zone;nodesWithoutKey=OwnDomain;nodesWithoutKey=OwnDomain": second option "nodesWithoutKey=OwnDomain": give nodesWithoutKey once`,
+		"spread=zone;weight.a":                      `level 1 "spread=zone;weight.a": no value in option "weight.a": ` + options,
+		"spread=zone;weight.a=":                     `level 1 "spread=zone;weight.a=": invalid share in "weight.a=": ` + shares,
+		"spread=zone;weight.a=0":                    `level 1 "spread=zone;weight.a=0": invalid share in "weight.a=0": ` + shares,
+		"spread=zone;weight.a=-1":                   `level 1 "spread=zone;weight.a=-1": invalid share in "weight.a=-1": ` + shares,
+		"spread=zone;weight.a=+1":                   `level 1 "spread=zone;weight.a=+1": invalid share in "weight.a=+1": ` + shares,
+		"spread=zone;weight.a=1.5":                  `level 1 "spread=zone;weight.a=1.5": invalid share in "weight.a=1.5": ` + shares,
+		"spread=zone;weight.a=0x10":                 `level 1 "spread=zone;weight.a=0x10": invalid share in "weight.a=0x10": ` + shares,
+		"spread=zone;weight.a=1000001":              `level 1 "spread=zone;weight.a=1000001": invalid share in "weight.a=1000001": ` + shares,
+		"spread=zone;weight.a=99999999999999999999": `level 1 "spread=zone;weight.a=99999999999999999999": invalid share in "weight.a=99999999999999999999": ` + shares,
+		"spread=zone;weight.-a=1":                   `level 1 "spread=zone;weight.-a=1": invalid value in "weight.-a=1": ` + values,
+		"spread=zone;weight.**=1":                   `level 1 "spread=zone;weight.**=1": invalid value in "weight.**=1": ` + values,
+		"spread=zone;weight.a=1;weight.a=2":         `level 1 "spread=zone;weight.a=1;weight.a=2": second weight for the same value "weight.a=2": give each value one weight`,
+		"spread=node.name;weight.Node=1":            `level 1 "spread=node.name;weight.Node=1": invalid value in "weight.Node=1": a weight at node.name is for a node's name, or for all other nodes (*)`,
+		"pack=zone;weight.a=1":                      `level 1 "pack=zone;weight.a=1": weight at a level that packs "weight.a=1": only a level that spreads has weights`,
 	} {
 		t.Run(in, func(t *testing.T) {
 			got, err := level.Parse(in)
@@ -191,7 +191,7 @@ func TestParseBounds(t *testing.T) {
 		"spread=zone" + strings.Repeat(";", 256<<10):             "empty option",
 		strings.Repeat("\x00", 256<<10):                          "no strategy before",
 		"spread=node." + strings.Repeat("a", 256<<10):            "unknown property",
-		"spread=zone;missing=" + strings.Repeat("\xff", 256<<10): "unknown option value",
+		"spread=zone;nodesWithoutKey=" + strings.Repeat("\xff", 256<<10): "unknown option value",
 	} {
 		_, err := level.Parse(in)
 		if err == nil {

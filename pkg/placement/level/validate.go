@@ -67,8 +67,8 @@ func (l Level) check() *syntax.Error {
 		return syntax.Refuse("unknown strategy", string(l.Strategy), allowedLevel)
 	case l.Property.Label != "" && !isLabelKey(l.Property.Label):
 		return syntax.Refuse("invalid label key", l.Property.Label, allowedKey)
-	case l.Missing != Include && l.Missing != Exclude:
-		return syntax.Refuse("unknown option value", missingOption+"="+string(l.Missing), allowedMissing)
+	case l.NodesWithoutKey != LastResort && l.NodesWithoutKey != OwnDomain && l.NodesWithoutKey != Exclude:
+		return syntax.Refuse("unknown option value", withoutKeyOption+"="+string(l.NodesWithoutKey), allowedWithoutKey)
 	case l.Strategy == Pack && len(l.Weights) > 0:
 		return syntax.Refuse("weight at a level that packs", l.Weights[0].String(), "only a level that spreads has weights")
 	case len(l.Weights) > MaxWeights:
@@ -86,6 +86,9 @@ func (l Level) check() *syntax.Error {
 func (l Level) checkWeight(i int, w Weight) *syntax.Error {
 	ofNode := l.Property.Label == ""
 	switch {
+	case !ofNode && w.Value == "" && l.NodesWithoutKey != OwnDomain:
+		return syntax.Refuse("weight for nodes without the label in", w.String(),
+			"at a level with "+withoutKeyOption+"="+string(l.NodesWithoutKey)+" they have no share; remove it, or use "+withoutKeyOption+"="+string(OwnDomain))
 	case ofNode && w.Value != Others && !isDomain(w.Value):
 		return syntax.Refuse("invalid value in", w.String(), allowedNodeWeight)
 	case !ofNode && w.Value != Others && !isLabelValue(w.Value):

@@ -12,8 +12,8 @@ import (
 
 func TestValidate(t *testing.T) {
 	w := func(value string, share int64) level.Weight { return level.Weight{Value: value, Share: share} }
-	noMissing := spread("zone")
-	noMissing.Missing = ""
+	noWord := spread("zone")
+	noWord.NodesWithoutKey = ""
 	noStrategy := spread("zone")
 	noStrategy.Strategy = ""
 	weightedPack := pack("zone")
@@ -28,8 +28,8 @@ func TestValidate(t *testing.T) {
 		{"two levels", []level.Level{weighted("zone", w("", 1), w("*", 2), w("a", 3)), pack("")}, ""},
 		{"no strategy", []level.Level{noStrategy},
 			`level 1 "=zone": unknown strategy: use spread=PROPERTY or pack=PROPERTY`},
-		{"no missing", []level.Level{spread("zone"), noMissing},
-			`level 2 "spread=zone;missing=": unknown option value "missing=": use missing=Include or missing=Exclude`},
+		{"no word for nodes without the key", []level.Level{spread("zone"), noWord},
+			`level 2 "spread=zone;nodesWithoutKey=": unknown option value "nodesWithoutKey=": use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude`},
 		{"bad key", []level.Level{spread("a b")},
 			`level 1 "spread=a b": invalid label key "a b": a label key is at most 63 letters, digits, '-', '_' or '.' with a letter ` +
 				`or digit at both ends, after an optional DNS name of at most 253 characters and '/'`},

@@ -43,6 +43,8 @@ func forks(levels []level.Level) []fork {
 type branch struct {
 	value  string
 	weight int64
+	// lastResort: of nodes without the property, at a level that puts them last.
+	lastResort bool
 	nodes  []candidate
 	below  []fork // those still to come
 }
@@ -50,14 +52,14 @@ type branch struct {
 // applies is false for the second fork of a level where the first has led to a
 // listed value. All nodes given must be of one branch of the first.
 func (f fork) applies(in []candidate) bool {
-	return !f.within || !isListed(f.level, in[0].Values[f.index].Text)
+	return !f.within || !f.isLastResort(in[0]) && !isListed(f.level, in[0].Values[f.index].Text)
 }
 
-// decides is false as well for a last fork that spreads evenly over one node each: its
-// branches are compared as the nodes that they are.
+// decides is false as well for a last fork that spreads evenly over one node each, none of which comes last:
+// its branches are compared as the nodes that they are.
 func (f fork) decides(in []candidate) bool {
 	last := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0) && len(f.next) == 0
-	return f.applies(in) && (!last || len(f.branches(in)) < len(in))
+	return f.applies(in) && (!last || len(f.branches(in)) < len(in) || slices.ContainsFunc(in, f.isLastResort))
 }
 
 // branches divides nodes, in the order in which their values first occur.
@@ -65,22 +67,29 @@ func (f fork) branches(in []candidate) []branch {
 	var bs []branch
 	for _, c := range in {
 		value, weight := f.branchOf(c)
-		i := slices.IndexFunc(bs, func(b branch) bool { return b.value == value })
+		last := f.isLastResort(c)
+		i := slices.IndexFunc(bs, func(b branch) bool { return b.value == value && b.lastResort == last })
 		if i < 0 {
 			i = len(bs)
-			bs = append(bs, branch{value: value, weight: weight, below: f.next})
+			bs = append(bs, branch{value: value, weight: weight, lastResort: last, below: f.next})
 		}
 		bs[i].nodes = append(bs[i].nodes, c)
 	}
 	return bs
 }
 
+// isLastResort reports that a node lacks the property of a level that puts such nodes last.
+func (f fork) isLastResort(c candidate) bool {
+	return f.level.NodesWithoutKey == level.LastResort && c.Values[f.index].Missing
+}
+
 // branchOf returns the name and the weight of a node's branch. A node without the
-// property is in the branch "": levels that leave it out have done so before.
+// property is in the branch "", or in one of its own at a level that puts it last: levels that leave it
+// out have done so before.
 func (f fork) branchOf(c candidate) (value string, weight int64) {
 	value = c.Values[f.index].Text
 	switch {
-	case f.within:
+	case f.within || f.isLastResort(c):
 		return value, 1
 	case isListed(f.level, value):
 		return value, weightOf(f.level, value)
@@ -98,7 +107,8 @@ func (f fork) offering(in []candidate) []branch {
 
 // before orders branches, the one that gets the next pod first:
 //
-//  1. the best standing; at a level over host names, those that are not a soft node;
+//  1. the best standing; at a level over host names, those that are not a soft node; then those that are
+//     not the last resort;
 //  2. the least (2 * pods of the revision + 1) / weight, which is Sainte-Laguë's rule, or
 //     where the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (2 * pods + 1) / weight, or the most;
@@ -113,6 +123,9 @@ func (f fork) before(a, b branch) int {
 		if d := sign(oneIf(a.soft()) - oneIf(b.soft())); d != 0 {
 			return d
 		}
+	}
+	if d := sign(oneIf(a.lastResort) - oneIf(b.lastResort)); d != 0 {
+		return d
 	}
 	if c := f.compareCounts(a, b); c != 0 {
 		return c

@@ -70,7 +70,7 @@ func judge(levels []level.Level, rule placement.Faults, nodes []placement.Node, 
 	for _, n := range nodes {
 		out := false
 		for i, l := range levels {
-			out = out || (l.Missing == level.Exclude && n.Values[i].Missing)
+			out = out || (l.NodesWithoutKey == level.Exclude && n.Values[i].Missing)
 		}
 		if !out {
 			in = append(in, candidate{n, fits(n.Name), rule})

@@ -87,7 +87,11 @@ func (p promise) check(where string, in []candidate, fs []fork) error {
 	if fs[0].level.Strategy == level.Spread {
 		var stacks []stack
 		for _, b := range branches {
-			stacks = append(stacks, p.stack(b.value, b.revision(), b.weight, b.nodes...))
+			s := p.stack(b.value, b.revision(), b.weight, b.nodes...)
+			if b.lastResort {
+				s.weight = 0
+			}
+			stacks = append(stacks, s)
 		}
 		if err := compareAll(where, stacks); err != nil {
 			return err
@@ -101,7 +105,8 @@ func (p promise) check(where string, in []candidate, fs []fork) error {
 	return nil
 }
 
-// stack is a branch or a node on which new pods are put.
+// stack is a branch or a node on which new pods are put. One that is the last resort has weight 0: every
+// pod on it lies higher than any other.
 type stack struct {
 	name          string
 	count, weight int64

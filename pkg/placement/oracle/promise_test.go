@@ -36,7 +36,7 @@ func TestCheckPromise(t *testing.T) {
 			want: `2 of 4 pods were placed: there was room for 3`},
 		{name: "all there was room for", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b b"},
 		{name: "over the room", cluster: "a . 0 room=1\nb . 0", k: 2, placed: "a a", want: `node "a" has room for 1 pods and got 2`},
-		{name: "on a node that is left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
+		{name: "on a node that is left out", levels: "spread=az;nodesWithoutKey=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
 			want: `1 of 1 pods are on nodes that do not exist or are left out: ["a"]`},
 		{name: "a faulty node is outside of it", cluster: "a . 0 failures=5", k: 1, placed: "a",
 			want: `node "a" has failures, is unready or soft: the promise does not speak of such`},
@@ -139,7 +139,7 @@ func TestBestClass(t *testing.T) {
 		{name: "a branch with a higher load is not", levels: "spread=az", cluster: "a 1 0/0/1\nb 2 0\nc 2 0", want: "b c"},
 		{name: "equal branches in unequal ones", levels: "spread=az,spread=rack", cluster: "a 1/1 0\nb 1/2 0\nc 2/1 0\nd 2/2 1", want: "a b"},
 		{name: "equal loads of unequal weights", levels: "spread=az;weight.1=2;weight.2=6", cluster: "a 1 0/0/1\nb 2 1", want: "a b"},
-		{name: "a node left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 0", want: "b"},
+		{name: "a node left out", levels: "spread=az;nodesWithoutKey=Exclude", cluster: "a - 0\nb 1 0", want: "b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)
@@ -169,7 +169,7 @@ func TestMayAsk(t *testing.T) {
 		{name: "nor is one that ties", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", want: "a"},
 		{name: "nodes that fit do not change a tie", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0\nd 2 0", fit: "c d", want: "a"},
 		{name: "a refusal of all may", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 2 0", refused: "a", want: "b"},
-		{name: "not a node left out", levels: "spread=az;missing=Exclude", cluster: "a - 0\nb 1 1", want: "b"},
+		{name: "not a node left out", levels: "spread=az;nodesWithoutKey=Exclude", cluster: "a - 0\nb 1 1", want: "b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, _ := cluster(t, tc.cluster)

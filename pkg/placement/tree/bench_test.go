@@ -77,8 +77,8 @@ func plant(levels int, nodes []placement.Node) *simulation.Tree {
 
 func empty(levels int) *simulation.Tree {
 	all := []level.Level{
-		{Strategy: level.Spread, Property: level.Property{Label: "zone"}, Missing: level.Include},
-		{Strategy: level.Spread, Property: level.Property{Label: "rack"}, Missing: level.Include},
+		{Strategy: level.Spread, Property: level.Property{Label: "zone"}, NodesWithoutKey: level.OwnDomain},
+		{Strategy: level.Spread, Property: level.Property{Label: "rack"}, NodesWithoutKey: level.OwnDomain},
 	}
 	return simulation.New(all[:levels])
 }
@@ -189,7 +189,7 @@ func (c *crowd) count(revision int, node int32, pods int64) {
 func levelsOf(labels ...string) []level.Level {
 	var levels []level.Level
 	for _, label := range labels {
-		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, Missing: level.Include})
+		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: label}, NodesWithoutKey: level.OwnDomain})
 	}
 	return levels
 }

@@ -20,7 +20,7 @@ type key struct {
 	// failures are those of a faulty node, 0 for a branch.
 	failures           int32
 	revision, workload int32
-	share              int32
+	share              int32 // 0 for a last resort
 	unforgiven         int32
 }
 
@@ -38,6 +38,9 @@ func (a *key) compare(b *key, packs bool) int {
 			return 1
 		}
 		return -1
+	}
+	if (a.share == 0) != (b.share == 0) {
+		return cmp.Compare(b.share, a.share)
 	}
 	if c := comparePods(a.revision, a.share, b.revision, b.share, packs); c != 0 {
 		return c

@@ -22,7 +22,7 @@ func TestCrowdsStayInOrder(t *testing.T) {
 		racks := rapid.SampledFrom([]int{0, 2, 50}).Draw(t, "racks")
 		c := &cluster{rule: drawRule(t), unique: -1, room: make(map[string]int64)}
 		if racks > 0 {
-			c.levels = []level.Level{{Strategy: level.Spread, Property: level.Property{Label: "rack"}, Missing: level.Include}}
+			c.levels = []level.Level{{Strategy: level.Spread, Property: level.Property{Label: "rack"}, NodesWithoutKey: level.OwnDomain}}
 		}
 		s := grow(t, c)
 		node := func() placement.Node {

@@ -49,10 +49,11 @@ func (c *count) below(id int32) (takes bool) {
 		s := c.sums(member)
 		p.pods = int64(s.revision)
 		p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
+		takes = takes || p.takes
+		p.takes = p.takes && p.share > 0 // a last resort has pods too many as soon as another has room
 		c.piles = append(c.piles, p)
 	}
 	piles := c.piles[first:]
-	takes = slices.ContainsFunc(piles, func(p pile) bool { return p.takes })
 	// A virtual branch divides by the same level as the one that it is in.
 	if c.Topology.packs(g) {
 		c.byLevel[g.level] += strewn(piles)
@@ -81,7 +82,8 @@ func (c *count) takes(node int32) bool {
 	return said == fits || said == unasked && e.Revision > 0
 }
 
-// pile is the pods of one branch among its siblings, or of a node among those of its leaf.
+// pile is the pods of one branch among its siblings, or of a node among those of its leaf. A last resort has
+// share 0, by which every pod of it is higher than any other.
 type pile struct {
 	pods, share int64
 	takes       bool

@@ -182,9 +182,9 @@ func (v View) bestHealth(m *mask, id int32) health {
 	if b == nil {
 		b = &untouched
 	}
-	if _, k := v.listed(g, b, open, v.Topology.packs(g)); k != (key{}) && k.health == free {
+	if member, k := v.listed(g, b, open, v.Topology.packs(g)); member != none && k.health == free {
 		return free
-	} else if k != (key{}) && g.leaf {
+	} else if member != none && g.leaf {
 		return k.health
 	}
 	best := unready

@@ -45,7 +45,7 @@ func (s *survey) expand(d division, member int32) []Branch {
 	if d.level == len(t.levels) { // the one node of a leaf
 		return []Branch{s.node(member)}
 	}
-	p := t.part(t.value(t.anyNode(member), d.level).Text, d)
+	p := t.part(t.value(t.anyNode(member), d.level), d)
 	return []Branch{s.branch(d, p, member)}
 }
 
@@ -57,7 +57,7 @@ func (s *survey) below(id int32) []Branch {
 			all = append(all, s.node(r.member))
 			continue
 		}
-		value := s.Topology.value(s.Topology.anyNode(r.member), g.level).Text
+		value := s.Topology.value(s.Topology.anyNode(r.member), g.level)
 		all = append(all, s.branch(g.division, s.Topology.part(value, g.division), r.member))
 	}
 	return all
@@ -72,7 +72,10 @@ func (s *survey) branch(d division, p part, member int32) Branch {
 	if label == "" {
 		label = "(no value)"
 	}
-	if p.share != 1 {
+	switch {
+	case p.isLastResort():
+		label += ", last resort"
+	case p.share != 1:
 		label += " x" + strconv.Itoa(int(p.share))
 	}
 	return s.figures(Branch{What: what, Label: label, Open: s.of(member).open > 0, Below: s.expand(p.below, member)}, member)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -133,22 +134,34 @@ func drawCluster(t *rapid.T, s size) *cluster {
 func drawLevels(t *rapid.T, most int) []level.Level {
 	var levels []level.Level
 	for i := range rapid.IntRange(0, most).Draw(t, "levels") {
-		l := level.Level{Strategy: level.Spread, Property: level.Property{Label: "level-" + strconv.Itoa(i)}, Missing: level.Include}
-		if oneIn(t, 5, "exclude") {
-			l.Missing = level.Exclude
-		}
+		l := level.Level{Strategy: level.Spread, Property: level.Property{Label: "level-" + strconv.Itoa(i)}, NodesWithoutKey: level.OwnDomain}
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
 			l.Strategy = level.Pack
 		case 1, 2:
 			l.Weights = drawWeights(t)
 		}
-		levels = append(levels, l)
+		levels = append(levels, drawNodesWithoutKey(t, l))
 	}
 	if err := level.Validate(levels); err != nil {
 		t.Fatalf("drew bad levels: %v", err)
 	}
 	return levels
+}
+
+// drawNodesWithoutKey has some levels put nodes without their property last, or leave them out. At those
+// such nodes have no share.
+func drawNodesWithoutKey(t *rapid.T, l level.Level) level.Level {
+	switch rapid.IntRange(0, 5).Draw(t, "nodes without key") {
+	case 0:
+		l.NodesWithoutKey = level.Exclude
+	case 1, 2:
+		l.NodesWithoutKey = level.LastResort
+	default:
+		return l
+	}
+	l.Weights = slices.DeleteFunc(l.Weights, func(w level.Weight) bool { return w.Value == "" })
+	return l
 }
 
 func drawWeights(t *rapid.T) []level.Weight {

@@ -88,20 +88,18 @@ func drawShared(t *rapid.T) *shared {
 func drawLists(t *rapid.T) []level.Level {
 	var levels []level.Level
 	for _, property := range rapid.Permutation(properties).Draw(t, "properties")[:rapid.IntRange(0, len(properties)).Draw(t, "how many")] {
-		l := level.Level{Strategy: level.Spread, Property: level.Property{Label: property}, Missing: level.Include}
+		l := level.Level{Strategy: level.Spread, Property: level.Property{Label: property}, NodesWithoutKey: level.OwnDomain}
 		switch rapid.IntRange(0, 6).Draw(t, "kind") {
 		case 0:
 			l.Strategy = level.Pack
 		case 1:
 			l.Weights = drawWeights(t)
-		case 2:
-			l.Missing = level.Exclude
 		}
-		levels = append(levels, l)
+		levels = append(levels, drawNodesWithoutKey(t, l))
 	}
 	if oneIn(t, 4, "deep") {
 		for len(levels) < level.MaxLevels {
-			levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: fmt.Sprint("none-", len(levels))}, Missing: level.Include})
+			levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: fmt.Sprint("none-", len(levels))}, NodesWithoutKey: level.OwnDomain})
 		}
 	}
 	return levels

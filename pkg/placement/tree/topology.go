@@ -47,7 +47,7 @@ type group struct {
 	// members are nodes, and other groups as the complement of their number.
 	members []int32
 	values  []string     // of the members; nil in a leaf
-	shares  []int32      // of the members; nil if all weigh 1
+	shares  []int32      // of the members, 0 for a last resort; nil if all weigh 1
 	byShare []shareClass // the largest share first; nil if all weigh 1
 	usage   placement.Usage
 	load    loads
@@ -120,7 +120,7 @@ func (t *Topology) Nodes() []int32 {
 func (t *Topology) included() []int32 {
 	excluding := make([]int, 0, len(t.levels))
 	for i := range t.levels {
-		if t.levels[i].Missing == level.Exclude {
+		if t.levels[i].NodesWithoutKey == level.Exclude {
 			excluding = append(excluding, i)
 		}
 	}
@@ -145,7 +145,7 @@ func (t *Topology) build(nodes []int32, d division, parent, slot int32) (member 
 		if d.level == len(t.levels) {
 			return ^t.leaf(nodes, d, parent, slot)
 		}
-		if parts = t.divide(nodes, d); len(parts) == len(nodes) && t.dividesNodes(d) {
+		if parts = t.divide(nodes, d); len(parts) == len(nodes) && t.dividesNodes(d) && !slices.ContainsFunc(parts, part.isLastResort) {
 			return ^t.leaf(nodes, d, parent, slot)
 		}
 		if len(parts) != 1 {
@@ -195,32 +195,47 @@ type part struct {
 	nodes []int32
 }
 
+// isLastResort reports that no pod is to go there that has a place elsewhere. A share of 0 says so to
+// all that compares pods by shares: none is too few.
+func (p part) isLastResort() bool { return p.share == 0 }
+
 // divide returns the branches of nodes, by value. No nodes have none.
 func (t *Topology) divide(nodes []int32, d division) []part {
-	byValue := make(map[string]int)
+	type key struct {
+		value      string
+		lastResort bool // apart from nodes on which the value is empty
+	}
+	index := make(map[key]int)
 	var parts []part
 	for _, n := range nodes {
-		p := t.part(t.value(n, d.level).Text, d)
-		i, known := byValue[p.value]
+		p := t.part(t.value(n, d.level), d)
+		k := key{p.value, p.isLastResort()}
+		i, known := index[k]
 		if !known {
 			i = len(parts)
-			byValue[p.value] = i
+			index[k] = i
 			parts = append(parts, p)
 		}
 		parts[i].nodes = append(parts[i].nodes, n)
 	}
-	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.value, b.value) })
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(strings.Compare(a.value, b.value), cmp.Compare(a.share, b.share))
+	})
 	return parts
 }
 
 // part returns the branch of a value, still without nodes.
-func (t *Topology) part(value string, d division) part {
+func (t *Topology) part(value placement.Value, d division) part {
 	l := &t.levels[d.level]
-	p := part{value: value, share: 1, below: division{level: d.level + 1}}
+	p := part{value: value.Text, share: 1, below: division{level: d.level + 1}}
+	if value.Missing && l.NodesWithoutKey == level.LastResort {
+		p.share = 0
+		return p
+	}
 	if d.others || len(l.Weights) == 0 {
 		return p
 	}
-	share, listed := l.Share(value)
+	share, listed := l.Share(value.Text)
 	switch {
 	case listed:
 		p.share = int32(share)

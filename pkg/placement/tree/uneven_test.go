@@ -17,6 +17,9 @@ func TestPropertyUnevenIsTheLeast(t *testing.T) {
 		piles := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) pile {
 			return pile{rapid.Int64Range(0, 6).Draw(t, "pods"), rapid.Int64Range(1, 4).Draw(t, "share"), rapid.Bool().Draw(t, "takes")}
 		}), 0, 4).Draw(t, "piles")
+		if len(piles) > 0 && rapid.Bool().Draw(t, "a last resort") {
+			piles[0].share, piles[0].takes = 0, false
+		}
 		want := leastMoves(piles)
 		if got := uneven(slices.Clone(piles)); got != want {
 			t.Fatalf("%d pods move, and %d are enough", got, want)

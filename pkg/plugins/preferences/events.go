@@ -37,8 +37,8 @@ func (pl *Preferences) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) 
 
 func (pl *Preferences) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {
 	levels, err := pl.levels(pod)
-	if err != nil || clusterview.LeftOut(after, levels) {
+	if err != nil || clusterview.LeftOut(after, levels.List) {
 		return false // no node makes an unreadable pod schedulable
 	}
-	return before == nil || clusterview.LeftOut(before, levels)
+	return before == nil || clusterview.LeftOut(before, levels.List)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // What is counted of what is refused.
@@ -57,7 +56,7 @@ func (pl *Preferences) Filter(_ context.Context, state fwk.CycleState, _ *corev1
 	if !found {
 		return fwk.AsStatus(fmt.Errorf("plugin %s: the cycle has no levels: is it enabled at PreFilter?", Name))
 	}
-	if clusterview.LeftOut(node.Node(), levels) {
+	if clusterview.LeftOut(node.Node(), levels.List) {
 		missing.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonMissing)
 	}
@@ -66,6 +65,6 @@ func (pl *Preferences) Filter(_ context.Context, state fwk.CycleState, _ *corev1
 
 // restricts reports whether the levels leave nodes out for a pod. For one of a
 // DaemonSet they do not: it is not spread, and its node was chosen by its controller.
-func (pl *Preferences) restricts(pod *corev1.Pod, levels []level.Level) bool {
-	return clusterview.AnyExcludes(levels) && !clusterview.Daemon(pod)
+func (pl *Preferences) restricts(pod *corev1.Pod, levels clusterview.Levels) bool {
+	return clusterview.AnyExcludes(levels.List) && !clusterview.Daemon(pod)
 }

@@ -30,10 +30,10 @@ func TestPreFilter(t *testing.T) {
 		{"defaults", asking(""), fwk.Skip, "spread=zone"},
 		{"defaults, of a DaemonSet", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
-		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host"},
-		{"a level that leaves nodes out", asking("spread=rack;missing=Exclude"), fwk.Success, "spread=rack;missing=Exclude"},
-		{"the same, pinned to a node", asking("spread=rack;missing=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;missing=Exclude"},
-		{"the same, of a DaemonSet", asking("spread=rack;missing=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;missing=Exclude"},
+		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
+		{"a level that leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, pinned to a node", asking("spread=rack;nodesWithoutKey=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, of a DaemonSet", asking("spread=rack;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;nodesWithoutKey=Exclude"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			state := framework.NewCycleState()
@@ -42,8 +42,8 @@ func TestPreFilter(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", result, status, tc.code)
 			}
 			// They are there after a Skip as well: it is Filter that is skipped.
-			if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || level.Format(levels) != tc.levels {
-				t.Errorf("the cycle has the levels %q (found: %t, %v), want %q", level.Format(levels), found, err, tc.levels)
+			if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || level.Format(levels.List) != tc.levels {
+				t.Errorf("the cycle has the levels %q (found: %t, %v), want %q", level.Format(levels.List), found, err, tc.levels)
 			}
 		})
 	}
@@ -85,12 +85,12 @@ func TestFilter(t *testing.T) {
 		node       *st.NodeWrapper
 		want       fwk.Code
 	}{
-		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
-		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", ""), fwk.Success},
-		{"spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("zone", "a"), fwk.UnschedulableAndUnresolvable},
-		{"spread=zone,pack=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
-		{"spread=zone;missing=Exclude,spread=rack;missing=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.UnschedulableAndUnresolvable},
-		{"spread=node.name;missing=Exclude", st.MakeNode().Name("n"), fwk.Success},
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", ""), fwk.Success},
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("zone", "a"), fwk.UnschedulableAndUnresolvable},
+		{"spread=zone,pack=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=zone;nodesWithoutKey=Exclude,spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.UnschedulableAndUnresolvable},
+		{"spread=node.name;nodesWithoutKey=Exclude", st.MakeNode().Name("n"), fwk.Success},
 	} {
 		t.Run(tc.annotation, func(t *testing.T) {
 			status := plugintest.Filter(t, pl, asking(tc.annotation).Obj(), tc.node.Obj())

@@ -68,25 +68,25 @@ func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFr
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
 	if clusterview.Daemon(pod) {
-		levels = nil
+		levels = clusterview.Levels{}
 	}
-	return []fwk.SignFragment{{Key: clusterview.PlacementAnnotation, Value: level.Format(levels)}}, nil
+	return []fwk.SignFragment{{Key: clusterview.PlacementAnnotation, Value: levels.Key()}}, nil
 }
 
 // levels resolves the pod's levels by what is known of policies at this moment.
-func (pl *Preferences) levels(pod *corev1.Pod) ([]level.Level, error) {
+func (pl *Preferences) levels(pod *corev1.Pod) (clusterview.Levels, error) {
 	policy, err := pl.policies.Placing(pod)
 	if err != nil {
-		return nil, err
+		return clusterview.Levels{}, err
 	}
 	return pl.under(policy, pod)
 }
 
 // under resolves the pod's levels under the policy that it is placed by. To those of a
 // DaemonSet's pod only its own word belongs: its node was chosen by its controller.
-func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) ([]level.Level, error) {
+func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) (clusterview.Levels, error) {
 	if clusterview.Daemon(pod) {
-		return clusterview.Levels(pod, nil, nil)
+		return clusterview.LevelsOf(pod, nil, nil)
 	}
-	return clusterview.Levels(pod, policy, pl.defaults)
+	return clusterview.LevelsOf(pod, policy, pl.defaults)
 }

@@ -25,7 +25,7 @@ func newPlugin(t *testing.T, defaults ...config.Level) *preferences.Preferences 
 }
 
 // byZone are default levels that no pod of these tests asks for itself.
-var byZone = config.Level{Strategy: config.StrategySpread, Property: "zone", Missing: config.MissingInclude}
+var byZone = config.Level{Strategy: config.StrategySpread, Property: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 
 var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
 
@@ -39,7 +39,7 @@ func asking(annotation string) *st.PodWrapper {
 }
 
 func TestNew(t *testing.T) {
-	bad := config.Level{Strategy: "Sprd", Property: "node.id", Missing: config.MissingInclude}
+	bad := config.Level{Strategy: "Sprd", Property: "node.id", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 	for _, tc := range []struct {
 		name string
 		args runtime.Object
@@ -77,10 +77,10 @@ func TestSignPod(t *testing.T) {
 	if same := fragment(t, pl, asking("spread=node.labels.zone").Obj()); same != plain {
 		t.Errorf("the same levels in other words are signed %v and %v", plain, same)
 	}
-	if excluding := fragment(t, pl, asking("spread=zone;missing=Exclude").Obj()); excluding == plain {
+	if excluding := fragment(t, pl, asking("spread=zone;nodesWithoutKey=Exclude").Obj()); excluding == plain {
 		t.Errorf("pods with other levels are both signed %v", plain)
 	}
-	a := fragment(t, pl, asking("spread=zone;missing=Exclude").OwnerReference("ds", daemonSet).Obj())
+	a := fragment(t, pl, asking("spread=zone;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet).Obj())
 	b := fragment(t, pl, asking("spread=rack").OwnerReference("ds", daemonSet).Obj())
 	if a != b {
 		t.Errorf("pods of a DaemonSet, which are not restricted, are signed %v and %v", a, b)

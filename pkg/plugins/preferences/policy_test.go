@@ -36,25 +36,25 @@ func under(t *testing.T, levels ...placementv1alpha1.Level) *preferences.Prefere
 
 func TestPreFilterUnderAPolicy(t *testing.T) {
 	web := st.MakeLabelSelector().Label("app", "web").Obj()
-	excluding := placementv1alpha1.Level{Property: "rack", Strategy: "Pack", Missing: "Exclude"}
+	excluding := placementv1alpha1.Level{Property: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"}
 	for _, tc := range []struct {
 		name   string
 		pod    *st.PodWrapper
 		code   fwk.Code
 		levels string
 	}{
-		{"a pod it selects", asking(""), fwk.Success, "pack=rack;missing=Exclude"},
+		{"a pod it selects", asking(""), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
 		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
 		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
-		{"constraints after it", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Success, "pack=rack;missing=Exclude"},
+		{"constraints after it", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
 		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			state := framework.NewCycleState()
 			_, status := under(t, excluding).PreFilter(t.Context(), state, tc.pod.Obj(), nil)
 			levels, _, err := clusterview.ReadLevels(state)
-			if status.Code() != tc.code || err != nil || level.Format(levels) != tc.levels {
-				t.Errorf("got %v and the levels %q, %v; want %v and %q", status, level.Format(levels), err, tc.code, tc.levels)
+			if status.Code() != tc.code || err != nil || level.Format(levels.List) != tc.levels {
+				t.Errorf("got %v and the levels %q, %v; want %v and %q", status, level.Format(levels.List), err, tc.code, tc.levels)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
 	if got, err := plugintest.Hint(t, pl, selected, plugintest.PodUpdate(free, selected)); err != nil || got != fwk.QueueSkip {
 		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
 	}
-	pl = under(t, placementv1alpha1.Level{Property: "rack", Missing: "Exclude"})
+	pl = under(t, placementv1alpha1.Level{Property: "rack", NodesWithoutKey: "Exclude"})
 	comes := func(n *st.NodeWrapper) plugintest.Change { return plugintest.NodeChange(fwk.Add, nil, n.Obj()) }
 	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n").Label("rack", "1"))); err != nil || got != fwk.Queue {
 		t.Errorf("a node with the policy's property comes: %v, %v", got, err)

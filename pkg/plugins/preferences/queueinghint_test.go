@@ -26,10 +26,10 @@ func TestHintAfterPodUpdate(t *testing.T) {
 		{"annotation mended", asking("sprd=zone"), asking("spread=zone"), fwk.Queue},
 		{"annotation taken away", asking("sprd=zone"), asking(""), fwk.Queue},
 		{"annotation changed, still bad", asking("sprd=zone"), asking("sprd=rack"), fwk.QueueSkip},
-		{"annotation no longer leaves nodes out", asking("spread=rack;missing=Exclude"), asking("spread=rack"), fwk.Queue},
+		{"annotation no longer leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack"), fwk.Queue},
 		{"label changed", constrained("db"), constrained("web"), fwk.Queue},
 		{"label changed, annotation bad", asking("sprd=zone"), asking("sprd=zone").Label("x", "y"), fwk.QueueSkip},
-		{"something else changed", asking("spread=rack;missing=Exclude"), asking("spread=rack;missing=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
+		{"something else changed", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack;nodesWithoutKey=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
 		{"nothing changed", asking("sprd=zone"), asking("sprd=zone"), fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -56,12 +56,12 @@ func TestHintAfterNodeChange(t *testing.T) {
 		before, after *corev1.Node
 		want          fwk.QueueingHint
 	}{
-		{"a node with the property comes", "spread=rack;missing=Exclude", nil, racked, fwk.Queue},
-		{"a node without it comes", "spread=rack;missing=Exclude", nil, bare, fwk.QueueSkip},
-		{"a node is given it", "spread=rack;missing=Exclude", bare, racked, fwk.Queue},
-		{"a node has had it", "spread=rack;missing=Exclude", racked, more, fwk.QueueSkip},
-		{"a node loses it", "spread=rack;missing=Exclude", racked, bare, fwk.QueueSkip},
-		{"one of two properties", "spread=rack;missing=Exclude,spread=zone;missing=Exclude", bare, racked, fwk.QueueSkip},
+		{"a node with the property comes", "spread=rack;nodesWithoutKey=Exclude", nil, racked, fwk.Queue},
+		{"a node without it comes", "spread=rack;nodesWithoutKey=Exclude", nil, bare, fwk.QueueSkip},
+		{"a node is given it", "spread=rack;nodesWithoutKey=Exclude", bare, racked, fwk.Queue},
+		{"a node has had it", "spread=rack;nodesWithoutKey=Exclude", racked, more, fwk.QueueSkip},
+		{"a node loses it", "spread=rack;nodesWithoutKey=Exclude", racked, bare, fwk.QueueSkip},
+		{"one of two properties", "spread=rack;nodesWithoutKey=Exclude,spread=zone;nodesWithoutKey=Exclude", bare, racked, fwk.QueueSkip},
 		{"no node mends an annotation", "sprd=rack", nil, racked, fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	f := pl.trees.answers(needs, c.pod)
 	refusal := func() *clusterview.Refusal {
 		// Of the nodes that levels leave out, the full path says that first.
-		if !lasting || clusterview.AnyExcludes(c.levels) {
+		if !lasting || clusterview.AnyExcludes(c.levels.List) {
 			return nil
 		}
 		return f.refusal(pod, pl.trees.index.LowestPriority())
@@ -71,7 +71,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		},
 	}
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
-	if lasting && !clusterview.AnyExcludes(c.levels) {
+	if lasting && !clusterview.AnyExcludes(c.levels.List) {
 		asked := time.Now()
 		q.prefetchFew()
 		start = start.Add(time.Since(asked)) // which is no part of bringing a tree up to date

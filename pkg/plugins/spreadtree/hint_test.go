@@ -242,7 +242,7 @@ func TestRefusal(t *testing.T) {
 	if is := refusal(ofWorkload("api", "q", "pack=zone").Obj(), true); is == nil || is.Message != want || is.Preemption != refused {
 		t.Errorf("of another workload with the same needs: %+v", is)
 	}
-	if is := refusal(webPod("p", "spread=zone;missing=Exclude").Obj(), true); is != nil {
+	if is := refusal(webPod("p", "spread=zone;nodesWithoutKey=Exclude").Obj(), true); is != nil {
 		t.Errorf("where a level leaves nodes out: %+v", is)
 	}
 	if is := refusal(pod, false); is != nil {
@@ -287,7 +287,7 @@ func TestHintsOfABatch(t *testing.T) {
 	var placed []string
 	for i := range 6 {
 		pod, state := webPod(fmt.Sprint("p", i), "spread=zone").Obj(), framework.NewCycleState()
-		clusterview.WriteLevels(state, []level.Level{{Property: level.Property{Label: "zone"}}})
+		clusterview.WriteLevels(state, clusterview.Levels{List: []level.Level{{Property: level.Property{Label: "zone"}}}})
 		f.feasible()
 		node, _, err := f.pl.Hint(f.ctx, state, pod, true, f.fits)
 		f.must(err)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -146,7 +145,7 @@ func (pl *SpreadTree) misplaced() misplaced {
 // misplaced counts unless it has since the tally changed.
 func (t *tally) misplaced(in *trees) misplaced {
 	// One whose topology was evicted is not counted anew: to build it would evict another.
-	if _, kept := in.topologies.values[level.Format(t.levels)]; kept && !t.counted {
+	if _, kept := in.topologies.values[t.levels.Key()]; kept && !t.counted {
 		t.refresh(in, t.faults)
 		view := tree.View{Topology: t.Topology(), Tally: t.Tally}
 		if e, known := in.filtered.values[t.needs]; known {

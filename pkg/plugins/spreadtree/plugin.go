@@ -17,7 +17,6 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // Name is the plugin's name in a profile.
@@ -101,7 +100,7 @@ type cycle struct {
 	pod *corev1.Pod
 	// levels are as the plugin Preferences resolved them. In a profile without it, the pod's
 	// own word is all there is.
-	levels   []level.Level
+	levels   clusterview.Levels
 	faults   clusterview.Faults
 	snapshot podcount.Snapshot
 }
@@ -111,7 +110,7 @@ func (pl *SpreadTree) read(state fwk.CycleState, pod *corev1.Pod) (cycle, error)
 	var found bool
 	var err error
 	if c.levels, found, err = clusterview.ReadLevels(state); !found && err == nil {
-		c.levels, err = clusterview.Levels(pod, nil, nil)
+		c.levels, err = clusterview.LevelsOf(pod, nil, nil)
 	}
 	if err != nil {
 		return c, err

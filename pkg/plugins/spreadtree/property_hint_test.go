@@ -24,7 +24,7 @@ func (w *world) propose(p *worldPod, seen []placement.Node, fit []string) string
 	if node == "" && len(fit) == 0 {
 		return ""
 	}
-	if want := oracle.BestClass(mustLevels(w.rig, p.pod), w.rule(), seen, fits); !slices.Contains(want, node) {
+	if want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, fits); !slices.Contains(want, node) {
 		w.t.Fatalf("%q is proposed for %s with %v, the oracle's best are %q\n%s", node, p.pod.Name, p.pod.Annotations, want, drawing.Tree(w.shown(p.pod)))
 	}
 	if err := w.shown(p.pod).Validate(); err != nil {

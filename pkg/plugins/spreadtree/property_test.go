@@ -59,7 +59,7 @@ type worldPod struct {
 	state   *framework.CycleState
 }
 
-var placements = []string{"", "spread=zone", "spread=zone,spread=rack", "pack=rack", "spread=zone;missing=Exclude,pack=rack",
+var placements = []string{"", "spread=zone", "spread=zone,spread=rack", "pack=rack", "spread=zone;nodesWithoutKey=Exclude,pack=rack", "spread=zone;nodesWithoutKey=LastResort,spread=rack",
 	"spread=zone;weight.a=2;weight.*=3,spread=rack", "spread=node.name"}
 
 func drawWorld(t *rapid.T) *world {
@@ -128,7 +128,7 @@ func (w *world) someNode() (string, *worldNode) {
 
 // seen is the cluster as the oracle is to judge it for a pod.
 func (w *world) seen(p *worldPod) []placement.Node {
-	levels := mustLevels(w.rig, p.pod)
+	levels := mustLevels(w.rig, p.pod).List
 	var seen []placement.Node
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := w.nodes[name]
@@ -172,7 +172,7 @@ func (w *world) fits(p *worldPod, name string) bool {
 			on++
 		}
 	}
-	return !n.node.Spec.Unschedulable && on < n.room && !clusterview.LeftOut(n.node, mustLevels(w.rig, p.pod))
+	return !n.node.Spec.Unschedulable && on < n.room && !clusterview.LeftOut(n.node, mustLevels(w.rig, p.pod).List)
 }
 
 // schedule decides a new pod. The nodes that score best must be those that the
@@ -219,7 +219,7 @@ func (w *world) schedule(*rapid.T) {
 // decide holds the scores of a pod against the oracle, and returns one of the best nodes.
 func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }
-	want := oracle.BestClass(mustLevels(w.rig, p.pod), w.rule(), seen, fits)
+	want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, fits)
 	var best []string
 	scores := w.rank(p.pod, p.state, fit...)
 	for _, name := range sortedKeys(scores) {
@@ -355,7 +355,7 @@ func TestPropertyBatchesEndEven(t *testing.T) {
 			}
 			placed = append(placed, node)
 		}
-		if err := oracle.CheckPromise(mustLevels(r, webPod("p", levels).Obj()), before, k, func(n string) int { return room[n] }, placed); err != nil {
+		if err := oracle.CheckPromise(mustLevels(r, webPod("p", levels).Obj()).List, before, k, func(n string) int { return room[n] }, placed); err != nil {
 			t.Fatalf("%s: %v", strings.Join(placed, " "), err)
 		}
 	})
@@ -365,7 +365,7 @@ func TestPropertyBatchesEndEven(t *testing.T) {
 func batchView(r *rig, levels string) []placement.Node {
 	var nodes []placement.Node
 	for _, info := range r.feasible() {
-		n := placement.Node{Name: info.Node().Name, Values: clusterview.Values(info.Node(), mustLevels(r, webPod("p", levels).Obj()))}
+		n := placement.Node{Name: info.Node().Name, Values: clusterview.Values(info.Node(), mustLevels(r, webPod("p", levels).Obj()).List)}
 		for _, p := range info.GetPods() {
 			n.Tally = n.Tally.Add(placement.Tally{Workload: 1, All: 1})
 			if p.GetPod().Labels["pod-template-hash"] == "2" {

@@ -104,7 +104,7 @@ func TestRegression_NodesThatALevelLeavesOutAreNotRefusedToOthers(t *testing.T) 
 		r.must(err)
 		return node
 	}
-	if got := propose(webPod("p", "spread=zone;missing=Exclude").Obj(), func(string) bool { return false }); got != "" {
+	if got := propose(webPod("p", "spread=zone;nodesWithoutKey=Exclude").Obj(), func(string) bool { return false }); got != "" {
 		t.Errorf("%q is proposed to a pod that fits nowhere", got)
 	}
 	api := ofWorkload("api", "q", "spread=zone").Obj()

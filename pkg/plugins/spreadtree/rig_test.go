@@ -27,7 +27,6 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -232,9 +231,9 @@ func (r *rig) counted(pod *corev1.Pod, node string) [2]int64 {
 	return [2]int64{revision, workload}
 }
 
-func mustLevels(t placementtest.TB, pod *corev1.Pod) []level.Level {
+func mustLevels(t placementtest.TB, pod *corev1.Pod) clusterview.Levels {
 	t.Helper()
-	levels, err := clusterview.Levels(pod, nil, nil)
+	levels, err := clusterview.LevelsOf(pod, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

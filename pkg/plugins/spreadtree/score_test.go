@@ -41,7 +41,7 @@ func TestScore(t *testing.T) {
 			map[string]int64{"b1": 100, "a2": 99}},
 		{"the fullest branch first", "pack=zone", func(r *rig) { r.runs("b1", "2", 1) }, []string{"a1", "b1"},
 			map[string]int64{"b1": 100, "a1": 99}},
-		{"a left out node is last", "spread=zone;missing=Exclude", func(*rig) {}, []string{"b1", "c1"},
+		{"a left out node is last", "spread=zone;nodesWithoutKey=Exclude", func(*rig) {}, []string{"b1", "c1"},
 			map[string]int64{"b1": 100, "c1": 0}},
 		{"weights", "spread=zone;weight.a=4;weight.b=1", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 5) }, nil,
 			map[string]int64{"a2": 100, "a1": 99, "b1": 98, "c1": 97}},
@@ -166,7 +166,7 @@ func TestLevelsOfTheCycleComeFirst(t *testing.T) {
 		t.Errorf("without Preferences the scores are %v", got)
 	}
 	state := framework.NewCycleState()
-	packed, err := clusterview.Levels(webPod("q", "pack=rack").Obj(), nil, nil)
+	packed, err := clusterview.LevelsOf(webPod("q", "pack=rack").Obj(), nil, nil)
 	r.must(err)
 	clusterview.WriteLevels(state, packed)
 	if got := r.rank(pod, state); got["a1"] != 100 || got["b1"] == 100 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -28,7 +27,7 @@ const (
 // batch is the pods that share a tally: of one workload and revision, with the same levels.
 type batch struct {
 	id     clusterview.Identity
-	levels []level.Level
+	levels clusterview.Levels
 }
 
 // batchKey is a batch as a key.
@@ -40,7 +39,7 @@ type batchKey struct {
 }
 
 func (b batch) key() batchKey {
-	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: level.Format(b.levels)}
+	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: b.levels.Key()}
 }
 
 // trees is what all decisions of a profile share: the index, a topology for each list of
@@ -86,11 +85,15 @@ func (t *trees) follow(changes podcount.Changes) {
 }
 
 // topology returns that of levels as the nodes are now.
-func (t *trees) topology(levels []level.Level) *tree.Topology {
-	key := level.Format(levels)
+func (t *trees) topology(levels clusterview.Levels) *tree.Topology {
+	key := levels.Key()
 	topology, ok := t.topologies.get(key)
 	if !ok || topology.Stale() {
-		topology = tree.NewTopology(t.index.Nodes(), levels, t.index.Values(levels))
+		nodes, list := t.index.Nodes(), levels.List
+		if levels.InAnyOrder() {
+			list = tree.ByNesting(nodes, list, t.index.Values(list))
+		}
+		topology = tree.NewTopology(nodes, list, t.index.Values(list))
 		t.topologies.put(key, topology)
 		t.used()
 	}

@@ -18,6 +18,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
@@ -109,7 +111,7 @@ func TestTopologiesAreBounded(t *testing.T) {
 	}
 	r.pl.misplaced()
 	for _, is := range tallies {
-		if got := r.rank(ofWorkload(is.id.Workload.Name, "r", level.Format(is.levels)).Obj(), framework.NewCycleState()); len(got) == 0 {
+		if got := r.rank(ofWorkload(is.id.Workload.Name, "r", level.Format(is.levels.List)).Obj(), framework.NewCycleState()); len(got) == 0 {
 			t.Errorf("%v has no scores", is.id)
 		}
 	}
@@ -210,5 +212,31 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 		if scores := r.rank(pod("q", ""), framework.NewCycleState()); scores["b1"] != fwk.MaxScore || scores["a2"] == fwk.MaxScore {
 			t.Errorf("after %d look-ups in vain the scores are %v", first, scores)
 		}
+	}
+}
+
+// The list of constraints has no order, and nodes that come may change how keys nest. Levels that somebody has put in
+// an order keep it.
+func TestConstraintsAreOrderedByNesting(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1", "zone=a", "rack=1")
+	r.join("a2", "zone=a", "rack=2")
+	r.join("b1", "zone=b", "rack=3")
+	inOrder := func(source clusterview.Source) string {
+		r.pl.trees.index.Refresh(podcount.Snapshot{Nodes: r.feasible()})
+		levels := clusterview.Levels{List: plugintest.Levels(t, "spread=rack,spread=zone"), Source: source}
+		return level.Format(r.pl.trees.topology(levels).Levels())
+	}
+	if got, want := inOrder(clusterview.FromConstraints), "spread=zone,spread=rack"; got != want {
+		t.Errorf("constraints are ordered %q, want %q", got, want)
+	}
+	for _, source := range []clusterview.Source{clusterview.FromAnnotation, clusterview.FromPolicy, clusterview.FromDefaults} {
+		if got, want := inOrder(source), "spread=rack,spread=zone"; got != want {
+			t.Errorf("levels of source %d are ordered %q, want %q", source, got, want)
+		}
+	}
+	r.join("b2", "zone=b", "rack=1") // a rack in two zones
+	if got, want := inOrder(clusterview.FromConstraints), "spread=rack,spread=zone"; got != want {
+		t.Errorf("with a rack in two zones constraints are ordered %q, want %q", got, want)
 	}
 }

@@ -81,11 +81,11 @@ func TestFilterRefuses(t *testing.T) {
 			fmt.Sprintf(never, "node(s) didn't match Pod's node affinity/selector"),
 		},
 		{
-			"Constraints", nodes("n", 3), pod("p").Annotation(clusterview.ConstraintsAnnotation, "node.labels.a==b").Annotation(clusterview.PlacementAnnotation, "spread=zone;missing=Exclude"),
+			"Constraints", nodes("n", 3), pod("p").Annotation(clusterview.ConstraintsAnnotation, "node.labels.a==b").Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude"),
 			fmt.Sprintf(never, "node(s) didn't match the pod's constraints"),
 		},
 		{
-			"Preferences", nodes("n", 3), pod("p").Annotation(clusterview.PlacementAnnotation, "spread=zone;missing=Exclude").Annotation(clusterview.PlatformsAnnotation, "windows/amd64"),
+			"Preferences", nodes("n", 3), pod("p").Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude").Annotation(clusterview.PlatformsAnnotation, "windows/amd64"),
 			fmt.Sprintf(never, "node(s) didn't have a property that the pod's placement requires"),
 		},
 		{
@@ -162,7 +162,7 @@ func TestPreFilterRefuses(t *testing.T) {
 		},
 		{
 			"Preferences, more constraints than levels", nodes("n", 3), softly(pod("p"), 17),
-			`0/3 nodes are available: topologySpreadConstraints: 17 levels in "spread=key-0,spread=key-1,spread=key-2,spread=key-3,spread=key-4,spread=key-5,spread=key-6,spread=ke…": use at most 16.` + notHelpful(3),
+			`0/3 nodes are available: topologySpreadConstraints: constraint over "key-16": number 17 with ScheduleAnyway: use at most 16.` + notHelpful(3),
 		},
 		{
 			"NodePlugins", nodes("n", 3), inClass(pod("p"), "gvisor"),

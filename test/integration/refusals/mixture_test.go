@@ -108,7 +108,7 @@ func exact(t *testing.T, r *rand.Rand) {
 	c := start(t, all...)
 	for i := range open + 1 + r.IntN(3) {
 		c.create(pod(fmt.Sprint("p", i)).Label(clusterview.WorkloadLabel, "web").NodeSelector(map[string]string{"disk": "ssd"}).
-			Annotation(clusterview.PlacementAnnotation, "spread="+corev1.LabelTopologyZone+";missing=Exclude").Obj())
+			Annotation(clusterview.PlacementAnnotation, "spread="+corev1.LabelTopologyZone+";nodesWithoutKey=Exclude").Obj())
 	}
 	placed, refusals := c.decisions()
 	if len(placed) != open || len(refusals) == 0 {

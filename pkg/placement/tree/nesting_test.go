@@ -1,0 +1,149 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tree_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// labelled is nodes with labels, and the keys over which levels are.
+type labelled struct {
+	nodes  *tree.Nodes
+	labels []map[string]string // by node
+}
+
+// labelledNodes has a node for each line of KEY=VALUE.
+func labelledNodes(lines ...string) *labelled {
+	c := &labelled{nodes: tree.NewNodes(0)}
+	for i, line := range lines {
+		labels := make(map[string]string)
+		for _, pair := range strings.Fields(line) {
+			key, value, _ := strings.Cut(pair, "=")
+			labels[key] = value
+		}
+		c.nodes.Set(fmt.Sprintf("n%02d", i), tree.Facts{})
+		c.labels = append(c.labels, labels)
+	}
+	return c
+}
+
+// byNesting is the order of levels over keys.
+func (c *labelled) byNesting(keys ...string) []string {
+	var levels []level.Level
+	for _, key := range keys {
+		if key == level.NodeName {
+			key = ""
+		}
+		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: key}, NodesWithoutKey: level.LastResort})
+	}
+	var ordered []string
+	for _, l := range tree.ByNesting(c.nodes, levels, func(node int32, l int) placement.Value {
+		if levels[l].Property.Label == "" {
+			return placement.Value{Text: c.nodes.Name(node)}
+		}
+		text, ok := c.labels[node][levels[l].Property.Label]
+		return placement.Value{Text: text, Missing: !ok}
+	}) {
+		ordered = append(ordered, l.Property.String())
+	}
+	return ordered
+}
+
+func TestByNesting(t *testing.T) {
+	const host = "kubernetes.io/hostname"
+	racks := []string{"zone=a rack=1 kubernetes.io/hostname=h0", "zone=a rack=1 kubernetes.io/hostname=h1", "zone=a rack=2 kubernetes.io/hostname=h2", "zone=b rack=3 kubernetes.io/hostname=h3"}
+	for _, tc := range []struct {
+		name       string
+		nodes      []string
+		keys, want string
+	}{
+		{"none", racks, "", ""},
+		{"one", racks, "rack", "rack"},
+		{"as kube-scheduler lists its own", racks, host + " zone", "zone " + host},
+		{"three, the finest first", racks, host + " rack zone", "zone rack " + host},
+		{"three, in order", racks, "zone rack " + host, "zone rack " + host},
+		{"node names", racks, "node.name zone", "zone node.name"},
+		{"both kinds of hosts stay as listed", racks, "node.name " + host + " zone", "zone node.name " + host},
+		{"racks of the same names in each zone do not nest", []string{"zone=a rack=1", "zone=a rack=2", "zone=b rack=1", "zone=b rack=2"}, "rack zone", "rack zone"},
+		{"nor do they in the other order", []string{"zone=a rack=1", "zone=a rack=2", "zone=b rack=1", "zone=b rack=2"}, "zone rack", "zone rack"},
+		{"the same nodes under two keys stay as listed", []string{"zone=a site=x", "zone=a site=x", "zone=b site=y"}, "site zone", "site zone"},
+		{"a node without the coarser key says nothing", append([]string{"rack=1"}, racks...), "rack zone", "zone rack"},
+		{"nor one without the finer", append([]string{"zone=b"}, racks...), "rack zone", "zone rack"},
+		{"a key that no node has stays where it is listed", racks, "rack none zone", "none zone rack"},
+		{"hosts come last though a rack is one host", []string{"rack=1 kubernetes.io/hostname=h0", "rack=2 kubernetes.io/hostname=h1"}, host + " rack", "rack " + host},
+		{"even with a host name on two nodes", []string{"zone=a kubernetes.io/hostname=x", "zone=b kubernetes.io/hostname=x"}, host + " zone", "zone " + host},
+		{"only one pair nests", []string{"zone=a rack=1 kind=x", "zone=a rack=2 kind=y", "zone=b rack=3 kind=x", "zone=b rack=3 kind=y"}, "rack kind zone", "kind zone rack"},
+		{"no nodes", nil, host + " rack zone", "rack zone " + host},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := strings.Join(labelledNodes(tc.nodes...).byNesting(strings.Fields(tc.keys)...), " "); got != tc.want {
+				t.Errorf("%q are ordered as %q, want %q", tc.keys, got, tc.want)
+			}
+		})
+	}
+}
+
+// Of a cluster in which all keys nest, the list says nothing: every order of it divides the nodes alike.
+func TestPropertyByNesting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		depth := rapid.IntRange(1, 4).Draw(t, "keys")
+		var keys []string
+		for i := range depth {
+			keys = append(keys, fmt.Sprint("k", i))
+		}
+		var lines []string
+		for range rapid.IntRange(0, 8).Draw(t, "nodes") {
+			var line, path string
+			for i := range depth {
+				// Each value has its path in it, so that the second key lies inside the first, and so on.
+				path += fmt.Sprint("-", rapid.IntRange(0, 2).Draw(t, "value"))
+				line += fmt.Sprintf(" k%d=v%s", i, path)
+			}
+			lines = append(lines, line)
+		}
+		listed := rapid.Permutation(keys).Draw(t, "listed")
+		ordered := labelledNodes(lines...).byNesting(listed...)
+		if sorted := slices.Sorted(slices.Values(ordered)); !slices.Equal(sorted, keys) {
+			t.Fatalf("%q became %q", listed, ordered)
+		}
+		// Where keys divide the nodes alike, they stay as listed, and divide the same in either order.
+		if got := divided(lines, ordered); !slices.Equal(got, divided(lines, keys)) {
+			t.Fatalf("%q divide the nodes as %d", ordered, got)
+		}
+	})
+}
+
+// divided is how many branches each level has, of those that divide anything.
+func divided(lines, keys []string) []int {
+	var counts []int
+	before := 1
+	for i := range keys {
+		branches := make(map[string]bool)
+		for _, line := range lines {
+			var path []string
+			for _, key := range keys[:i+1] {
+				for _, pair := range strings.Fields(line) {
+					if strings.HasPrefix(pair, key+"=") {
+						path = append(path, pair)
+					}
+				}
+			}
+			branches[strings.Join(path, "/")] = true
+		}
+		if len(branches) > before {
+			before = len(branches)
+			counts = append(counts, before)
+		}
+	}
+	return counts
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// stockFolder is where make perf-tools puts the stock scheduler, seen from this folder.
+const stockFolder = "../../_output/perf"
+
+// startStock starts the stock scheduler on a devcluster, which has none, for the first story that wants it. A
+// cluster that was there before has its own.
+var startStock = sync.OnceValue(func() error {
+	if *kubeconfigFlag != "" {
+		return nil
+	}
+	binary, err := rig.BinaryIn(stockFolder, "kube-scheduler")
+	if err != nil {
+		return fmt.Errorf("the stock scheduler is built by `make perf-tools`: %w", err)
+	}
+	world.stock, err = rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: binary, Kubeconfig: world.kubeconfig, Dir: world.dir})
+	return err
+})
+
+// besideStock has the stock scheduler place a Deployment and, when it is gone, ours place the same with nothing
+// changed but the schedulerName.
+func (s *story) besideStock(app string, pods int, change ...func(*corev1.PodSpec)) (stock, ours *rig.Observation) {
+	s.Helper()
+	s.must(startStock(), "starting the stock scheduler")
+	placed := func(scheduler string) *rig.Observation {
+		s.Helper()
+		s.deploy(app, int32(pods), "", append(change, func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler })...)
+		o := s.settled(app, pods)
+		s.Logf("%s:\n%s", scheduler, o.Draw())
+		s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+		s.settled(app, 0)
+		return o
+	}
+	return placed(corev1.DefaultSchedulerName), placed(s.scheduler)
+}
+
+// skew is by how many pods the values of the first level differ at most.
+func skew(o *rig.Observation) int {
+	var pods []int
+	for _, n := range evenness.Counts(0, o.Nodes) {
+		pods = append(pods, n)
+	}
+	return slices.Max(pods) - slices.Min(pods)
+}
+
+// constrained adds soft constraints over keys, in this order.
+func constrained(app string, keys ...string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		for _, key := range keys {
+			spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+				MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selects(app),
+			})
+		}
+	}
+}
+
+// Nodes that carry a soft taint get no pod from either while others have room.
+func TestStockSoftTaints(t *testing.T) {
+	s := begin(t, byZone)
+	var soft []string
+	for _, name := range []string{"zone-a", "zone-b"} {
+		s.nodes(2, 20, zone(name))
+		soft = append(soft, s.nodes(2, 20, zone(name))...)
+	}
+	for _, node := range soft {
+		patch := `{"spec":{"taints":[{"key":"example.com/about-to-go","effect":"PreferNoSchedule"}]}}`
+		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		s.must(err, "tainting "+node)
+	}
+	onSoft := func(o *rig.Observation) (n int) {
+		for _, node := range soft {
+			n += o.OnNodes()[node]
+		}
+		return n
+	}
+	stock, ours := s.besideStock("app", 12)
+	if is, was := onSoft(ours), onSoft(stock); is > 0 {
+		t.Errorf("%d of 12 pods are on soft-tainted nodes, and %d of the stock scheduler's", is, was)
+	}
+	s.counts(ours, 0, 6, 6)
+}
+
+// Zones of ten, five and two nodes. The stock scheduler weighs zones and hosts against each other; ours has zones
+// even and then hosts, in whatever order the constraints are listed, and where a pod has none.
+func TestStockUnequalZones(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"hosts-first":   {corev1.LabelHostname, zoneLabel},
+		"zones-first":   {zoneLabel, corev1.LabelHostname},
+		"nothing-asked": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, byZone)
+			for i, nodes := range []int{10, 5, 2} {
+				s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
+			}
+			stock, ours := s.besideStock("app", 61, constrained("app", keys...))
+			s.counts(ours, 0, 21, 20, 20)
+			s.even(ours)
+			if is, was := skew(ours), skew(stock); is > was {
+				t.Errorf("zones differ by %d pods, and by %d with the stock scheduler", is, was)
+			}
+		})
+	}
+}
+
+// Nodes without the key of a constraint get no pod from either while others have room.
+func TestStockNodesWithoutTheKey(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(2, 50, zone("zone-a"))
+	s.nodes(1, 50, zone("zone-b"))
+	s.nodes(2, 50, nil)
+	without := func(o *rig.Observation) int { return evenness.Counts(0, o.Nodes)[""] }
+	stock, ours := s.besideStock("app", 12, constrained("app", zoneLabel))
+	if is, was := without(ours), without(stock); is > was || is > 0 {
+		t.Errorf("%d of 12 pods are on nodes without the key, and %d of the stock scheduler's", is, was)
+	}
+	s.exactly(ours, 0, map[string]int{"zone-a": 6, "zone-b": 6})
+}
