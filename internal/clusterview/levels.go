@@ -4,10 +4,10 @@
 package clusterview
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -18,6 +18,8 @@ type Levels struct {
 	// List must not be altered.
 	List   []level.Level
 	Source Source
+	// Selector is that of the first constraint, nil for another source: the pods that it selects are counted.
+	Selector *Selector
 }
 
 // Source is who says over which levels a pod is placed.
@@ -59,54 +61,44 @@ func LevelsOf(pod *corev1.Pod, policy *Policy, defaults []level.Level) (Levels, 
 		if err != nil {
 			return Levels{}, fmt.Errorf("annotation %s: %w", PlacementAnnotation, err)
 		}
-		return Levels{levels, FromAnnotation}, nil
+		return Levels{List: levels, Source: FromAnnotation}, nil
 	}
 	if policy != nil {
 		if levels, err := policy.Levels(); err != nil || len(levels) > 0 {
-			return Levels{levels, FromPolicy}, err
+			return Levels{List: levels, Source: FromPolicy}, err
 		}
 	}
-	levels, err := softConstraints(pod)
+	levels, selector, err := softConstraints(pod)
 	if err != nil {
 		return Levels{}, fmt.Errorf("topologySpreadConstraints: %w", err)
 	}
 	if len(levels) > 0 {
-		return Levels{levels, FromConstraints}, nil
+		return Levels{levels, FromConstraints, selector}, nil
 	}
-	return Levels{defaults, FromDefaults}, nil
-}
-
-// selectorOf reads a selector. One that is nil selects nothing, an empty one everything.
-//
-// Most name labels alone. The API server has looked at those, and to do so again was an eighth
-// of all PreFilter, for every pod and each of its levels. (It lets an invalid value stand that was
-// there before it looked. No label can have that value, so that the constraint is about other pods.)
-func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
-	if s != nil && len(s.MatchExpressions) == 0 {
-		return labels.ValidatedSetSelector(s.MatchLabels), nil
-	}
-	return metav1.LabelSelectorAsSelector(s)
+	return Levels{List: defaults}, nil
 }
 
 // softConstraints reads a pod's ScheduleAnyway constraints as levels. Their maxSkew has no meaning
 // here: a level is always as even as it can be. A constraint whose selector does
 // not select the pod itself is about other pods, and is no level.
-func softConstraints(pod *corev1.Pod) ([]level.Level, error) {
-	var levels []level.Level
+//
+// Where constraints have several selectors, the first one says which pods are counted over all levels.
+func softConstraints(pod *corev1.Pod) (levels []level.Level, first *Selector, err error) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
 		if c.WhenUnsatisfiable != corev1.ScheduleAnyway {
 			continue
 		}
-		selector, err := selectorOf(c.LabelSelector)
+		selector, err := selectorOf(pod, c)
 		if err != nil {
-			return nil, fmt.Errorf("constraint over %q: labelSelector: %w", c.TopologyKey, err)
+			return nil, nil, fmt.Errorf("constraint over %q: %w", c.TopologyKey, err)
 		}
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
+		first = cmp.Or(first, selector)
 		if len(levels) == level.MaxLevels {
-			return nil, fmt.Errorf("constraint over %q: number %d with %s: use at most %d", c.TopologyKey, len(levels)+1, corev1.ScheduleAnyway, level.MaxLevels)
+			return nil, nil, fmt.Errorf("constraint over %q: number %d with %s: use at most %d", c.TopologyKey, len(levels)+1, corev1.ScheduleAnyway, level.MaxLevels)
 		}
 		levels = append(levels, level.Level{
 			Strategy:        level.Spread,
@@ -114,5 +106,5 @@ func softConstraints(pod *corev1.Pod) ([]level.Level, error) {
 			NodesWithoutKey: level.LastResort,
 		})
 	}
-	return levels, level.Validate(levels)
+	return levels, first, level.Validate(levels)
 }

@@ -54,7 +54,7 @@ func TestLevels(t *testing.T) {
 		{"of other pods, beside one of its own", soft(soft(asking(), "zone", other), "host", matching), "", "spread=host;nodesWithoutKey=LastResort"},
 		{"no selector selects nothing", soft(asking(), "zone", nil), "", ""},
 		{"an empty one selects everything", soft(asking(), "zone", empty), "", "spread=zone;nodesWithoutKey=LastResort"},
-		{"matchLabelKeys change nothing", soft(asking(), "zone", matching, "pod-template-hash"), "", "spread=zone;nodesWithoutKey=LastResort"},
+		{"matchLabelKeys change no level", soft(asking(), "zone", matching, "pod-template-hash"), "", "spread=zone;nodesWithoutKey=LastResort"},
 		{"a key that would be refused as a property", soft(asking(), "node.id", matching), "", "spread=node.labels.node.id;nodesWithoutKey=LastResort"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

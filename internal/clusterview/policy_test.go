@@ -159,15 +159,21 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 		"annotation over policy": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(annotated, p, plugintest.Levels(t, "spread=a"))
 		}, "pack=rack", false},
-		"annotation over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(annotated, p, nil) }, "pack=rack", false},
+		"annotation over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(annotated, p, nil)
+		}, "pack=rack", false},
 		"policy over constraints": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(constrained, p, plugintest.Levels(t, "spread=a"))
 		}, "spread=rack;nodesWithoutKey=LastResort", false},
 		"policy over defaults": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
 		}, "spread=rack;nodesWithoutKey=LastResort", false},
-		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(constrained, p, nil) }, "spread=zone;nodesWithoutKey=LastResort", false},
-		"a policy that cannot be read":     {bad, func(p *clusterview.Policy) (clusterview.Levels, error) { return clusterview.LevelsOf(constrained, p, nil) }, "", true},
+		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(constrained, p, nil)
+		}, "spread=zone;nodesWithoutKey=LastResort", false},
+		"a policy that cannot be read": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(constrained, p, nil)
+		}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			levels, err := tc.got(tc.policy)

@@ -37,6 +37,8 @@ const (
 	KindPodGroup = "PodGroup." + scheduling.GroupName
 	// KindSchedulingGroup is named by spec.schedulingGroup.
 	KindSchedulingGroup = "PodGroup.scheduling.k8s.io"
+	// KindSelector is named by the selector of its pods' constraints, where that selects pods of several owners.
+	KindSelector = "selector"
 	// KindPod is a pod alone. No owner has a kind in lower case.
 	KindPod = "pod"
 )

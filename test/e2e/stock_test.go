@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -132,4 +133,68 @@ func TestStockNodesWithoutTheKey(t *testing.T) {
 		t.Errorf("%d of 12 pods are on nodes without the key, and %d of the stock scheduler's", is, was)
 	}
 	s.exactly(ours, 0, map[string]int{"zone-a": 6, "zone-b": 6})
+}
+
+// Six Deployments under one selector are one workload to both: what the constraint counts is what it selects.
+func TestStockOneSelectorForMany(t *testing.T) {
+	s := begin(t, byZone)
+	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
+		s.nodes(2, 50, zone(name))
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	deployed := func(scheduler string) *rig.Observation {
+		for i := range 6 {
+			app := fmt.Sprint("app-", i)
+			template := s.template(app, "", func(spec *corev1.PodSpec) {
+				spec.SchedulerName = scheduler
+				spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+					MaxSkew: 1, TopologyKey: zoneLabel, WhenUnsatisfiable: corev1.ScheduleAnyway,
+					LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"svc": "x"}},
+				}}
+			})
+			template.Labels["svc"] = "x"
+			s.deployment(app, 2, template)
+		}
+		o := s.observe("svc=x", 12, isRunning)
+		s.Logf("%s:\n%s", scheduler, o.Draw())
+		for i := range 6 {
+			app := fmt.Sprint("app-", i)
+			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+		}
+		s.observe("svc=x", 0, isRunning)
+		return o
+	}
+	s.counts(deployed(corev1.DefaultSchedulerName), 0, 4, 4, 4)
+	s.counts(deployed(s.scheduler), 0, 4, 4, 4)
+}
+
+// A bare pod whose constraint selects the pods of a Deployment goes where these are not.
+func TestStockBarePodUnderASelector(t *testing.T) {
+	s := begin(t, byZone)
+	full := s.nodes(1, 50, zone("zone-a"))[0]
+	s.nodes(1, 50, zone("zone-b"))
+	s.must(startStock(), "starting the stock scheduler")
+	there := s.template("app", "", func(spec *corev1.PodSpec) {
+		spec.NodeSelector = map[string]string{corev1.LabelHostname: full}
+	})
+	s.deployment("app", 4, there)
+	s.settled("app", 4)
+	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
+		name := "bare-" + scheduler
+		s.pod(name, s.template("app", "", constrained("app", corev1.LabelHostname), func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }))
+		s.until("pod "+name, func() error {
+			p, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+			switch {
+			case err != nil:
+				return err
+			case p.Spec.NodeName == "":
+				return errors.New("it has no node")
+			case p.Spec.NodeName == full:
+				return rig.Never(fmt.Errorf("%s has put it on %s, where the four others are", scheduler, full))
+			}
+			return nil
+		})
+		s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting pod "+name)
+		s.settled("app", 4)
+	}
 }

@@ -126,12 +126,15 @@ func (s *story) until(what string, check func() error) {
 // settled waits until n pods of the app have nodes and run, and no others are left, and returns where they are.
 func (s *story) settled(app string, n int) *rig.Observation {
 	s.Helper()
-	return s.observe("app="+app, n, func(p *corev1.Pod) error {
-		if p.Status.Phase != corev1.PodRunning {
-			return fmt.Errorf("pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
-		}
-		return nil
-	})
+	return s.observe("app="+app, n, isRunning)
+}
+
+// isRunning is what settled pods are.
+func isRunning(p *corev1.Pod) error {
+	if p.Status.Phase != corev1.PodRunning {
+		return fmt.Errorf("pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
+	}
+	return nil
 }
 
 // observe waits until n pods have nodes and pass the check, and no others are left.

@@ -33,7 +33,9 @@ var kinds = map[string]struct {
 	"weighted": {make: func(p *st.PodWrapper) {
 		p.Annotation(clusterview.PlacementAnnotation, "spread=zone;weight.a=3;weight.*=1")
 	}},
-	"excluding":  {make: func(p *st.PodWrapper) { p.Annotation(clusterview.PlacementAnnotation, "spread=rack;nodesWithoutKey=Exclude") }},
+	"excluding": {make: func(p *st.PodWrapper) {
+		p.Annotation(clusterview.PlacementAnnotation, "spread=rack;nodesWithoutKey=Exclude")
+	}},
 	"malformed":  {make: func(p *st.PodWrapper) { p.Annotation(clusterview.PlacementAnnotation, "spread=") }},
 	"limited":    {make: func(p *st.PodWrapper) { p.Annotation(clusterview.DomainLimitsAnnotation, "rack=2,node.name=1") }},
 	"port":       {make: func(p *st.PodWrapper) { p.HostPort(8080) }},

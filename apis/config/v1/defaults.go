@@ -4,9 +4,9 @@
 package v1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 

@@ -6,6 +6,7 @@
 //   - index.go: what is counted, and what the index answers
 //   - refresh.go: how it follows the scheduler's snapshots; stamp.go: whether a node has changed
 //   - node.go: what is known of one node; workload.go: and of one workload
+//   - selection.go: what pods count as under the selectors of constraints
 package podcount
 
 import (
@@ -50,9 +51,13 @@ type Index struct {
 	provisional map[*count]bool
 	// lowest counts the nodes by the lowest priority of their pods.
 	lowest map[int32]int
-	// labels are those of which somebody has the values: no other makes a node another one.
+	// nodeLabels are those of which somebody has the values: no other makes a node another one.
 	// It is nil when they are too many to be known, and all labels do.
-	labels map[string]bool
+	nodeLabels map[string]bool
+	// labels are those of the pods that count; selections count pods under selectors, selected of them in all.
+	labels     podLabels
+	selections map[string][]*selection // by namespace
+	selected   int
 }
 
 // maxLabels bounds the labels by which nodes are told apart.
@@ -62,7 +67,7 @@ const maxLabels = 1000
 func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
-		workloads: make(workloads), labels: make(map[string]bool), provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		workloads: make(workloads), nodeLabels: make(map[string]bool), labels: make(podLabels), selections: make(map[string][]*selection), provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }
 
@@ -72,12 +77,12 @@ func (c *Index) Nodes() *tree.Nodes { return c.cluster }
 // Values returns the values of nodes at levels.
 func (c *Index) Values(levels []level.Level) tree.Values {
 	for _, l := range levels {
-		if c.labels != nil {
-			c.labels[l.Property.Label] = true
+		if c.nodeLabels != nil {
+			c.nodeLabels[l.Property.Label] = true
 		}
 	}
-	if len(c.labels) > maxLabels {
-		c.labels = nil
+	if len(c.nodeLabels) > maxLabels {
+		c.nodeLabels = nil
 	}
 	return func(node int32, l int) placement.Value {
 		return clusterview.Value(c.byID[node].node, levels[l].Property)

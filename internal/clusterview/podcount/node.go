@@ -44,6 +44,9 @@ type identified struct {
 	priority int32
 	// provisional: see clusterview.Identity.
 	provisional bool
+	// labels are those of the pod; under is what it counts as under the selectors that select it.
+	labels map[string]string
+	under  []under
 }
 
 // forget has pods identified anew at the next recount.
@@ -72,8 +75,8 @@ func (c *Index) recount(s *listed) {
 		}
 		c.identify(n, &n.pods[i], pod)
 	}
-	for _, p := range n.pods[len(pods):] {
-		c.uncount(n, p.of)
+	for i := len(pods); i < len(n.pods); i++ {
+		c.uncount(n, &n.pods[i])
 	}
 	clear(n.pods[len(pods):])
 	n.pods = n.pods[:len(pods)]
@@ -104,10 +107,10 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 // relabelled reports that a node has another value of a label that matters. Some agents
 // write labels by the minute that no level names.
 func (c *Index) relabelled(before, after *corev1.Node) bool {
-	if c.labels == nil {
+	if c.nodeLabels == nil {
 		return !maps.Equal(before.Labels, after.Labels)
 	}
-	for label := range c.labels {
+	for label := range c.nodeLabels {
 		was, had := before.Labels[label]
 		if is, has := after.Labels[label]; is != was || has != had {
 			return true
@@ -119,20 +122,29 @@ func (c *Index) relabelled(before, after *corev1.Node) bool {
 // identify finds out who a pod is that is in the place of another one, or of none. If it
 // is of the same revision as before, as when it is only asked again, nothing has changed.
 func (c *Index) identify(n *count, p *identified, pod *corev1.Pod) {
-	before := p.of
+	before := *p
 	*p = identified{pod: weak.Make(pod), priority: lowestPriority(pod)}
 	if Counts(pod) {
 		id := c.identifier.Identify(pod)
-		p.provisional = id.Provisional
-		if before != nil && before.is(id) {
-			p.of = before
+		p.provisional, p.labels = id.Provisional, pod.Labels
+		if before.of != nil && before.of.is(id) && maps.Equal(before.labels, p.labels) {
+			p.of, p.under = before.of, before.under
 			return
 		}
-		c.serial++
-		p.of = c.workloads.add(n, id, c.serial)
-		n.counted++
+		c.add(n, p, id)
 	}
-	c.uncount(n, before)
+	c.uncount(n, &before)
+}
+
+// add counts a pod.
+func (c *Index) add(n *count, p *identified, id clusterview.Identity) {
+	c.serial++
+	p.of = c.workloads.add(n, id, c.serial)
+	n.counted++
+	c.labels.add(p.of.workload, p.labels, +1)
+	for _, is := range c.selections[id.Workload.Namespace] {
+		c.countUnder(is, n, p)
+	}
 }
 
 // lowestPriority is the priority below which preemption does not touch a pod. The group of a
@@ -145,12 +157,15 @@ func lowestPriority(pod *corev1.Pod) int32 {
 }
 
 // uncount takes back what identify has counted.
-func (c *Index) uncount(n *count, of *revision) {
-	if of != nil {
-		n.counted--
-		c.serial++
-		c.workloads.remove(n, of, c.serial)
+func (c *Index) uncount(n *count, p *identified) {
+	if p.of == nil {
+		return
 	}
+	n.counted--
+	c.serial++
+	c.labels.add(p.of.workload, p.labels, -1)
+	c.uncountUnder(n, p)
+	c.workloads.remove(n, p.of, c.serial)
 }
 
 func (c *Index) trackProvisional(n *count) {

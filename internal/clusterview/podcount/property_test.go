@@ -77,11 +77,12 @@ func (c *cluster) step() {
 		if rapid.Bool().Draw(c.t, "named") {
 			p.Label(clusterview.WorkloadLabel, "shop")
 		}
+		c.inService(p)
 		c.put(node, fmt.Sprint("web-", rapid.IntRange(1, 3).Draw(c.t, "revision")), p)
 	case "bare":
 		c.uid++
 		rapid.SampledFrom(c.infos).Draw(c.t, "on").(*framework.NodeInfo).AddPod(
-			plugintest.Pod(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid))))
+			plugintest.Pod(c.inService(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid)))))
 	case "change":
 		if info, p, ok := c.some(); ok {
 			c.must(info.RemovePod(c.logger, p))
@@ -109,12 +110,22 @@ func (c *cluster) step() {
 	}
 }
 
+// inService labels some pods for selectors.
+func (c *cluster) inService(p *st.PodWrapper) *st.PodWrapper {
+	if service := rapid.SampledFrom([]string{"", "x", "x", "y"}).Draw(c.t, "service"); service != "" {
+		p.Label("svc", service)
+	}
+	return p
+}
+
 // another is a pod after something has happened to it.
 func (c *cluster) another(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
-	switch rapid.SampledFrom([]string{"label", "revision", "phase", "deletion", "nothing"}).Draw(c.t, "change") {
+	switch rapid.SampledFrom([]string{"label", "service", "revision", "phase", "deletion", "nothing"}).Draw(c.t, "change") {
 	case "label":
 		metav1.SetMetaDataLabel(&p.ObjectMeta, clusterview.WorkloadLabel, "shop")
+	case "service":
+		metav1.SetMetaDataLabel(&p.ObjectMeta, "svc", rapid.SampledFrom([]string{"x", "y"}).Draw(c.t, "service"))
 	case "revision":
 		metav1.SetMetaDataLabel(&p.ObjectMeta, "pod-template-hash", "1")
 	case "phase":
@@ -160,6 +171,7 @@ func (c *cluster) check() {
 		if want, got := anew.Counts(of.Workload), c.index.Counts(of.Workload); want != got {
 			c.t.Fatalf("%v: that pods count is %t, want %t", of, got, want)
 		}
+		c.checkUnder(anew, of)
 	}
 }
 

@@ -194,8 +194,8 @@ func (c *Index) removeAbsent(before []listed) {
 		if n.at < len(c.order) && c.order[n.at].count == n {
 			continue
 		}
-		for _, p := range n.pods {
-			c.uncount(n, p.of)
+		for i := range n.pods {
+			c.uncount(n, &n.pods[i])
 		}
 		c.untrackLowest(n)
 		delete(c.provisional, n)

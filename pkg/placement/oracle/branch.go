@@ -45,8 +45,8 @@ type branch struct {
 	weight int64
 	// lastResort: of nodes without the property, at a level that puts them last.
 	lastResort bool
-	nodes  []candidate
-	below  []fork // those still to come
+	nodes      []candidate
+	below      []fork // those still to come
 }
 
 // applies is false for the second fork of a level where the first has led to a

@@ -79,7 +79,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	if f.Open() == 0 && q.err == nil {
 		return "", refusal(), nil
 	}
-	t := pl.trees.tally(batch{id, c.levels}, c.faults)
+	t := pl.trees.tally(id, c.levels, c.faults)
 	q.topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
 	t.needs = needs

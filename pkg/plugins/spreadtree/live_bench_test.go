@@ -40,7 +40,7 @@ func (r *rig) live(pod *corev1.Pod, node string) {
 	c, err := r.pl.read(framework.NewCycleState(), pod)
 	r.must(err)
 	r.pl.mu.Lock()
-	t := r.pl.trees.tally(batch{r.pl.trees.index.RefreshFor(pod, c.snapshot), c.levels}, nil)
+	t := r.pl.trees.tally(r.pl.trees.index.RefreshFor(pod, c.snapshot), c.levels, nil)
 	r.pl.mu.Unlock()
 	if !t.Topology().Has(int32(len(c.snapshot.Nodes) - 1)) {
 		r.Fatal("the topology has too few nodes")

@@ -196,11 +196,17 @@ func sortedKeys(m map[string]int64) []string {
 	return keys
 }
 
+// batch is that of a pod of which there are no records.
+func (r *rig) batch(pod *corev1.Pod) batch {
+	b, _ := r.pl.trees.batch(r.pl.identifier.Identify(pod), mustLevels(r, pod), nil)
+	return b
+}
+
 // kept is the tally of a pod's batch, nil if there is none. It does not use it.
 func (r *rig) kept(pod *corev1.Pod) *tally {
 	r.Helper()
-	b := batch{r.pl.identifier.Identify(pod), mustLevels(r, pod)}
-	if ofWorkload := r.pl.trees.tallies[b.id.Workload]; ofWorkload != nil {
+	b := r.batch(pod)
+	if ofWorkload := r.pl.trees.tallies[b.countsAs.Workload]; ofWorkload != nil {
 		if e := ofWorkload.values[b.key()]; e != nil {
 			return e.value
 		}
@@ -211,7 +217,7 @@ func (r *rig) kept(pod *corev1.Pod) *tally {
 // shown is the tree by which a pod is placed.
 func (r *rig) shown(pod *corev1.Pod) tree.View {
 	r.Helper()
-	is := &tally{batch: batch{r.pl.identifier.Identify(pod), mustLevels(r, pod)}}
+	is := &tally{batch: r.batch(pod)}
 	if kept := r.kept(pod); kept != nil {
 		is = kept
 	}

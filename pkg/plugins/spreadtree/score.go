@@ -51,7 +51,7 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
-	t := pl.trees.tally(batch{pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels}, c.faults)
+	t := pl.trees.tally(pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels, c.faults)
 	pl.gauges.shown(t, time.Since(start))
 	t.needs = ""
 	nodes, answers := pl.trees.index.Nodes(), feasibility(pl.trees.index.Nodes(), c.pod)

@@ -33,15 +33,15 @@ type faultsSeen struct {
 // refresh has the tally show the pods and the faults as they are, over the nodes as they are.
 func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 	topology := in.topology(t.levels)
-	nodes, now, known := in.index.Since(t.id.Workload, t.pods)
+	nodes, now, known := in.index.Since(t.countsAs.Workload, t.pods)
 	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.faultsSeen.recorded
 	if t.rebuilt {
 		t.Tally, t.faultsSeen = tree.NewTally(topology), faultsSeen{}
-		nodes, _, _ = in.index.Since(t.id.Workload, 0)
+		nodes, _, _ = in.index.Since(t.countsAs.Workload, 0)
 	}
 	t.pods, t.faults, t.counted = now, faults, false
 	for _, node := range nodes {
-		revision, workload := in.index.On(t.id, node)
+		revision, workload := in.index.On(t.countsAs, node)
 		if in.countAll {
 			revision = workload
 		}

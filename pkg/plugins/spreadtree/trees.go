@@ -28,6 +28,9 @@ const (
 type batch struct {
 	id     clusterview.Identity
 	levels clusterview.Levels
+	// countsAs is what its pods count as: among those that their constraints select, where these are of other
+	// workloads too; and for all owners of a workload alike who have no older revision in it, and no failures.
+	countsAs clusterview.Identity
 }
 
 // batchKey is a batch as a key.
@@ -39,7 +42,7 @@ type batchKey struct {
 }
 
 func (b batch) key() batchKey {
-	return batchKey{workload: b.id.Workload, owner: b.id.Owner, revision: b.id.Revision, levels: b.levels.Key()}
+	return batchKey{workload: b.countsAs.Workload, owner: b.countsAs.Owner, revision: b.countsAs.Revision, levels: b.levels.Key()}
 }
 
 // trees is what all decisions of a profile share: the index, a topology for each list of
@@ -118,9 +121,13 @@ func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
 
 // tally returns that of a batch, brought up to date. A workload that stands nowhere and
 // has failed nowhere sees all nodes alike: bare pods and Jobs of one pod need none of their own.
-func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
+func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) *tally {
+	b, isMerged := t.batch(id, levels, faults)
+	if isMerged {
+		faults = nil // there are none, and those of another owner to come are not of all
+	}
 	key := b.key()
-	ofWorkload := t.tallies[b.id.Workload]
+	ofWorkload := t.tallies[b.countsAs.Workload]
 	if ofWorkload != nil {
 		if is, ok := ofWorkload.get(key); ok {
 			is.refresh(t, faults)
@@ -129,16 +136,35 @@ func (t *trees) tally(b batch, faults clusterview.Faults) *tally {
 	}
 	is := &tally{batch: b}
 	is.refresh(t, faults)
-	if !t.index.Counts(b.id.Workload) && !is.faultsSeen.recorded {
+	if !t.index.Counts(b.countsAs.Workload) && !is.faultsSeen.recorded {
 		return is
 	}
 	if ofWorkload == nil {
 		ofWorkload = newRecent[batchKey](maxRevisions, func(*tally) {})
-		t.tallies[b.id.Workload] = ofWorkload
+		t.tallies[b.countsAs.Workload] = ofWorkload
 	}
 	ofWorkload.put(key, is)
 	t.used()
 	return is
+}
+
+// batch returns that of a pod, and whether all owners of its workload share it who have no older revision in it, and
+// no records.
+func (t *trees) batch(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) (b batch, isMerged bool) {
+	b = batch{id, levels, t.index.Under(id, levels.Selector)}
+	if merged := t.index.Merged(b.countsAs); merged != b.countsAs && !recorded(faults, id) {
+		b.countsAs, isMerged = merged, true
+	}
+	return b, isMerged
+}
+
+// recorded reports whether there is a record of a revision on any node.
+func recorded(faults clusterview.Faults, of clusterview.Identity) bool {
+	if faults == nil {
+		return false
+	}
+	_, _, version := faults.Changed(of, 0)
+	return version != 0
 }
 
 func (t *trees) used() {

@@ -1,0 +1,183 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podcount
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// selection is a selector under which pods are counted as one workload.
+type selection struct {
+	*clusterview.Selector
+	workload clusterview.Workload
+	// pods are those that it selects, by their own workload.
+	pods map[clusterview.Workload]int
+}
+
+// under is a pod under a selector.
+type under struct {
+	in *selection
+	of *revision
+}
+
+// maxSelections bounds the selectors under which pods are counted: each is asked about every pod of its namespace
+// that comes. Few select more than one workload. Beyond it all are forgotten, and those in use are counted again.
+const maxSelections = 256
+
+// Under returns what a pod counts as under the selector of its constraints. It is the pod's own identity
+// where the selector selects pods of its workload alone, as most do. Where it selects pods of others too, all that
+// it selects are one workload, in which only pods of the same owner can be of an older revision.
+func (c *Index) Under(id clusterview.Identity, s *clusterview.Selector) clusterview.Identity {
+	if s == nil || s.Empty() || c.labels.onlyOf(id.Workload, s) {
+		return id
+	}
+	is := c.selection(s)
+	if own := is.pods[id.Workload]; own > 0 && len(is.pods) == 1 || len(is.pods) == 0 {
+		return id
+	}
+	return selected(id, is.workload)
+}
+
+// selected is an identity among all pods that a selector selects.
+func selected(id clusterview.Identity, workload clusterview.Workload) clusterview.Identity {
+	of := clusterview.Identity{Workload: workload}
+	if id.Revision != "" {
+		of.Owner, of.Revision = id.Workload.Kind+"/"+id.Workload.Name+"/"+id.Owner, id.Revision
+	}
+	return of
+}
+
+// Merged returns the identity that all owners of a workload share who have no older revision in it: they see the
+// same counts. Where the owner has one, it is the identity itself.
+func (c *Index) Merged(id clusterview.Identity) clusterview.Identity {
+	merged := clusterview.Identity{Workload: id.Workload}
+	w := c.workloads[id.Workload]
+	if id.Owner == "" {
+		return id
+	}
+	if w != nil && slices.ContainsFunc(w.revisions, func(r *revision) bool {
+		return r.owner == id.Owner && r.revision != id.Revision || r.owner == "" && r.revision != ""
+	}) {
+		return id
+	}
+	return merged
+}
+
+// selection returns that of a selector. A new one counts all pods that there are.
+func (c *Index) selection(s *clusterview.Selector) *selection {
+	workload := s.Workload()
+	of := c.selections[s.Namespace]
+	if i := slices.IndexFunc(of, func(is *selection) bool { return is.workload == workload }); i >= 0 {
+		return of[i]
+	}
+	if c.selected == maxSelections {
+		c.forgetSelections()
+	}
+	is := &selection{s, workload, make(map[clusterview.Workload]int)}
+	c.selections[s.Namespace] = append(c.selections[s.Namespace], is)
+	c.selected++
+	for i := range c.order {
+		n := c.order[i].count
+		for j := range n.pods {
+			c.countUnder(is, n, &n.pods[j])
+		}
+	}
+	return is
+}
+
+// countUnder counts a pod under a selector that selects it.
+func (c *Index) countUnder(is *selection, n *count, p *identified) {
+	if p.of == nil || p.of.workload.key.Namespace != is.Namespace || !is.Matches(labels.Set(p.labels)) {
+		return
+	}
+	c.serial++
+	id := selected(clusterview.Identity{Workload: p.of.workload.key, Owner: p.of.owner, Revision: p.of.revision}, is.workload)
+	p.under = append(p.under, under{is, c.workloads.add(n, id, c.serial)})
+	is.pods[p.of.workload.key]++
+}
+
+// uncountUnder takes a pod back under all selectors.
+func (c *Index) uncountUnder(n *count, p *identified) {
+	for _, u := range p.under {
+		c.serial++
+		c.workloads.remove(n, u.of, c.serial)
+		if u.in.pods[p.of.workload.key]--; u.in.pods[p.of.workload.key] == 0 {
+			delete(u.in.pods, p.of.workload.key)
+		}
+	}
+	p.under = nil
+}
+
+// forgetSelections stops counting under selectors.
+func (c *Index) forgetSelections() {
+	for i := range c.order {
+		n := c.order[i].count
+		for j := range n.pods {
+			c.uncountUnder(n, &n.pods[j])
+		}
+	}
+	clear(c.selections)
+	c.selected = 0
+}
+
+// podLabels counts the pods that have a label, by workload.
+type podLabels map[podLabel][]holder
+
+type podLabel struct{ namespace, key, value string }
+
+type holder struct {
+	of   *workload
+	pods int
+}
+
+// notCounted are labels of which each pod of a workload has its own value: selectors do not name them, and to know
+// who has them would take more room than all others together.
+var notCounted = map[string]bool{
+	"statefulset.kubernetes.io/pod-name":       true,
+	"apps.kubernetes.io/pod-index":             true,
+	"batch.kubernetes.io/job-completion-index": true,
+}
+
+// add counts a pod of a workload, or takes it back.
+func (l podLabels) add(of *workload, labels map[string]string, by int) {
+	for key, value := range labels {
+		if notCounted[key] {
+			continue
+		}
+		label := podLabel{of.key.Namespace, key, value}
+		holders := l[label]
+		i := slices.IndexFunc(holders, func(h holder) bool { return h.of == of })
+		if i < 0 {
+			i = len(holders)
+			holders = append(holders, holder{of: of})
+		}
+		if holders[i].pods += by; holders[i].pods == 0 {
+			holders = slices.Delete(holders, i, i+1)
+		}
+		if len(holders) == 0 {
+			delete(l, label)
+		} else {
+			l[label] = holders
+		}
+	}
+}
+
+// onlyOf reports that no pod of another workload has all labels that a selector asks for. It may be so where it
+// is not reported.
+func (l podLabels) onlyOf(w clusterview.Workload, s *clusterview.Selector) bool {
+	for key, value := range s.Labels {
+		if notCounted[key] {
+			continue
+		}
+		holders := l[podLabel{s.Namespace, key, value}]
+		if len(holders) == 0 || len(holders) == 1 && holders[0].of.key == w {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,148 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podcount_test
+
+import (
+	"fmt"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
+
+// selects is a selector of the test's namespace.
+func selects(t interface{ Fatal(args ...any) }, text string) *clusterview.Selector {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &clusterview.Selector{Selector: selector, Namespace: "ns", Labels: make(map[string]string)}
+	for _, label := range []string{"svc", "pod-template-hash", "statefulset.kubernetes.io/pod-name"} {
+		if value, found := selector.RequiresExactMatch(label); found {
+			s.Labels[label] = value
+		}
+	}
+	return s
+}
+
+// checkUnder holds what an identity counts as under selectors to an index that has seen nothing before, and to a
+// count of all pods.
+func (c *cluster) checkUnder(anew *podcount.Index, of clusterview.Identity) {
+	for _, text := range []string{"svc=x", "svc=x,pod-template-hash=2", "svc in (x,y)", "svc", "!svc", "nobody=has", ""} {
+		s := selects(c.t, text)
+		is := c.index.Under(of, s)
+		if want := anew.Under(of, s); is != want {
+			c.t.Fatalf("%v under %q is %v, want %v", of, text, is, want)
+		}
+		if d := gocmp.Diff(talliesOf(anew, is), talliesOf(c.index, is)); d != "" {
+			c.t.Fatalf("%v under %q: want -, got +:\n%s", of, text, d)
+		}
+		if merged := c.index.Merged(is); merged != is {
+			if d := gocmp.Diff(talliesOf(c.index, is), talliesOf(c.index, merged)); d != "" {
+				c.t.Fatalf("%v under %q: by itself -, with other owners +:\n%s", of, text, d)
+			}
+		}
+		tallies, others := c.selected(of, s)
+		if wide := is != of; wide != (others && text != "") {
+			c.t.Fatalf("%v under %q is counted with others: %t, and it selects others: %t", of, text, wide, others)
+		}
+		if is == of {
+			continue
+		}
+		if d := gocmp.Diff(tallies, talliesOf(c.index, is)); d != "" {
+			c.t.Fatalf("%v under %q: want -, got +:\n%s", of, text, d)
+		}
+	}
+}
+
+// selected counts the pods that a selector selects as an identity sees them, and says whether some are of another workload.
+func (c *cluster) selected(of clusterview.Identity, s *clusterview.Selector) (tallies map[string]placement.Tally, others bool) {
+	tallies = make(map[string]placement.Tally)
+	for _, info := range c.infos {
+		var tally placement.Tally
+		for _, p := range info.GetPods() {
+			pod := p.GetPod()
+			if !podcount.Counts(pod) {
+				continue
+			}
+			tally.All++
+			if !s.Matches(labels.Set(pod.Labels)) {
+				continue
+			}
+			tally.Workload++
+			id := c.rs.Identifier().Identify(pod)
+			others = others || id.Workload != of.Workload
+			// Pods without a revision are of none that could be older.
+			older := id.Workload == of.Workload && id.Owner == of.Owner && id.Revision != of.Revision && id.Revision != "" && of.Revision != ""
+			if !older {
+				tally.Revision++
+			}
+		}
+		tallies[info.Node().Name] = tally
+	}
+	return tallies, others
+}
+
+// A selector that is wide is counted under from then on, and one of a workload's own pods costs nothing.
+func TestUnder(t *testing.T) {
+	v := newView("n1", "n2")
+	v.put("n1", "web-2", st.MakePod().Label("svc", "x"))
+	v.put("n1", "web-1", st.MakePod().Label("svc", "x"))
+	v.refresh()
+	svc := selects(t, "svc=x")
+	if got := v.index.Under(web, svc); got != web {
+		t.Errorf("alone under its selector, it counts as %v", got)
+	}
+	v.info("n2").AddPod(plugintest.Pod(st.MakePod().Name("bare").UID("bare").Label("svc", "x")))
+	v.refresh()
+	wide := v.index.Under(web, svc)
+	if want := (clusterview.Workload{Namespace: "ns", Kind: clusterview.KindSelector, Name: "svc=x"}); wide.Workload != want {
+		t.Fatalf("with another pod under its selector, it counts as %v", wide)
+	}
+	// The pod of the older revision is on its way out; that of somebody else is there to stay.
+	want := map[string]placement.Tally{"n1": {Revision: 1, Workload: 2, All: 2}, "n2": {Revision: 1, Workload: 1, All: 1}}
+	if d := gocmp.Diff(want, talliesOf(v.index, wide)); d != "" {
+		t.Error("want -, got +:\n" + d)
+	}
+	for name, s := range map[string]*clusterview.Selector{"none": nil, "all": selects(t, ""), "other pods": selects(t, "svc=y")} {
+		if got := v.index.Under(web, s); got != web {
+			t.Errorf("under a selector of %s it counts as %v", name, got)
+		}
+	}
+	if got := v.index.Merged(wide); got != wide {
+		t.Errorf("with an older revision it shares the counts of %v", got)
+	}
+	v.leave("n1")
+	v.refresh()
+	if got := v.index.Merged(wide); got != (clusterview.Identity{Workload: wide.Workload}) {
+		t.Errorf("without an older revision it shares the counts of %v", got)
+	}
+}
+
+// So many wide selectors that some are forgotten are counted under again.
+func TestManySelectors(t *testing.T) {
+	v := newView("n1")
+	for i := range 300 {
+		for _, name := range []string{"a", "b"} {
+			name = fmt.Sprint(name, i)
+			v.info("n1").AddPod(plugintest.Pod(st.MakePod().Name(name).UID(name).Label("svc", fmt.Sprint("s", i))))
+		}
+	}
+	v.refresh()
+	for range 2 {
+		for i := range 300 {
+			of := clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: clusterview.KindPod, Name: fmt.Sprint("a", i)}}
+			under := v.index.Under(of, selects(t, fmt.Sprint("svc=s", i)))
+			if got := talliesOf(v.index, under)["n1"]; got != (placement.Tally{Revision: 2, Workload: 2, All: 600}) {
+				t.Fatalf("under selector %d there are %+v", i, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Selector is which pods of a namespace the constraints of a pod count. It is nil where no constraint says.
+type Selector struct {
+	labels.Selector
+	Namespace string
+	// Labels are values that a pod must have to be selected, as far as the selector says it in this way.
+	Labels map[string]string
+}
+
+// Workload is what the selected pods are together.
+func (s *Selector) Workload() Workload { return Workload{s.Namespace, KindSelector, s.String()} }
+
+// selectorOf reads the selector of a constraint, with what matchLabelKeys adds to it. One that is nil
+// selects nothing, an empty one everything.
+//
+// Most name labels alone. The API server has looked at those, and to do so again was an eighth
+// of all PreFilter, for every pod and each of its levels. (It lets an invalid value stand that was
+// there before it looked. No label can have that value, so that the constraint is about other pods.)
+func selectorOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) (*Selector, error) {
+	s := c.LabelSelector
+	if s == nil {
+		return &Selector{labels.Nothing(), pod.Namespace, nil}, nil
+	}
+	is := &Selector{labels.ValidatedSetSelector(s.MatchLabels), pod.Namespace, s.MatchLabels}
+	if len(s.MatchExpressions) > 0 {
+		var err error
+		if is.Selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
+			return nil, fmt.Errorf("labelSelector: %w", err)
+		}
+	}
+	return is, is.match(pod, c.MatchLabelKeys)
+}
+
+// match adds the pod's own values of keys. The API server has added them to the pods that it was given since 1.34, and
+// to say it twice changes nothing.
+func (s *Selector) match(pod *corev1.Pod, keys []string) error {
+	for _, key := range keys {
+		value, ok := pod.Labels[key]
+		if !ok {
+			continue
+		}
+		requirement, err := labels.NewRequirement(key, selection.In, []string{value})
+		if err != nil {
+			return fmt.Errorf("matchLabelKeys: %w", err)
+		}
+		s.Selector = s.Selector.Add(*requirement)
+		s.Labels = maps.Clone(s.Labels)
+		if s.Labels == nil {
+			s.Labels = make(map[string]string)
+		}
+		s.Labels[key] = value
+	}
+	return nil
+}
