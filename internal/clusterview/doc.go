@@ -15,7 +15,7 @@
 //   - limits.go: which limits a pod has, and a node's domains
 //   - constraints.go, platform.go: what a pod wants of its node, and the node as these see it
 //   - policy.go: what a PlacementPolicy says, and which one governs a pod
-//   - node.go: a node's values, state and name
+//   - node.go: a node's values, state and name; request.go: what a pod requests of one
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - family.go: which pods a pod's revision is among, and whom to tell of its fate
 //   - forgiven.go: up to when a node's failures are forgiven

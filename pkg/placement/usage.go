@@ -34,6 +34,30 @@ func (u Usage) Sub(o Usage) Usage {
 // of which there is nothing has no share.
 func (u Usage) Load() uint32 { return max(u.CPU.load(), u.Memory.load()) }
 
+// LoadAfter is the load with a request more, as far as load decides: to it comes what the request takes of a node
+// of that size. So a node that is as empty as another, and larger, comes first.
+func (u Usage) LoadAfter(request Usage) uint64 {
+	return uint64(u.Load()) + uint64(u.Size().Share(request))
+}
+
+// Size is how much a node has of CPU and memory, rounded down to an eighth at most. Machines of one kind differ by
+// less, and have few sizes together.
+type Size struct{ CPU, Memory int64 }
+
+// Size returns that of what is allocatable.
+func (u Usage) Size() Size { return Size{rounded(u.CPU.Allocatable), rounded(u.Memory.Allocatable)} }
+
+// Share is the larger share of CPU or memory that a request takes of a node of a size, in parts per million.
+func (s Size) Share(request Usage) uint32 {
+	return max(Amount{request.CPU.Requested, s.CPU}.load(), Amount{request.Memory.Requested, s.Memory}.load())
+}
+
+// rounded keeps the four highest bits.
+func rounded(amount int64) int64 {
+	below := max(0, bits.Len64(uint64(max(0, amount)))-4)
+	return max(0, amount) >> below << below
+}
+
 func (a Amount) add(o Amount) Amount {
 	return Amount{a.Requested + o.Requested, a.Allocatable + o.Allocatable}
 }

@@ -198,3 +198,48 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 		s.settled("app", 4)
 	}
 }
+
+// Pods of five sizes on nodes of three, which ask for nothing. By how much the nodes differ in the share of CPU that
+// is requested is at most what the stock scheduler leaves.
+func TestStockUnequalNodes(t *testing.T) {
+	s := begin(t, byZone)
+	room := make(map[string]int)
+	for _, units := range []int{40, 80, 640} {
+		for _, node := range s.nodes(3, units, nil) {
+			room[node] = units
+		}
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	sizes := []int64{1, 2, 5, 10, 20}
+	uneven := func(scheduler string) (percent int) {
+		for _, size := range sizes {
+			// One after the other, so that both see the pods in the same order.
+			app := fmt.Sprint("app-", size)
+			s.deploy(app, 20, "", asks(size), func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler })
+			s.settled(app, 20)
+		}
+		used := make(map[string]int)
+		for _, size := range sizes {
+			app := fmt.Sprint("app-", size)
+			for node, pods := range s.settled(app, 20).OnNodes() {
+				used[node] += pods * int(size)
+			}
+		}
+		var loads []int
+		for node, units := range room {
+			loads = append(loads, 100*used[node]/units)
+		}
+		slices.Sort(loads)
+		s.Logf("%s: nodes at %d %% of their CPU", scheduler, loads)
+		for _, size := range sizes {
+			app := fmt.Sprint("app-", size)
+			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+			s.settled(app, 0)
+		}
+		return loads[len(loads)-1] - loads[0]
+	}
+	stock, ours := uneven(corev1.DefaultSchedulerName), uneven(s.scheduler)
+	if ours > stock {
+		t.Errorf("nodes differ by %d %% of their CPU, and by %d %% with the stock scheduler", ours, stock)
+	}
+}

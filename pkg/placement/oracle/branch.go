@@ -113,7 +113,8 @@ func (f fork) offering(in []candidate) []branch {
 //     where the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (2 * pods + 1) / weight, or the most;
 //  4. the fewest unforgiven failures;
-//  5. the lowest load, the larger share of CPU or memory that is requested of all its nodes;
+//  5. the lowest load, the larger share of CPU or memory that is requested of all its nodes; at a level over host
+//     names with the pod that is placed;
 //  6. the value, byte by byte.
 func (f fork) before(a, b branch) int {
 	if d := a.standing() - b.standing(); d != 0 {
@@ -130,7 +131,7 @@ func (f fork) before(a, b branch) int {
 	if c := f.compareCounts(a, b); c != 0 {
 		return c
 	}
-	if c := cmp.Compare(a.load(), b.load()); c != 0 {
+	if c := cmp.Compare(f.load(a), f.load(b)); c != 0 {
 		return c
 	}
 	return strings.Compare(a.value, b.value)
@@ -139,13 +140,17 @@ func (f fork) before(a, b branch) int {
 // soft reports whether a branch is one node, which is soft.
 func (b branch) soft() bool { return len(b.nodes) == 1 && b.nodes[0].Soft }
 
-// load is that of all nodes of a branch together, whether a pod fits on them or not.
-func (b branch) load() uint32 {
+// load is that of all nodes of a branch together, whether a pod fits on them or not; at a level over host names with
+// the pod that is placed.
+func (f fork) load(b branch) uint64 {
 	var u placement.Usage
 	for _, c := range b.nodes {
 		u = u.Add(c.Usage)
 	}
-	return u.Load()
+	if f.level.Property.IsHost() {
+		return u.LoadAfter(b.nodes[0].request)
+	}
+	return uint64(u.Load())
 }
 
 // compareCounts is points 2 to 4 of before.

@@ -98,7 +98,7 @@ func TestMayAskByRecords(t *testing.T) {
 		{"b c d", "a"},
 	} {
 		refused := strings.Fields(tc.refused)
-		got := oracle.MayAsk(parseLevels(t, "spread=az"), placement.Faults{HalfOpen: true}, nodes, func(n string) (bool, bool) {
+		got := oracle.MayAsk(parseLevels(t, "spread=az"), placement.Faults{HalfOpen: true}, nodes, placementtest.Request, func(n string) (bool, bool) {
 			return false, slices.Contains(refused, n)
 		})
 		if got != tc.want {

@@ -15,8 +15,8 @@ type Answered func(node string) (fits, known bool)
 // MayAsk returns the node about which a lazy decision has a reason to ask the filters
 // next: the one that would be picked if all nodes not asked about did fit. To ask about
 // any other node is work that cannot change the decision. It is "" where all are refused.
-func MayAsk(levels []level.Level, rule placement.Faults, nodes []placement.Node, answered Answered) string {
-	name, _ := Pick(levels, rule, nodes, func(name string) bool {
+func MayAsk(levels []level.Level, rule placement.Faults, nodes []placement.Node, request placement.Usage, answered Answered) string {
+	name, _ := Pick(levels, rule, nodes, request, func(name string) bool {
 		fits, known := answered(name)
 		return fits || !known
 	})

@@ -18,8 +18,8 @@ import (
 // the leaf the first of the nodes (see nodeBefore). Only what fits can be taken, but
 // everything ready counts for its branches. A node that a level leaves out neither
 // fits nor counts.
-func Pick(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) (string, bool) {
-	in := judge(levels, rule, nodes, fits)
+func Pick(levels []level.Level, rule placement.Faults, nodes []placement.Node, request placement.Usage, fits placement.Fits) (string, bool) {
+	in := judge(levels, rule, nodes, request, fits)
 	if countFeasible(in) == 0 {
 		return "", false
 	}
@@ -43,7 +43,7 @@ func Place(levels []level.Level, rule placement.Faults, nodes []placement.Node, 
 	}
 	var placed []string
 	for range k {
-		name, ok := Pick(levels, rule, nodes, func(name string) bool { return fits(name, count[index(name)]) })
+		name, ok := Pick(levels, rule, nodes, request, func(name string) bool { return fits(name, count[index(name)]) })
 		if !ok {
 			break
 		}
@@ -62,10 +62,11 @@ type candidate struct {
 	placement.Node
 	feasible bool
 	rule     placement.Faults
+	request  placement.Usage // of the pod that is placed
 }
 
 // judge asks the filters about every node that no level leaves out.
-func judge(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) []candidate {
+func judge(levels []level.Level, rule placement.Faults, nodes []placement.Node, request placement.Usage, fits placement.Fits) []candidate {
 	var in []candidate
 	for _, n := range nodes {
 		out := false
@@ -73,7 +74,7 @@ func judge(levels []level.Level, rule placement.Faults, nodes []placement.Node, 
 			out = out || (l.NodesWithoutKey == level.Exclude && n.Values[i].Missing)
 		}
 		if !out {
-			in = append(in, candidate{n, fits(n.Name), rule})
+			in = append(in, candidate{n, fits(n.Name), rule, request})
 		}
 	}
 	return in
@@ -87,7 +88,7 @@ func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
 
 // nodeBefore orders the nodes of a leaf: the best standing, among faulty nodes fewer
 // failures, those that are not soft, then fewer pods of the revision, of the workload, fewer unforgiven
-// failures, the lower load, then names.
+// failures, the lower load with the pod that is placed, then names.
 func nodeBefore(a, b candidate) int {
 	for _, d := range []int64{
 		int64(a.standing()) - int64(b.standing()),
@@ -96,7 +97,7 @@ func nodeBefore(a, b candidate) int {
 		a.Tally.Revision - b.Tally.Revision,
 		a.Tally.Workload - b.Tally.Workload,
 		a.unforgiven() - b.unforgiven(),
-		int64(a.Usage.Load()) - int64(b.Usage.Load()),
+		int64(a.Usage.LoadAfter(a.request)) - int64(b.Usage.LoadAfter(b.request)),
 	} {
 		if d != 0 {
 			return sign(d)

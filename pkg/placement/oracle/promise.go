@@ -41,7 +41,7 @@ import (
 // them is not, and unready nodes, soft ones and those with failures, of which there must be none:
 // these put something else before evenness. Pick alone speaks for both.
 func CheckPromise(levels []level.Level, nodes []placement.Node, k int, room func(node string) int, placed []string) error {
-	in := judge(levels, placement.Faults{}, nodes, func(name string) bool { return room(name) > 0 })
+	in := judge(levels, placement.Faults{}, nodes, placement.Usage{}, func(name string) bool { return room(name) > 0 })
 	p := promise{got: make(map[string]int), room: room}
 	for _, name := range placed {
 		p.got[name]++

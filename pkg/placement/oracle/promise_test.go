@@ -14,6 +14,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestCheckPromise(t *testing.T) {
@@ -145,11 +146,11 @@ func TestBestClass(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)
 			levels := parseLevels(t, tc.levels)
 			fits := func(n string) bool { return room[n] > 0 }
-			got := oracle.BestClass(levels, placement.Faults{}, nodes, fits)
+			got := oracle.BestClass(levels, placement.Faults{}, nodes, placementtest.Request, fits)
 			if diff := gocmp.Diff(strings.Fields(tc.want), append([]string{}, got...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if pick, ok := oracle.Pick(levels, placement.Faults{}, nodes, fits); ok && !slices.Contains(got, pick) {
+			if pick, ok := oracle.Pick(levels, placement.Faults{}, nodes, placementtest.Request, fits); ok && !slices.Contains(got, pick) {
 				t.Errorf("Pick takes %q, which is not of the best class %v", pick, got)
 			}
 		})
@@ -174,7 +175,7 @@ func TestMayAsk(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, _ := cluster(t, tc.cluster)
 			fit, refused := strings.Fields(tc.fit), strings.Fields(tc.refused)
-			got := oracle.MayAsk(parseLevels(t, tc.levels), placement.Faults{}, nodes, func(n string) (bool, bool) {
+			got := oracle.MayAsk(parseLevels(t, tc.levels), placement.Faults{}, nodes, placementtest.Request, func(n string) (bool, bool) {
 				return slices.Contains(fit, n), slices.Contains(fit, n) || slices.Contains(refused, n)
 			})
 			if got != tc.want {

@@ -14,8 +14,8 @@ import (
 // names, in byte order: at each fork every branch that nothing but its value tells
 // from the first, and in each leaf so reached every node that nothing but its name
 // tells from the first.
-func BestClass(levels []level.Level, rule placement.Faults, nodes []placement.Node, fits placement.Fits) []string {
-	in := judge(levels, rule, nodes, fits)
+func BestClass(levels []level.Level, rule placement.Faults, nodes []placement.Node, request placement.Usage, fits placement.Fits) []string {
+	in := judge(levels, rule, nodes, request, fits)
 	if countFeasible(in) == 0 {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 // Tree is the nodes of a cluster as one revision sees them. What the filters say of a node
 // is remembered until the node changes. It is not safe for concurrent use.
 type Tree struct {
-	// Request is what each pod that Add and Place count requests of a node.
+	// Request is what each pod that Add and Place count requests of a node, and that is placed.
 	Request placement.Usage
 
 	levels []level.Level
@@ -78,6 +78,7 @@ func (t *Tree) View() tree.View {
 	}
 	t.view.Topology.Refresh()
 	t.view.Feasibility.Refresh()
+	t.view.Feasibility.Request = t.Request
 	return t.view
 }
 

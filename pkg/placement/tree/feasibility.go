@@ -3,7 +3,11 @@
 
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+)
 
 // Feasibility is the filters' last answer for each node, for pods that they cannot tell
 // apart: one for each class of needs, whatever workloads its pods are of. A node that
@@ -21,7 +25,9 @@ type Feasibility struct {
 	// Tolerates reports whether the pods do not mind what makes nodes soft, by Facts.Soft. Without it
 	// they mind everything. It must not be changed once there are decisions.
 	Tolerates func(soft string) bool
-	scratch   [2][]uint64 // for divided
+	// Request is what each of the pods requests of a node.
+	Request placement.Usage
+	scratch [3][]uint64 // for divided and within
 }
 
 // answer is the filters' last answer for a node, since it changed.
@@ -185,7 +191,7 @@ func (f *Feasibility) newMask(t *Topology, unready bool) *mask {
 				m.words[int(g.mask)+slot/64] |= 1 << (slot % 64)
 				m.open[i]++
 			}
-			if member >= 0 && t.ranksSoft(g) && f.soft(member) {
+			if member >= 0 && t.ofNodes(g) && f.soft(member) {
 				if m.soft == nil {
 					m.soft = make([]uint64, t.words)
 				}
@@ -229,8 +235,23 @@ func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {
 		is := m.soft[int(g.mask)+at]
 		others, soft = append(others, word&^is), append(soft, word&is)
 	}
-	f.scratch = [2][]uint64{others, soft}
+	f.scratch[0], f.scratch[1] = others, soft
 	return others, soft
+}
+
+// within returns the open members that are in a set. The next call overwrites them.
+func (f *Feasibility) within(open []uint64, members *set) []uint64 {
+	in := append(f.scratch[2][:0], open...)
+	in[0] &= members.first
+	at := 1
+	for _, w := range members.more {
+		clear(in[at:w.at])
+		in[w.at] &= w.bits
+		at = int(w.at) + 1
+	}
+	clear(in[at:])
+	f.scratch[2] = in
+	return in
 }
 
 // of returns the words of a group.

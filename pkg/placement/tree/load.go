@@ -6,6 +6,7 @@ package tree
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
@@ -136,6 +137,78 @@ func (g *group) sum(t *Topology) {
 		g.load.of[slot] = u.Load()
 	}
 	g.load.init()
+	g.sizes = nil
+	if t.ofNodes(g) {
+		g.divideBySize(t)
+	}
+}
+
+// divideBySize finds the sizes of members, in the order in which they first occur.
+func (g *group) divideBySize(t *Topology) {
+	var sizes []sizeClass
+	for slot, member := range g.members {
+		size := t.usageOf(member).Size()
+		i := slices.IndexFunc(sizes, func(c sizeClass) bool { return c.size == size })
+		if i < 0 {
+			i = len(sizes)
+			sizes = append(sizes, sizeClass{size: size})
+		}
+		sizes[i].members.add(int32(slot))
+	}
+	if len(sizes) > 1 {
+		g.sizes = sizes
+	}
+}
+
+// after is the load of a member with the pod that is placed, if it is one of nodes that differ in size.
+func (v View) after(g *group, slot int32) uint64 {
+	load := uint64(g.load.of[slot])
+	if g.sizes != nil {
+		load += uint64(v.Topology.usageOf(g.members[slot]).Size().Share(v.Feasibility.Request))
+	}
+	return load
+}
+
+// before reports that a member has the lower load with the pod that is placed, or else the lower slot.
+func (v View) before(g *group, a, b int32) bool {
+	aLoad, bLoad := v.after(g, a), v.after(g, b)
+	return aLoad < bLoad || aLoad == bLoad && a < b
+}
+
+// tied is some members of a group that tie but for their loads: those of a class and those that are not listed.
+type tied struct {
+	class  *set // nil for none
+	fresh  bool
+	listed *counted
+	of     *set // those that are not listed are of these; nil for all
+}
+
+// least returns the open member with the least load, none if none is open.
+func (l *loads) least(open []uint64, among *tied) int32 {
+	best := none
+	if among.class != nil {
+		best = l.tied(open, among.class)
+	}
+	if among.fresh {
+		best = l.fresh(open, among.listed, among.of, best)
+	}
+	return best
+}
+
+// least returns the open member that has the least load with the pod that is placed. Inside one size it is that with
+// the least load.
+func (v View) least(g *group, open []uint64, among *tied) int32 {
+	if g.sizes == nil {
+		return g.load.least(open, among)
+	}
+	best := none
+	for i := range g.sizes {
+		slot := g.load.least(v.Feasibility.within(open, &g.sizes[i].members), among)
+		if slot != none && (best == none || v.before(g, slot, best)) {
+			best = slot
+		}
+	}
+	return best
 }
 
 // Refresh has the loads follow the nodes. The structure must not be stale.

@@ -64,7 +64,7 @@ func (v View) descend(m *mask) int32 {
 // choose returns the best open member of a group that has one.
 func (v View) choose(m *mask, id int32) int32 {
 	g := &v.Topology.groups[id]
-	if m.soft == nil || !v.Topology.ranksSoft(g) {
+	if m.soft == nil || !v.Topology.ofNodes(g) {
 		best, _ := v.best(m, id, m.of(g))
 		return best
 	}
@@ -93,7 +93,7 @@ func (v View) best(m *mask, id int32, open []uint64) (int32, key) {
 		each(at, members&open[at], func(slot int32) {
 			k := v.apartKey(m, g, slot)
 			if best != none {
-				if c := k.compare(&bestKey, packs); c > 0 || c == 0 && !g.load.before(slot, best) {
+				if c := k.compare(&bestKey, packs); c > 0 || c == 0 && !v.before(g, slot, best) {
 					return
 				}
 			}
@@ -124,16 +124,16 @@ func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32
 				order = 0
 			}
 		}
-		best = none
+		among := tied{listed: &b.listed}
 		if order >= 0 {
-			best = g.load.tied(open, &b.classes[at].members)
+			among.class = &b.classes[at].members
 			at++
 		}
 		if order <= 0 {
-			best = g.load.fresh(open, &b.listed, others[i].members, best)
+			among.fresh, among.of = true, others[i].members
 			i++
 		}
-		if best != none {
+		if best = v.least(g, open, &among); best != none {
 			return best, k
 		}
 	}

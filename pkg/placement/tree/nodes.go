@@ -15,7 +15,7 @@ import (
 // given to another one.
 //
 // Two versions tell others what to look at again. The structure moves when a node comes
-// or goes, is relabelled, or becomes ready or not, or soft: then topologies are built anew. The
+// or goes, is relabelled, or becomes ready or not, soft, or larger: then topologies are built anew. The
 // version moves with every change of a node, and changes has what those were.
 type Nodes struct {
 	all   []nodeInfo
@@ -96,7 +96,7 @@ func (n *Nodes) Set(name string, facts Facts) (id int32) {
 	}
 	is := &n.all[id]
 	by := facts.Usage.Sub(is.Usage)
-	rebuild := !known || is.Unready != facts.Unready || is.Soft != facts.Soft
+	rebuild := !known || is.Unready != facts.Unready || is.Soft != facts.Soft || by.CPU.Allocatable != 0 || by.Memory.Allocatable != 0
 	is.Facts = facts
 	n.note(change{id, by})
 	if rebuild {

@@ -123,7 +123,7 @@ func (s *subject) forget(name string) { delete(s.answers, name) }
 // next holds Next to the oracle's pick.
 func (s *subject) next() (string, bool) {
 	s.t.Helper()
-	want, wantOK := oracle.Pick(s.levels, s.rule, s.nodes, s.hasRoom)
+	want, wantOK := oracle.Pick(s.levels, s.rule, s.nodes, s.request, s.hasRoom)
 	got, ok := s.tree.Next(s.fits)
 	if got != want || ok != wantOK {
 		s.t.Fatalf("Next is %q, %v; the oracle picks %q, %v\n%s", got, ok, want, wantOK, s.tree)
@@ -325,7 +325,7 @@ func TestRanksBestClassIsTheOracles(t *testing.T) {
 			t.Errorf("Next is %q, and Rank begins with %q", name, all[0])
 		}
 		slices.Sort(best)
-		if want := oracle.BestClass(s.levels, s.rule, s.nodes, s.hasRoom); !slices.Equal(want, best) {
+		if want := oracle.BestClass(s.levels, s.rule, s.nodes, s.request, s.hasRoom); !slices.Equal(want, best) {
 			t.Fatalf("the best class is not the oracle's (-want +got):\n%s\n%s", cmp.Diff(want, best), s.tree)
 		}
 		for _, n := range s.nodes {
@@ -360,7 +360,7 @@ func TestNextAsksOnlyWhatDecides(t *testing.T) {
 // nextWithReason decides, and then again, for which nothing needs to be asked.
 func (s *subject) nextWithReason() {
 	s.onAsk = func(name string) {
-		if oracle.MayAsk(s.levels, s.rule, s.nodes, s.answered) != name {
+		if oracle.MayAsk(s.levels, s.rule, s.nodes, s.request, s.answered) != name {
 			s.t.Fatalf("asked about %q without a reason; answers so far %v\n%s", name, s.answers, s.tree)
 		}
 	}

@@ -72,13 +72,13 @@ type ranked struct {
 	key
 	member, slot int32
 	closed       bool
-	load         uint32
+	load         uint64
 }
 
 func (s *survey) member(g *group, slot int32) ranked {
 	member := g.members[slot]
 	below := s.of(member)
-	r := ranked{member: member, slot: slot, closed: below.open == 0, load: g.load.of[slot]}
+	r := ranked{member: member, slot: slot, closed: below.open == 0, load: s.after(g, slot)}
 	if g.leaf {
 		e := s.Tally.entry(member)
 		r.key = s.Tally.nodeKey(member, &e)
@@ -89,7 +89,7 @@ func (s *survey) member(g *group, slot int32) ranked {
 	sums := s.sums(member)
 	r.key = branchKey(&sums, g.share(slot))
 	r.health = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
-	r.soft = member >= 0 && s.Topology.ranksSoft(g) && s.Feasibility.soft(member)
+	r.soft = member >= 0 && s.Topology.ofNodes(g) && s.Feasibility.soft(member)
 	return r
 }
 

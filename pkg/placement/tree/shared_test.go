@@ -70,6 +70,7 @@ func drawShared(t *rapid.T) *shared {
 		tolerated := rapid.SampledFrom([]string{"none", "tainted", "marked"}).Draw(t, "tolerated")
 		needs := tree.NewFeasibility(s.nodes)
 		needs.Tolerates = func(soft string) bool { return soft == tolerated }
+		needs.Request = s.request
 		s.needs = append(s.needs, needs)
 	}
 	for range rapid.IntRange(1, 5).Draw(t, "revisions") {
@@ -239,7 +240,7 @@ func (s *shared) decide() {
 		}
 		seen = append(seen, n)
 	}
-	want, wantOK := oracle.Pick(levels, r.rule, seen, func(name string) bool { return s.fits(i, name) })
+	want, wantOK := oracle.Pick(levels, r.rule, seen, s.request, func(name string) bool { return s.fits(i, name) })
 	node, ok := v.Next(func(node int32) (bool, int) { return s.fits(i, s.nodes.Name(node)), i })
 	if ok != wantOK || ok && s.nodes.Name(node) != want {
 		s.t.Fatalf("revision %d: Next is %d, %v; the oracle picks %q, %v\n%s", i, node, ok, want, wantOK, drawing.Tree(v))

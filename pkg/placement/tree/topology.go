@@ -51,13 +51,20 @@ type group struct {
 	byShare []shareClass // the largest share first; nil if all weigh 1
 	usage   placement.Usage
 	load    loads
-	mask    int32 // the first of its words in a mask
+	sizes   []sizeClass // of members that are one node each; nil where all have one size, or are branches
+	mask    int32       // the first of its words in a mask
 }
 
 // shareClass is the members of one share. Members that are nil are all.
 type shareClass struct {
 	share   int32
 	members *set
+}
+
+// sizeClass is the members of one size.
+type sizeClass struct {
+	size    placement.Size
+	members set
 }
 
 // equalShares are the classes of a group all of whose members weigh 1.
@@ -101,8 +108,9 @@ func (t *Topology) Stale() bool { return t.structure != t.nodes.structure }
 // used themselves.
 func (t *Topology) Clear() { t.groups, t.where = nil, nil }
 
-// ranksSoft reports whether a group is one of nodes, in which those that are soft come last.
-func (t *Topology) ranksSoft(g *group) bool {
+// ofNodes reports whether a group is one of nodes: soft ones come last in it, and loads are compared with the pod
+// that is placed.
+func (t *Topology) ofNodes(g *group) bool {
 	return g.leaf || t.levels[g.level].Property.IsHost()
 }
 

@@ -64,10 +64,11 @@ func newFiltered(nodes *tree.Nodes, pod *corev1.Pod) *filtered {
 	return &filtered{Feasibility: feasibility(nodes, pod), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
 }
 
-// feasibility is one without answers, of pods with a pod's tolerations.
+// feasibility is one without answers, of pods with a pod's tolerations and requests.
 func feasibility(nodes *tree.Nodes, pod *corev1.Pod) *tree.Feasibility {
 	f, tolerations := tree.NewFeasibility(nodes), pod.Spec.Tolerations
 	f.Tolerates = func(soft string) bool { return clusterview.ToleratesSoft(tolerations, soft) }
+	f.Request = clusterview.Request(pod)
 	return f
 }
 

@@ -8,6 +8,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
@@ -24,7 +25,7 @@ func (w *world) propose(p *worldPod, seen []placement.Node, fit []string) string
 	if node == "" && len(fit) == 0 {
 		return ""
 	}
-	if want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, fits); !slices.Contains(want, node) {
+	if want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, clusterview.Request(p.pod), fits); !slices.Contains(want, node) {
 		w.t.Fatalf("%q is proposed for %s with %v, the oracle's best are %q\n%s", node, p.pod.Name, p.pod.Annotations, want, drawing.Tree(w.shown(p.pod)))
 	}
 	if err := w.shown(p.pod).Validate(); err != nil {

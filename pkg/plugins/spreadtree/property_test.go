@@ -219,7 +219,7 @@ func (w *world) schedule(*rapid.T) {
 // decide holds the scores of a pod against the oracle, and returns one of the best nodes.
 func (w *world) decide(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }
-	want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, fits)
+	want := oracle.BestClass(mustLevels(w.rig, p.pod).List, w.rule(), seen, clusterview.Request(p.pod), fits)
 	var best []string
 	scores := w.rank(p.pod, p.state, fit...)
 	for _, name := range sortedKeys(scores) {
