@@ -61,6 +61,8 @@ func TestOrder(t *testing.T) {
 		queued("pinned", 0, 7, "pinned"),
 		queued("first-of-batch", 0, 0, ""),
 		queued("second-of-batch", 0, 1, ""),
+		queued("pinned-when-the-batch-was-old", 0, 12, "pinned"),
+		queued("after-the-batch", 0, 3, ""),
 		queued("last-daemon", -1, 0, "daemon"),
 	}
 	for i, a := range entities {
@@ -131,5 +133,16 @@ func TestAGroupIsNotPreassigned(t *testing.T) {
 	late, early := queued("late", 0, 1, ""), queued("early", 0, -1, "")
 	if !pl.Less(group, late) || pl.Less(group, early) || !pl.Less(queued("pinned", 0, 1, "pinned"), group) {
 		t.Error("a group is not ordered by its age among pods that are not preassigned")
+	}
+}
+
+// Whoever keeps pinned pods coming holds up nobody for longer than the head start.
+func TestNobodyStarves(t *testing.T) {
+	pl := sorter(t)
+	waits := queued("waits", 0, 0, "")
+	for seconds, first := range map[int]bool{0: true, 9: true, 10: false, 11: false, 3600: false} {
+		if got := pl.Less(queued("pinned", 0, seconds, "pinned"), waits); got != first {
+			t.Errorf("a pinned pod that comes after %d s is first: %t", seconds, got)
+		}
 	}
 }
