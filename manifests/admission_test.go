@@ -123,7 +123,7 @@ func TestAdmissionAgreesWithTheParser(t *testing.T) {
 	whole := rapid.SampledFrom([]string{
 		"spread=zone", "pack=rack", "spread=node.name", "spread=node.labels.zone", "spread=zone;weight.a=70;weight.*=30", "spread=rack;nodesWithoutKey=Exclude", " pack = x/y ; missing = include ",
 	})
-	option := rapid.SampledFrom([]string{"", ";weight.a=1", ";weight.b=2", ";Weight.a=2", ";nodesWithoutKey=OwnDomain", ";nodesWithoutKey=Exclude", ";", " ;weight.*=9 "})
+	option := rapid.SampledFrom([]string{"", ";weight.a=1", ";weight.b=2", ";Weight.a=2", ";nodesWithoutKey=OwnDomain", ";nodesWithoutKey=Exclude", ";share=Allocatable", "; Share = allocatable", ";share=x", ";", " ;weight.*=9 "})
 	check := func(t fataler, text string) {
 		refused := a.refuses(t, annotated("Pod", map[string]any{clusterview.PlacementAnnotation: text}), nil)
 		if _, err := level.Parse(text); (err != nil) != (refused != "") {

@@ -22,8 +22,15 @@ type Level struct {
 	Strategy        Strategy
 	Property        string
 	NodesWithoutKey NodesWithoutKey
+	Share           Share
 	Weights         map[string]int64
 }
+
+// Share is where the shares of a level's values come from.
+type Share string
+
+// ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
+const ShareAllocatable Share = "Allocatable"
 
 // Strategy is what a level does with its branches.
 type Strategy string

@@ -108,6 +108,10 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 	if out.Property, err = level.ParseProperty(string(in.Property)); err != nil {
 		return out, fmt.Errorf("property: %w", err)
 	}
+	if in.Share != "" && in.Share != placementv1alpha1.ShareAllocatable {
+		return out, fmt.Errorf("share: unknown value %.100q: use Allocatable", in.Share)
+	}
+	out.Share = level.Share(in.Share)
 	for _, w := range in.Weights {
 		out.Weights = append(out.Weights, level.Weight{Value: w.Value, Share: w.Share})
 	}

@@ -71,16 +71,18 @@ func TestReadPolicyRefuses(t *testing.T) {
 		levels []string // the error of the levels holds them all; none: there is none
 		limits []string
 	}{
-		"strategy":        {levels(placementv1alpha1.Level{Property: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
-		"nodesWithoutKey": {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
-		"property":        {levels(placementv1alpha1.Level{Property: "node.id"}), []string{"spec.levels[0].property", `"node.id"`, "use node.name"}, nil},
-		"two spellings":   {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "node.labels.a"}), []string{"spec.levels:", "level 2", "once"}, nil},
-		"weight":          {levels(placementv1alpha1.Level{Property: "a", Weights: []placementv1alpha1.Weight{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
-		"limit":           {limits(placementv1alpha1.DomainLimit{Property: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
-		"limit too high":  {limits(placementv1alpha1.DomainLimit{Property: "a", Max: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
-		"limits too many": {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
-		"limit property":  {limits(placementv1alpha1.DomainLimit{Property: "engine.x", Max: 1}), nil, []string{"spec.domainLimits[0].property", `"engine.x"`}},
-		"limit twice":     {limits(placementv1alpha1.DomainLimit{Property: "a", Max: 1}, placementv1alpha1.DomainLimit{Property: "node.labels.a", Max: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
+		"strategy":             {levels(placementv1alpha1.Level{Property: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
+		"share":                {levels(placementv1alpha1.Level{Property: "a", Share: "Equal"}), []string{"spec.levels[0].share", "use Allocatable"}, nil},
+		"share beside weights": {levels(placementv1alpha1.Level{Property: "a", Share: "Allocatable", Weights: []placementv1alpha1.Weight{{Value: "x", Share: 2}}}), []string{"spec.levels", "weight beside share"}, nil},
+		"nodesWithoutKey":      {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
+		"property":             {levels(placementv1alpha1.Level{Property: "node.id"}), []string{"spec.levels[0].property", `"node.id"`, "use node.name"}, nil},
+		"two spellings":        {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "node.labels.a"}), []string{"spec.levels:", "level 2", "once"}, nil},
+		"weight":               {levels(placementv1alpha1.Level{Property: "a", Weights: []placementv1alpha1.Weight{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
+		"limit":                {limits(placementv1alpha1.DomainLimit{Property: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
+		"limit too high":       {limits(placementv1alpha1.DomainLimit{Property: "a", Max: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
+		"limits too many":      {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
+		"limit property":       {limits(placementv1alpha1.DomainLimit{Property: "engine.x", Max: 1}), nil, []string{"spec.domainLimits[0].property", `"engine.x"`}},
+		"limit twice":          {limits(placementv1alpha1.DomainLimit{Property: "a", Max: 1}, placementv1alpha1.DomainLimit{Property: "node.labels.a", Max: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
 		"selector": {
 			spec{PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}},
 			[]string{"spec.podSelector", "Inn"}, []string{"spec.podSelector", "Inn"},

@@ -42,7 +42,8 @@ func selectorOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) (*Selector,
 			return nil, fmt.Errorf("labelSelector: %w", err)
 		}
 	}
-	return is, is.match(pod, c.MatchLabelKeys)
+	err := is.match(pod, c.MatchLabelKeys)
+	return is, err
 }
 
 // match adds the pod's own values of keys. The API server has added them to the pods that it was given since 1.34, and

@@ -40,3 +40,12 @@ func TestWeightOfAllOthers(t *testing.T) {
 	s.exactly(o, 0, map[string]int{"zone-a": 12, "zone-b": 4, "zone-c": 2, "zone-d": 2})
 	s.even(o)
 }
+
+// Zones get pods in proportion to the CPU that their nodes have, whatever the nodes are.
+func TestSharesOfWhatNodesHave(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(4, 20, zone("zone-a"))
+	s.nodes(1, 40, zone("zone-b"))
+	s.deploy("app", 18, "spread="+zoneLabel+";share=Allocatable")
+	s.exactly(s.settled("app", 18), 0, map[string]int{"zone-a": 12, "zone-b": 6})
+}

@@ -43,6 +43,11 @@ type Level struct {
 	// Default: LastResort.
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
+	// share is Allocatable where each of the property's values is to get pods in proportion to what
+	// the nodes that have it have of CPU. For Spread only, and not beside weights.
+	// Default: none, all values weigh the same, or as weights says.
+	Share Share `json:"share,omitempty"`
+
 	// weights gives shares to the property's values, 1 to 1000000 each: a branch
 	// with twice the weight gets twice the pods. The key "*" stands for all
 	// values that are not listed, which then share its weight among them; the
@@ -51,6 +56,12 @@ type Level struct {
 	// Default: none, all values weigh the same.
 	Weights map[string]int64 `json:"weights,omitempty"`
 }
+
+// Share is where the shares of a level's values come from.
+type Share string
+
+// ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
+const ShareAllocatable Share = "Allocatable"
 
 // Strategy is what a level does with its branches.
 type Strategy string

@@ -67,13 +67,16 @@ func Levels(path *field.Path, in []config.Level) ([]level.Level, field.ErrorList
 
 func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList) {
 	var errs field.ErrorList
-	out := level.Level{Weights: weights(in.Weights)}
+	out := level.Level{Weights: weights(in.Weights), Share: level.Share(in.Share)}
 	var ok bool
 	if out.Strategy, ok = strategies[in.Strategy]; !ok {
 		errs = append(errs, field.NotSupported(path.Child("strategy"), in.Strategy, slices.Sorted(maps.Keys(strategies))))
 	}
 	if out.NodesWithoutKey, ok = nodesWithoutKey[in.NodesWithoutKey]; !ok {
 		errs = append(errs, field.NotSupported(path.Child("nodesWithoutKey"), in.NodesWithoutKey, slices.Sorted(maps.Keys(nodesWithoutKey))))
+	}
+	if in.Share != "" && in.Share != config.ShareAllocatable {
+		errs = append(errs, field.NotSupported(path.Child("share"), in.Share, []config.Share{config.ShareAllocatable}))
 	}
 	var err error
 	if out.Property, err = level.ParseProperty(in.Property); err != nil {

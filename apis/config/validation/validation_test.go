@@ -54,16 +54,18 @@ func TestPreferencesArgs(t *testing.T) {
 			[]config.Level{on("rack"), on("zone"), on("node.labels.rack")},
 			[][]string{{"args.defaultLevels[2].property", `"node.labels.rack"`, "level 1"}},
 		},
-		"every field of two levels": {
+		"every field of three levels": {
 			[]config.Level{
 				{Strategy: "spread", Property: "a b", NodesWithoutKey: "ownDomain"},
+				{Strategy: config.StrategySpread, Property: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude, Share: "Equal"},
 				{Strategy: "Binpack", Property: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain},
 			},
 			[][]string{
 				{"args.defaultLevels[0].strategy", `"spread"`, `"Spread"`, `"Pack"`},
 				{"args.defaultLevels[0].nodesWithoutKey", `"ownDomain"`, `"LastResort"`, `"OwnDomain"`, `"Exclude"`},
 				{"args.defaultLevels[0].property", `"a b"`},
-				{"args.defaultLevels[1].strategy", `"Binpack"`},
+				{"args.defaultLevels[1].share", `"Equal"`, `"Allocatable"`},
+				{"args.defaultLevels[2].strategy", `"Binpack"`},
 			},
 		},
 		"share of nothing": {

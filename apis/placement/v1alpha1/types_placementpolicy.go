@@ -83,6 +83,7 @@ type Property string
 // Level is one placement preference.
 //
 // +kubebuilder:validation:XValidation:rule="self.strategy == 'Spread' || !has(self.weights)",message="only a level that spreads has weights"
+// +kubebuilder:validation:XValidation:rule="!has(self.share) || self.strategy == 'Spread' && !has(self.weights)",message="share is for a level that spreads, and not beside weights"
 // +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.weights.all(w, w.value == '*' || (self.property.matches('^(?i:node[.]name)$') ? w.value.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$') : w.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')))",message="a weight is for a label value, for nodes without the label (an empty value), for a node's name at node.name, or for all other values (*)"
 // +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.nodesWithoutKey == 'OwnDomain' || self.property.matches('^(?i:node[.]name)$') || self.weights.all(w, size(w.value) > 0)",message="nodes without the label have a share of their own with nodesWithoutKey: OwnDomain alone"
 type Level struct {
@@ -101,6 +102,11 @@ type Level struct {
 	// +optional
 	// +kubebuilder:default=LastResort
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
+
+	// share is Allocatable where each value is to get pods in proportion to what the nodes that have it have of
+	// CPU, whether a pod fits on them or not.
+	// +optional
+	Share Share `json:"share,omitempty"`
 
 	// weights gives shares to values. "" is the nodes without the property where they are OwnDomain, "*" all values that have no weight
 	// of their own, together. Where there are weights but none for "*", a value that is not listed weighs 1.
@@ -134,6 +140,14 @@ const (
 	NodesWithoutKeyOwnDomain  NodesWithoutKey = "OwnDomain"
 	NodesWithoutKeyExclude    NodesWithoutKey = "Exclude"
 )
+
+// Share is where the shares of a level's values come from.
+//
+// +kubebuilder:validation:Enum=Allocatable
+type Share string
+
+// ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
+const ShareAllocatable Share = "Allocatable"
 
 // Weight is the share of one value.
 type Weight struct {

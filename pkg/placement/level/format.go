@@ -10,13 +10,16 @@ import (
 )
 
 // String is the canonical text of a level: its weights in the order of their
-// values, then nodesWithoutKey where it is not the default. Parse reads the text of a
+// values or its share, then nodesWithoutKey where it is not the default. Parse reads the text of a
 // valid level as the same level.
 func (l Level) String() string {
 	var b strings.Builder
 	b.WriteString(string(l.Strategy) + "=" + l.Property.String())
 	for _, w := range l.Weights {
 		b.WriteString(optionSeparator + w.String())
+	}
+	if l.Share != "" {
+		b.WriteString(optionSeparator + shareOption + "=" + string(l.Share))
 	}
 	if l.NodesWithoutKey != OwnDomain {
 		b.WriteString(optionSeparator + withoutKeyOption + "=" + string(l.NodesWithoutKey))

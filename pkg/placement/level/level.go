@@ -32,6 +32,12 @@ const (
 	Exclude NodesWithoutKey = "Exclude"
 )
 
+// Share is where the shares of a level's values come from.
+type Share string
+
+// Allocatable makes the share of a value what the nodes that have it have of CPU, whether a pod fits on them or not.
+const Allocatable Share = "Allocatable"
+
 // Others is the value that stands for all values without a weight of their own.
 // As a weight it makes one virtual branch of them, inside which they are spread evenly.
 const Others = "*"
@@ -45,6 +51,8 @@ type Level struct {
 	// Property is NodeName, or the key of a node label as it stands on the node.
 	Property        Property
 	NodesWithoutKey NodesWithoutKey
+	// Share says where the shares of values come from, if not from Weights. Only a Spread level has it.
+	Share Share
 	// Weights gives shares to values, sorted by Value, each value once. Without
 	// any, all values weigh the same. Where there are some but none for Others,
 	// a value that is not listed weighs 1. Only a Spread level has weights.

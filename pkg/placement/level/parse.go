@@ -14,13 +14,15 @@ import (
 const (
 	optionSeparator  = ";"
 	weightPrefix     = "weight."
+	shareOption      = "share"
 	withoutKeyOption = "nodesWithoutKey"
 )
 
 const (
-	allowedLevel      = "use spread=PROPERTY or pack=PROPERTY"
-	allowedOption     = "use weight.VALUE=SHARE, weight.*=SHARE or nodesWithoutKey=LastResort, OwnDomain or Exclude"
-	allowedWithoutKey = "use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude"
+	allowedLevel       = "use spread=PROPERTY or pack=PROPERTY"
+	allowedOption      = "use weight.VALUE=SHARE, weight.*=SHARE, share=Allocatable or nodesWithoutKey=LastResort, OwnDomain or Exclude"
+	allowedShareOption = "use share=Allocatable"
+	allowedWithoutKey  = "use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude"
 )
 
 var entries = syntax.Entries{Noun: "level", Max: MaxLevels, Allowed: allowedLevel}
@@ -31,7 +33,7 @@ var entries = syntax.Entries{Noun: "level", Max: MaxLevels, Allowed: allowedLeve
 //
 // Levels are separated by commas, a level's options follow it after semicolons.
 // White space around separators and "=" is dropped. The words spread, pack,
-// weight, nodesWithoutKey and its values are read in any case. The levels come back
+// weight, share, nodesWithoutKey and their values are read in any case. The levels come back
 // valid and in canonical form, at least one of them. The error is a *syntax.Error
 // that names the first thing that is wrong: nothing is skipped.
 func Parse(s string) ([]Level, error) {
@@ -73,7 +75,7 @@ func parseHead(head string) (Level, *syntax.Error) {
 }
 
 func parseOptions(l *Level, options string) *syntax.Error {
-	withoutKeySeen := false
+	withoutKeySeen, shareSeen := false, false
 	for option := range strings.SplitSeq(options, optionSeparator) {
 		option = strings.TrimSpace(option)
 		if option == "" {
@@ -83,7 +85,7 @@ func parseOptions(l *Level, options string) *syntax.Error {
 		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
 		value, isWeight := syntax.CutPrefixFold(name, weightPrefix)
 		switch {
-		case !isWeight && !syntax.SameWord(name, withoutKeyOption):
+		case !isWeight && !syntax.SameWord(name, withoutKeyOption) && !syntax.SameWord(name, shareOption):
 			return syntax.Refuse("unknown option", name, allowedOption)
 		case !ok:
 			return syntax.Refuse("no value in option", option, allowedOption)
@@ -93,6 +95,14 @@ func parseOptions(l *Level, options string) *syntax.Error {
 				return err
 			}
 			l.Weights = append(l.Weights, Weight{Value: value, Share: share})
+		case syntax.SameWord(name, shareOption) && shareSeen:
+			return syntax.Refuse("second option", option, "give share once")
+		case syntax.SameWord(name, shareOption):
+			shareSeen = true
+			if !syntax.SameWord(text, string(Allocatable)) {
+				return syntax.Refuse("unknown option value", option, allowedShareOption)
+			}
+			l.Share = Allocatable
 		case withoutKeySeen:
 			return syntax.Refuse("second option", option, "give nodesWithoutKey once")
 		default:

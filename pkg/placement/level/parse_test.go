@@ -56,6 +56,8 @@ func TestParse(t *testing.T) {
 		{name: "all options", in: "spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;nodesWithoutKey=Exclude",
 			canonical: "spread=topology.kubernetes.io/zone;weight.*=10;weight.zone-a=70;weight.zone-b=30;nodesWithoutKey=Exclude",
 			want:      []level.Level{excluding}},
+		{name: "shares by what nodes have", in: "spread=rack ; SHARE = allocatable;nodesWithoutKey=Exclude", canonical: "spread=rack;share=Allocatable;nodesWithoutKey=Exclude",
+			want: []level.Level{{Strategy: level.Spread, Property: level.Property{Label: "rack"}, Share: level.Allocatable, NodesWithoutKey: level.Exclude}}},
 		{name: "packing without the others", in: "pack=rack;nodesWithoutKey=Exclude", want: []level.Level{packExcluding}},
 		{name: "white space and case", in: " Spread = rack ; Weight.b = 2 ;\n NODESWITHOUTKEY = owndomain ,\tPACK=node ", canonical: "spread=rack;weight.b=2,pack=node",
 			want: []level.Level{weighted("rack", level.Weight{Value: "b", Share: 2}), pack("node")}},
@@ -93,7 +95,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const (
 		levels     = `use spread=PROPERTY or pack=PROPERTY`
-		options    = `use weight.VALUE=SHARE, weight.*=SHARE or nodesWithoutKey=LastResort, OwnDomain or Exclude`
+		options    = `use weight.VALUE=SHARE, weight.*=SHARE, share=Allocatable or nodesWithoutKey=LastResort, OwnDomain or Exclude`
 		properties = `use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack`
 		keys       = `a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, ` +
 			`after an optional DNS name of at most 253 characters and '/'`
@@ -131,6 +133,11 @@ func TestParseRefuses(t *testing.T) {
 		"spread=zone;wieght.a=3":                                          `level 1 "spread=zone;wieght.a=3": unknown option "wieght.a": ` + options,
 		"spread=zone;weight=3":                                            `level 1 "spread=zone;weight=3": unknown option "weight": ` + options,
 		"spread=zone;nodesWithoutKey":                                     `level 1 "spread=zone;nodesWithoutKey": no value in option "nodesWithoutKey": ` + options,
+		"spread=zone;share":                                               `level 1 "spread=zone;share": no value in option "share": ` + options,
+		"spread=zone;share=Equal":                                         `level 1 "spread=zone;share=Equal": unknown option value "share=Equal": use share=Allocatable`,
+		"spread=zone;share=Allocatable;share=Allocatable":                 `level 1 "spread=zone;share=Allocatable;share=Allocatable": second option "share=Allocatable": give share once`,
+		"pack=zone;share=Allocatable":                                     `level 1 "pack=zone;share=Allocatable": share at a level that packs "share=Allocatable": only a level that spreads has shares`,
+		"spread=zone;weight.a=2;share=Allocatable":                        `level 1 "spread=zone;weight.a=2;share=Allocatable": weight beside share=Allocatable "weight.a=2": use one of the two`,
 		"spread=zone;nodesWithoutKey=Skip":                                `level 1 "spread=zone;nodesWithoutKey=Skip": unknown option value "nodesWithoutKey=Skip": use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude`,
 		"spread=zone;nodesWithoutKey=OwnDomain;nodesWithoutKey=OwnDomain": `level 1 "spread=zone;nodesWithoutKey=OwnDomain;nodesWithoutKey=OwnDomain": second option "nodesWithoutKey=OwnDomain": give nodesWithoutKey once`,
 		"spread=zone;weight.a":                                            `level 1 "spread=zone;weight.a": no value in option "weight.a": ` + options,

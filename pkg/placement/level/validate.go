@@ -69,6 +69,12 @@ func (l Level) check() *syntax.Error {
 		return syntax.Refuse("invalid label key", l.Property.Label, allowedKey)
 	case l.NodesWithoutKey != LastResort && l.NodesWithoutKey != OwnDomain && l.NodesWithoutKey != Exclude:
 		return syntax.Refuse("unknown option value", withoutKeyOption+"="+string(l.NodesWithoutKey), allowedWithoutKey)
+	case l.Share != "" && l.Share != Allocatable:
+		return syntax.Refuse("unknown option value", shareOption+"="+string(l.Share), allowedShareOption)
+	case l.Strategy == Pack && l.Share != "":
+		return syntax.Refuse("share at a level that packs", shareOption+"="+string(l.Share), "only a level that spreads has shares")
+	case len(l.Weights) > 0 && l.Share != "":
+		return syntax.Refuse("weight beside share=Allocatable", l.Weights[0].String(), "use one of the two")
 	case l.Strategy == Pack && len(l.Weights) > 0:
 		return syntax.Refuse("weight at a level that packs", l.Weights[0].String(), "only a level that spreads has weights")
 	case len(l.Weights) > MaxWeights:
@@ -110,10 +116,10 @@ func (w Weight) String() string {
 	return weightPrefix + w.Value + "=" + strconv.FormatInt(w.Share, 10)
 }
 
-// Share is the share of a value. Where the value has a weight of its own, listed
+// ShareOf is the share of a value. Where the value has a weight of its own, listed
 // is true. Where it has not, the share is that of Others, which the value then
 // divides with all unlisted ones (HasOthers), or 1.
-func (l Level) Share(value string) (share int64, listed bool) {
+func (l Level) ShareOf(value string) (share int64, listed bool) {
 	if i, ok := l.find(value); ok {
 		return l.Weights[i].Share, true
 	}

@@ -98,7 +98,7 @@ func TestShare(t *testing.T) {
 		{others, "", 10, false},
 		{others, level.Others, 10, true},
 	} {
-		share, ok := tc.level.Share(tc.value)
+		share, ok := tc.level.ShareOf(tc.value)
 		if share != tc.share || ok != tc.listed {
 			t.Errorf("%v: Share(%q) = %d, %v; want %d, %v", tc.level, tc.value, share, ok, tc.share, tc.listed)
 		}

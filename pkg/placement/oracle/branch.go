@@ -58,7 +58,7 @@ func (f fork) applies(in []candidate) bool {
 // decides is false as well for a last fork that spreads evenly over one node each, none of which comes last:
 // its branches are compared as the nodes that they are.
 func (f fork) decides(in []candidate) bool {
-	last := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0) && len(f.next) == 0
+	last := f.level.Strategy == level.Spread && (f.within || len(f.level.Weights) == 0 && f.level.Share == "") && len(f.next) == 0
 	return f.applies(in) && (!last || len(f.branches(in)) < len(in) || slices.ContainsFunc(in, f.isLastResort))
 }
 
@@ -75,7 +75,29 @@ func (f fork) branches(in []candidate) []branch {
 		}
 		bs[i].nodes = append(bs[i].nodes, c)
 	}
+	if f.level.Share == level.Allocatable && len(bs) > 0 {
+		f.shareByAllocatable(bs)
+	}
 	return bs
+}
+
+// shareByAllocatable has branches weigh what their nodes have of CPU, in parts per million of the largest.
+func (f fork) shareByAllocatable(bs []branch) {
+	cpu := func(b branch) (n int64) {
+		for _, c := range b.nodes {
+			n += c.Usage.CPU.Allocatable
+		}
+		if f.level.Property.IsHost() {
+			return placement.Usage{CPU: placement.Amount{Allocatable: n}}.Size().CPU
+		}
+		return n
+	}
+	most := cpu(slices.MaxFunc(bs, func(a, b branch) int { return cmp.Compare(cpu(a), cpu(b)) }))
+	for i := range bs {
+		if most > 0 {
+			bs[i].weight = max(1, cpu(bs[i])*level.MaxShare/most)
+		}
+	}
 }
 
 // isLastResort reports that a node lacks the property of a level that puts such nodes last.

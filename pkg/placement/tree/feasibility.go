@@ -241,7 +241,8 @@ func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {
 
 // within returns the open members that are in a set. The next call overwrites them.
 func (f *Feasibility) within(open []uint64, members *set) []uint64 {
-	in := append(f.scratch[2][:0], open...)
+	f.scratch[2] = append(f.scratch[2][:0], open...)
+	in := f.scratch[2]
 	in[0] &= members.first
 	at := 1
 	for _, w := range members.more {
@@ -250,7 +251,6 @@ func (f *Feasibility) within(open []uint64, members *set) []uint64 {
 		at = int(w.at) + 1
 	}
 	clear(in[at:])
-	f.scratch[2] = in
 	return in
 }
 

@@ -140,6 +140,8 @@ func drawLevels(t *rapid.T, most int) []level.Level {
 			l.Strategy = level.Pack
 		case 1, 2:
 			l.Weights = drawWeights(t)
+		case 3:
+			l.Share = level.Allocatable
 		}
 		levels = append(levels, drawNodesWithoutKey(t, l))
 	}

@@ -95,6 +95,8 @@ func drawLists(t *rapid.T) []level.Level {
 			l.Strategy = level.Pack
 		case 1:
 			l.Weights = drawWeights(t)
+		case 2:
+			l.Share = level.Allocatable
 		}
 		levels = append(levels, drawNodesWithoutKey(t, l))
 	}

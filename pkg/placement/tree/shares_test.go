@@ -93,3 +93,42 @@ func TestSharesOf70To20To10(t *testing.T) {
 		t.Errorf("eight pods are %v, want 5/2/1", got)
 	}
 }
+
+// What the nodes of a zone have of CPU is its share, however many they are: zones of 40, 20 and 8 CPUs take 68 pods
+// in turn so that none is ever more than one pod off. Nodes that come change it.
+func TestShareAllocatable(t *testing.T) {
+	levels, err := level.Parse("spread=zone;share=Allocatable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := simulation.New(levels)
+	join := func(name, zone string, cpus int64) {
+		tr.Set(placement.Node{Name: name, Values: []placement.Value{{Text: zone}}, Usage: placement.Usage{CPU: placement.Amount{Allocatable: cpus}}})
+	}
+	for i := range 10 {
+		join(fmt.Sprint("a", i), "a", 4)
+	}
+	join("b0", "b", 20)
+	join("c0", "c", 5)
+	join("c1", "c", 3)
+	pods := map[string]int64{}
+	place := func(most int64, has map[string]int64, sum int64) {
+		t.Helper()
+		for k := pods["a"] + pods["b"] + pods["c"] + 1; k <= most; k++ {
+			for _, name := range tr.Place(1, func(string) bool { return true }) {
+				pods[name[:1]]++
+			}
+			for zone, cpus := range has {
+				if d := pods[zone]*sum - k*cpus; d > sum || -d > sum {
+					t.Fatalf("of %d pods %v are in zones of %v CPUs", k, pods, has)
+				}
+			}
+		}
+	}
+	place(68, map[string]int64{"a": 40, "b": 20, "c": 8}, 68)
+	join("c2", "c", 32)
+	place(100, nil, 1)
+	if pods["c"] < 38 {
+		t.Errorf("when zone c is as large as a, it has %d of 100 pods", pods["c"])
+	}
+}

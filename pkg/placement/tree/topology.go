@@ -229,7 +229,31 @@ func (t *Topology) divide(nodes []int32, d division) []part {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(strings.Compare(a.value, b.value), cmp.Compare(a.share, b.share))
 	})
+	if t.levels[d.level].Share == level.Allocatable {
+		t.shareByAllocatable(parts, t.levels[d.level].Property.IsHost())
+	}
 	return parts
+}
+
+// shareByAllocatable makes the shares of branches what their nodes have of CPU, in parts per million of what the largest has. That
+// of a host is rounded, as sizes are, so that hosts have few shares.
+func (t *Topology) shareByAllocatable(parts []part, hosts bool) {
+	has, most := make([]int64, len(parts)), int64(0)
+	for i := range parts {
+		var u placement.Usage
+		for _, n := range parts[i].nodes {
+			u = u.Add(t.nodes.all[n].Usage)
+		}
+		if has[i] = u.CPU.Allocatable; hosts {
+			has[i] = u.Size().CPU
+		}
+		most = max(most, has[i])
+	}
+	for i := range parts {
+		if !parts[i].isLastResort() && most > 0 {
+			parts[i].share = int32(max(1, has[i]*level.MaxShare/most))
+		}
+	}
 }
 
 // part returns the branch of a value, still without nodes.
@@ -243,7 +267,7 @@ func (t *Topology) part(value placement.Value, d division) part {
 	if d.others || len(l.Weights) == 0 {
 		return p
 	}
-	share, listed := l.Share(value.Text)
+	share, listed := l.ShareOf(value.Text)
 	switch {
 	case listed:
 		p.share = int32(share)
@@ -271,7 +295,7 @@ func classesOfShares(shares []int32) []shareClass {
 // a branch for each node, it says what is true of every placement: that it ends with nodes.
 func (t *Topology) dividesNodes(d division) bool {
 	l := &t.levels[d.level]
-	return d.level == len(t.levels)-1 && l.Strategy == level.Spread && (d.others || len(l.Weights) == 0)
+	return d.level == len(t.levels)-1 && l.Strategy == level.Spread && (d.others || len(l.Weights) == 0 && l.Share == "")
 }
 
 func (t *Topology) packs(g *group) bool {
