@@ -44,8 +44,10 @@ func TestWeightOfAllOthers(t *testing.T) {
 // Zones get pods in proportion to the CPU that their nodes have, whatever the nodes are.
 func TestSharesOfWhatNodesHave(t *testing.T) {
 	s := begin(t, byZone)
-	s.nodes(4, 20, zone("zone-a"))
-	s.nodes(1, 40, zone("zone-b"))
+	// All nodes of a zone count, and other stories have zones of the usual names.
+	large, small := "large-"+s.name, "small-"+s.name
+	s.nodes(4, 20, zone(large))
+	s.nodes(1, 40, zone(small))
 	s.deploy("app", 18, "spread="+zoneLabel+";share=Allocatable")
-	s.exactly(s.settled("app", 18), 0, map[string]int{"zone-a": 12, "zone-b": 6})
+	s.exactly(s.settled("app", 18), 0, map[string]int{large: 12, small: 6})
 }

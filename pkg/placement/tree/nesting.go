@@ -37,6 +37,36 @@ func ByNesting(nodes *Nodes, levels []level.Level, value Values) []level.Level {
 	return ordered
 }
 
+// Undecided is a level that decides nothing.
+type Undecided struct {
+	// Level is its number in the list, from 0.
+	Level int
+	// Below is the number of an earlier level, finer than it: every value of that lies inside one value of the level. It
+	// is -1 where no node has the property.
+	Below int
+}
+
+// UndecidedLevels returns the levels that decide nothing, in an order that somebody has chosen. A level with one
+// value is not among them, or one that divides the nodes as another does: more nodes may change that.
+func UndecidedLevels(nodes *Nodes, levels []level.Level, value Values) []Undecided {
+	if len(nodes.sorted()) == 0 {
+		return nil
+	}
+	var all []Undecided
+	n := nesting{levels, numberValues(nodes, len(levels), value)}
+	for l, numbers := range n.numbers {
+		switch most := slices.Max(numbers); {
+		case most == none:
+			all = append(all, Undecided{l, -1})
+		case most > 0:
+			if above := slices.IndexFunc(n.numbers[:l], func(above []int32) bool { return n.within(above, numbers) && !n.within(numbers, above) }); above >= 0 {
+				all = append(all, Undecided{l, above})
+			}
+		}
+	}
+	return all
+}
+
 // nesting is the values of all nodes at some levels, as numbers.
 type nesting struct {
 	levels  []level.Level
@@ -68,14 +98,14 @@ func (n *nesting) comesBefore(a, b int) bool {
 	if aHost, bHost := n.levels[a].Property.IsHost(), n.levels[b].Property.IsHost(); aHost || bHost {
 		return bHost && !aHost
 	}
-	return n.inside(b, a) && !n.inside(a, b)
+	return n.within(n.numbers[b], n.numbers[a]) && !n.within(n.numbers[a], n.numbers[b])
 }
 
-// inside reports that every value of one level lies inside one value of another.
-func (n *nesting) inside(fine, coarse int) bool {
+// within reports that every value of one level lies inside one value of another.
+func (*nesting) within(fine, coarse []int32) bool {
 	in := make(map[int32]int32)
-	for node, f := range n.numbers[fine] {
-		c := n.numbers[coarse][node]
+	for node, f := range fine {
+		c := coarse[node]
 		if f == none || c == none {
 			continue
 		}

@@ -39,6 +39,16 @@ func labelledNodes(lines ...string) *labelled {
 
 // byNesting is the order of levels over keys.
 func (c *labelled) byNesting(keys ...string) []string {
+	levels, value := c.levels(keys)
+	var ordered []string
+	for _, l := range tree.ByNesting(c.nodes, levels, value) {
+		ordered = append(ordered, l.Property.String())
+	}
+	return ordered
+}
+
+// levels are over keys, and their values.
+func (c *labelled) levels(keys []string) ([]level.Level, tree.Values) {
 	var levels []level.Level
 	for _, key := range keys {
 		if key == level.NodeName {
@@ -46,17 +56,40 @@ func (c *labelled) byNesting(keys ...string) []string {
 		}
 		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: key}, NodesWithoutKey: level.LastResort})
 	}
-	var ordered []string
-	for _, l := range tree.ByNesting(c.nodes, levels, func(node int32, l int) placement.Value {
+	return levels, func(node int32, l int) placement.Value {
 		if levels[l].Property.Label == "" {
 			return placement.Value{Text: c.nodes.Name(node)}
 		}
 		text, ok := c.labels[node][levels[l].Property.Label]
 		return placement.Value{Text: text, Missing: !ok}
-	}) {
-		ordered = append(ordered, l.Property.String())
 	}
-	return ordered
+}
+
+func TestUndecidedLevels(t *testing.T) {
+	const host = "kubernetes.io/hostname"
+	racks := []string{"region=r zone=a rack=1 site=x kubernetes.io/hostname=h0", "region=r zone=a rack=2 site=x kubernetes.io/hostname=h1", "region=r zone=b rack=3 site=y kubernetes.io/hostname=h2", "region=r zone=b rack=3 site=y kubernetes.io/hostname=h3"}
+	for _, tc := range []struct {
+		name       string
+		nodes      []string
+		keys, want string
+	}{
+		{"in order", racks, "region zone rack " + host, "[]"},
+		{"a zone below a host", racks, host + " zone", "[{1 0}]"},
+		{"a zone below a rack", racks, "rack zone " + host, "[{1 0}]"},
+		{"two below a host", racks, "node.name zone rack", "[{1 0} {2 0}]"},
+		{"a region with one value may have more", racks, "zone region", "[]"},
+		{"the same nodes under two keys", racks, "zone site", "[]"},
+		{"a label that no node has", racks, "zone rak", "[{1 -1}]"},
+		{"no nodes", nil, "rack zone", "[]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := labelledNodes(tc.nodes...)
+			levels, value := c.levels(strings.Fields(tc.keys))
+			if got := fmt.Sprint(tree.UndecidedLevels(c.nodes, levels, value)); got != tc.want {
+				t.Errorf("of %q %s decide nothing, want %s", tc.keys, got, tc.want)
+			}
+		})
+	}
 }
 
 func TestByNesting(t *testing.T) {

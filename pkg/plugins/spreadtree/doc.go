@@ -17,5 +17,6 @@
 //   - trees.go: what all decisions share; tally.go: what is of one revision
 //   - filtered.go, question.go: the filters' answers, and how they are asked
 //   - recent.go, idle.go: what is kept, and for how long
+//   - notices.go: the event that says what of a placement has no effect
 //   - metrics.go: the metrics, counted when they are scraped
 package spreadtree

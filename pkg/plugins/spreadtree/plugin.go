@@ -30,12 +30,14 @@ type SpreadTree struct {
 	gauges     gauges
 	prefetch   prefetch
 
-	// mu guards trees and idle: a scrape and a timer come from other goroutines than the one
+	// mu guards trees, idle and noticed: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
 	// into the plugin.
 	mu    sync.Mutex
 	trees *trees
 	idle  idle
+	// noticed are the notices that were given.
+	noticed *recent[notice, struct{}]
 }
 
 var (
@@ -67,6 +69,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 	}
+	pl.noticed = newRecent[notice](maxNoticed, func(struct{}) {})
 	pl.idle.clock = clock.RealClock{}
 	pl.trees.onUse = pl.watchLocked
 	pl.live(ctx, handle.ProfileName())

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -49,6 +50,7 @@ type rig struct {
 	cache    cache.Cache
 	snapshot *cache.Snapshot
 
+	events    *events.FakeRecorder
 	mu        sync.RWMutex    // guards nominated
 	nominated map[string]bool // nodes that pods are nominated for
 }
@@ -62,6 +64,7 @@ type handle struct {
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
+func (h *handle) EventRecorder() events.EventRecorderLogger              { return h.events }
 func (h *handle) ProfileName() string                                    { return "rig" }
 func (h *handle) Parallelizer() fwk.Parallelizer                         { return parallelize.NewParallelizer(4) }
 
@@ -75,7 +78,7 @@ func args() *config.SpreadTreeArgs {
 
 func newRig(ctx context.Context, t placementtest.TB, args *config.SpreadTreeArgs) *rig {
 	t.Helper()
-	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot(), events: events.NewFakeRecorder(1000)}
 	r.ctx = klog.NewContext(ctx, r.logger)
 	r.cache = cache.New(r.ctx, nil, false, false)
 	pl, err := New(r.ctx, args, &handle{rig: r, factory: factory})

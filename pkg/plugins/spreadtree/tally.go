@@ -18,10 +18,12 @@ type tally struct {
 	faults     clusterview.Faults // as it was used last
 
 	// needs are those of its last pod, "" if what the filters said to it was not to be kept.
-	needs   clusterview.Needs
-	rebuilt bool // when it was brought up to date last
-	counted bool // count is of the tally as it is
-	count   misplaced
+	needs clusterview.Needs
+	// undecided are the levels of its topology that decide nothing.
+	undecided []tree.Undecided
+	rebuilt   bool // when it was brought up to date last
+	counted   bool // count is of the tally as it is
+	count     misplaced
 }
 
 // faultsSeen is what a tally knows of its revision's faults.
@@ -34,9 +36,10 @@ type faultsSeen struct {
 func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 	topology := in.topology(t.levels)
 	nodes, now, known := in.index.Since(t.countsAs.Workload, t.pods)
-	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology || faults == nil && t.faultsSeen.recorded
+	t.undecided = topology.undecided
+	t.rebuilt = !known || t.Tally == nil || t.Topology() != topology.Topology || faults == nil && t.faultsSeen.recorded
 	if t.rebuilt {
-		t.Tally, t.faultsSeen = tree.NewTally(topology), faultsSeen{}
+		t.Tally, t.faultsSeen = tree.NewTally(topology.Topology), faultsSeen{}
 		nodes, _, _ = in.index.Since(t.countsAs.Workload, 0)
 	}
 	t.pods, t.faults, t.counted = now, faults, false

@@ -56,13 +56,19 @@ type trees struct {
 	// changes is nil if it is not known which nodes have changed.
 	changes    podcount.Changes
 	index      *podcount.Index
-	topologies *recent[string, *tree.Topology]
+	topologies *recent[string, *topology]
 	filtered   *recent[clusterview.Needs, *filtered]
 	tallies    map[clusterview.Workload]*recent[batchKey, *tally]
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
 	// onUse, if set, is called when something is kept that may become idle.
 	onUse func()
+}
+
+// topology is that of a list of levels, with those of them that decide nothing.
+type topology struct {
+	*tree.Topology
+	undecided []tree.Undecided
 }
 
 func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
@@ -77,7 +83,7 @@ func (t *trees) reset() {
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}
-	t.topologies = newRecent[string](maxTopologies, (*tree.Topology).Clear)
+	t.topologies = newRecent[string](maxTopologies, func(t *topology) { t.Clear() })
 	t.filtered = newRecent[clusterview.Needs](maxNeeds, func(*filtered) {})
 	t.tallies = make(map[clusterview.Workload]*recent[batchKey, *tally])
 }
@@ -88,20 +94,21 @@ func (t *trees) follow(changes podcount.Changes) {
 }
 
 // topology returns that of levels as the nodes are now.
-func (t *trees) topology(levels clusterview.Levels) *tree.Topology {
+func (t *trees) topology(levels clusterview.Levels) *topology {
 	key := levels.Key()
-	topology, ok := t.topologies.get(key)
-	if !ok || topology.Stale() {
+	is, ok := t.topologies.get(key)
+	if !ok || is.Stale() {
 		nodes, list := t.index.Nodes(), levels.List
 		if levels.InAnyOrder() {
 			list = tree.ByNesting(nodes, list, t.index.Values(list))
 		}
-		topology = tree.NewTopology(nodes, list, t.index.Values(list))
-		t.topologies.put(key, topology)
+		values := t.index.Values(list)
+		is = &topology{tree.NewTopology(nodes, list, values), tree.UndecidedLevels(nodes, list, values)}
+		t.topologies.put(key, is)
 		t.used()
 	}
-	topology.Refresh()
-	return topology
+	is.Refresh()
+	return is
 }
 
 // answers returns the filters' answers for pods with such needs; nothing yet to those

@@ -48,9 +48,9 @@ var inTree = []string{
 	"device class NAME does not exist", "resource claim NAME is in the process of being allocated",
 }
 
-// fault begins what pods are not told, but those who call or run a plugin; and what is only a
+// fault begins what pods are not told, but those who call or run a plugin, or an Event; and what is only a
 // part of what a pod is told, after that which names the whole.
-var fault = regexp.MustCompile(`^(plugin|args of plugin|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |constraint over )`)
+var fault = regexp.MustCompile(`^(plugin|args of plugin|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |constraint over |The (constraint|level) over )`)
 
 // keys are the constants that our reasons are composed with.
 var keys = map[string]string{"ReservedHostPortsAnnotation": clusterview.ReservedHostPortsAnnotation}

@@ -1,0 +1,55 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterview
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Ignored says what of a pod's ScheduleAnyway constraints has no effect on where it is placed over such levels, a
+// sentence each. What a constraint leaves open is not among it.
+func Ignored(pod *corev1.Pod, levels Levels) []string {
+	var ignored []string
+	var first string // the selector that is counted by
+	if levels.Selector != nil {
+		first = levels.Selector.String()
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != corev1.ScheduleAnyway {
+			continue
+		}
+		say := func(format string, args ...any) {
+			ignored = append(ignored, fmt.Sprintf("The constraint over %q ", c.TopologyKey)+fmt.Sprintf(format, args...)+".")
+		}
+		switch selector, err := selectorOf(pod, c); {
+		case levels.Source == FromAnnotation:
+			say("is not looked at, because the annotation %s says over what the pod is spread", PlacementAnnotation)
+			continue
+		case levels.Source == FromPolicy:
+			say("is not looked at, because a PlacementPolicy says over what the pod is spread")
+			continue
+		case err != nil:
+			continue // the pod is refused for it
+		case !selector.Matches(labels.Set(pod.Labels)):
+			say("does not select the pod itself, and is no level")
+			continue
+		case selector.String() != first:
+			say("has a selector of its own: the pods that the first constraint selects are counted at all levels")
+		}
+		if c.MaxSkew > 1 {
+			say("has maxSkew %d, which means nothing here: a level is as even as it can be", c.MaxSkew)
+		}
+		if p := c.NodeAffinityPolicy; p != nil && *p == corev1.NodeInclusionPolicyHonor {
+			say("has nodeAffinityPolicy %s, which means nothing here: pods count wherever they run", *p)
+		}
+		if p := c.NodeTaintsPolicy; p != nil && *p == corev1.NodeInclusionPolicyHonor {
+			say("has nodeTaintsPolicy %s, which means nothing here: pods count wherever they run", *p)
+		}
+	}
+	return ignored
+}

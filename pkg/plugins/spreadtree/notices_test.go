@@ -1,0 +1,85 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// said takes the events that there are.
+func (r *rig) said() []string {
+	var all []string
+	for {
+		select {
+		case e := <-r.events.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+// What has no effect is said once for an owner, by the fast path and by the other.
+func TestNotices(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	r.join("a1", "zone=a", "rack=1")
+	r.join("a2", "zone=a", "rack=2")
+	r.join("b1", "zone=b", "rack=3")
+	place := func(p *st.PodWrapper) []string {
+		f := &filters{rig: r}
+		f.feasible()
+		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), p.Obj(), true, f.fits)
+		f.must(err)
+		r.rank(p.Obj(), framework.NewCycleState())
+		return r.said()
+	}
+	constrained := func(name string, maxSkew int) *st.PodWrapper {
+		return webPod(name, "").SpreadConstraint(maxSkew, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("pod-template-hash", "2").Obj(), nil, nil, nil, nil)
+	}
+	for _, tc := range []struct {
+		name string
+		pod  *st.PodWrapper
+		want string // a part of the one event, "" for none
+	}{
+		{"nothing asked", webPod("nothing", ""), ""},
+		{"all is honoured", webPod("all", "spread=zone"), ""},
+		{"a level that no node has", webPod("none", "spread=zon"), `Warning PlacementIgnored The level over "zon" decides nothing: no node has this label.`},
+		{"a level below a finer one", webPod("below", "spread=rack,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name it first.`},
+		{"constraints", constrained("skewed", 3), `The constraint over "zone" has maxSkew 3`},
+		{"constraints that are honoured", constrained("even", 1), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := place(tc.pod)
+			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
+				t.Errorf("events are %q, want %q", got, tc.want)
+			}
+			if again := place(tc.pod); len(again) > 0 {
+				t.Errorf("they are given again: %q", again)
+			}
+		})
+	}
+}
+
+// An event has room for so much, whatever a pod says.
+func TestLongNotices(t *testing.T) {
+	r := zones(t)
+	var levels []string
+	for i := range 16 {
+		levels = append(levels, fmt.Sprintf("spread=%s-%d", strings.Repeat("x", 60), i))
+	}
+	f := &filters{rig: r}
+	f.feasible()
+	_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod("p", strings.Join(levels, ",")).Obj(), true, f.fits)
+	f.must(err)
+	got := r.said()
+	if len(got) != 1 || len(got[0]) > maxNotice+len("Warning "+reasonIgnored+" ") || !strings.HasSuffix(got[0], "…") {
+		t.Errorf("events are %q", got)
+	}
+}
