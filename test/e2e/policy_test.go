@@ -150,18 +150,18 @@ func TestPolicyUnderLoad(t *testing.T) {
 	}()
 
 	s.deploy("app", 12, "")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
-	p := s.policy("app", "app", over(zoneLabel))
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4}) // it asks for nothing
+	p := s.policy("app", "app", over(corev1.LabelHostname))
 	s.status(p, 12, "Accepted=Valid", "Conflicting=NoConflict", "Overruled=NotOverruled")
 	s.roll("app", "2")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
 	s.replace(p, over(rackLabel))
 	s.status(p, 12)
 	s.roll("app", "3")
 	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 3, "rack-2": 3, "rack-3": 3, "rack-4": 3})
 	s.remove(p)
 	s.roll("app", "4")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2})
+	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
 }
 
 // Pods that wait because of a policy are placed when it changes, and when it is

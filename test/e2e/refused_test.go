@@ -62,7 +62,7 @@ func TestMalformedAnnotation(t *testing.T) {
 		{"strategy", "spread=" + zoneLabel + ",sprad=" + rackLabel, "sprad", []string{"spread", "pack"}},
 		{"property", "spread=engine.name", "engine.name", []string{"node.labels"}},
 		{"weight", "spread=" + zoneLabel + ";weight.zone-a=seventy", "seventy", nil},
-		{"option", "spread=" + zoneLabel + ";nodesWithotKey=Exclude", "mising", []string{"missing"}},
+		{"option", "spread=" + zoneLabel + ";nodesWithotKey=Exclude", "nodesWithotKey", []string{"nodesWithoutKey"}},
 		{"empty", "spread=", "spread=", nil},
 	}
 	for _, tc := range tests {
