@@ -20,11 +20,7 @@ func TestSoftTaints(t *testing.T) {
 		s.nodes(2, 10, zone(name))
 		soft = append(soft, s.nodes(2, 10, zone(name))...)
 	}
-	for _, node := range soft {
-		patch := `{"spec":{"taints":[{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]}}`
-		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		s.must(err, "tainting "+node)
-	}
+	s.softTaint(soft)
 	onSoft := func(app string, pods int) (n int) {
 		o := s.settled(app, pods)
 		s.counts(o, 0, pods/2, pods/2)
@@ -44,5 +40,15 @@ func TestSoftTaints(t *testing.T) {
 	s.scale("zones", 40)
 	if n := onSoft("zones", 40); n != 12 {
 		t.Errorf("%d of 40 pods are on soft-tainted nodes, want the 12 that the others have no room for", n)
+	}
+}
+
+// softTaint puts a taint on nodes that keeps pods away where there are others.
+func (s *story) softTaint(nodes []string) {
+	s.Helper()
+	for _, node := range nodes {
+		patch := `{"spec":{"taints":[{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]}}`
+		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		s.must(err, "tainting "+node)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -80,11 +79,7 @@ func TestStockSoftTaints(t *testing.T) {
 		s.nodes(2, 20, zone(name))
 		soft = append(soft, s.nodes(2, 20, zone(name))...)
 	}
-	for _, node := range soft {
-		patch := `{"spec":{"taints":[{"key":"example.com/about-to-go","effect":"PreferNoSchedule"}]}}`
-		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		s.must(err, "tainting "+node)
-	}
+	s.softTaint(soft)
 	onSoft := func(o *rig.Observation) (n int) {
 		for _, node := range soft {
 			n += o.OnNodes()[node]
