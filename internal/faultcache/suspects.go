@@ -19,12 +19,21 @@ import (
 const (
 	// maxNamed bounds the workloads that a message names.
 	maxNamed = 5
-	// minNamespaces is how many namespaces have workloads that a node is faulty for, if
-	// it is tainted.
+	// minNamespaces is how many namespaces have workloads that a node is faulty for, if it is
+	// suspect: who may make pods in one namespace can make any number of workloads that fail.
 	minNamespaces = 2
 )
 
-// suspect is a node that several workloads fail on.
+// namespacesOf is how many namespaces workloads are of.
+func namespacesOf(workloads []string) int {
+	namespaces := make(map[string]bool)
+	for _, w := range workloads {
+		namespaces[record.Namespace(failure.Revision{Workload: w})] = true
+	}
+	return len(namespaces)
+}
+
+// suspect is a node that workloads of several namespaces fail on.
 type suspect struct {
 	// since is when that was first seen, and gone since when it is not any more, zero as
 	// long as it is.
@@ -40,6 +49,10 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 	current, evident := make(map[string]bool), c.evident()
 	lasted := 0
 	for _, s := range c.ledger.Suspects(c.options.Suspects) {
+		namespaces := namespacesOf(s.Workloads)
+		if namespaces < minNamespaces {
+			continue
+		}
 		current[s.Node] = true
 		known := c.suspects[s.Node]
 		if known == nil {
@@ -59,7 +72,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 		if !known.announced && c.active.Load() {
 			known.announced = true
 			names := s.Workloads[:min(len(s.Workloads), maxNamed)]
-			note := fmt.Sprintf("node %s is faulty for %d unrelated workloads: %s", s.Node, len(s.Workloads), strings.Join(names, ", "))
+			note := fmt.Sprintf("node %s is faulty for %d workloads of %d namespaces: %s", s.Node, len(s.Workloads), namespaces, strings.Join(names, ", "))
 			if more := len(s.Workloads) - len(names); more > 0 {
 				note += fmt.Sprintf(" and %d more", more)
 			}
@@ -74,7 +87,7 @@ func (c *Cache) lookAtSuspects(now time.Time, soon func(time.Time)) (all []pendi
 		}
 		if known.announced {
 			all = append(all, c.nodeEvent(node, corev1.EventTypeNormal, ReasonSuspectCleared,
-				fmt.Sprintf("node %s is no longer faulty for %d unrelated workloads", node, c.options.Suspects))...)
+				fmt.Sprintf("node %s is no longer faulty for %d workloads of %d namespaces", node, c.options.Suspects, minNamespaces))...)
 		}
 		delete(c.suspects, node)
 	}

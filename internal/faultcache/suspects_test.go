@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/component-base/metrics/testutil"
+
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
 
@@ -44,7 +46,7 @@ func TestSuspects(t *testing.T) {
 	r.reject("other/db", "n1", 5)
 	r.pass(3 * time.Second)
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/db",
-		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 unrelated workloads: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
+		"Warning NodeSuspect of Node/n1: node n1 is faulty for 2 workloads of 2 namespaces: ns/StatefulSet.apps/web, other/StatefulSet.apps/db")
 	r.wantSuspects("two workloads", "n1")
 
 	r.reject("web2", "n2", 5)
@@ -59,8 +61,8 @@ func TestSuspects(t *testing.T) {
 	r.wantSuspects("when all is over")
 }
 
-// A tenant who may make pods in one namespace can make any number of workloads that fail. An Event
-// says so, and no node is in the record to be tainted: that takes what no tenant alone can do.
+// A tenant who may make pods in one namespace can make any number of workloads that fail. That calls for no Event, no
+// gauge and no taint: it takes what no tenant alone can do. A taint takes success elsewhere besides.
 func TestOneTenantTaintsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failing []string
@@ -82,8 +84,13 @@ func TestOneTenantTaintsNothing(t *testing.T) {
 				tc.before(r)
 			}
 			r.pass(3 * time.Second)
-			if got := strings.Join(r.events, "\n"); !strings.Contains(got, "Warning NodeSuspect of Node/n1") {
-				t.Errorf("said\n%s", got)
+			alone := !slices.ContainsFunc(tc.failing, func(w string) bool { return strings.HasPrefix(w, "other/") })
+			if got := strings.Join(r.events, "\n"); strings.Contains(got, "Warning NodeSuspect of Node/n1") == alone {
+				t.Errorf("of one namespace alone: %t, said\n%s", alone, got)
+			}
+			got, err := testutil.GetGaugeMetricValue(suspectNodes.WithLabelValues(r.options.SchedulerName))
+			if err != nil || (got > 0) == alone {
+				t.Errorf("of one namespace alone: %t, %v nodes are suspect, %v", alone, got, err)
 			}
 			r.wantSuspects(name, tc.want...)
 		})
