@@ -50,7 +50,7 @@ func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, t *tally) {
 	recorder.Eventf(&regarding, nil, corev1.EventTypeWarning, reasonIgnored, "Scheduling", "%s", text)
 }
 
-// undecidedLevels says which levels of a tally decide nothing in this cluster. Default levels are nobody's mistake.
+// undecidedLevels says which levels of a tally decide nothing in this cluster. Default levels are not the pod's.
 func (t *tally) undecidedLevels() []string {
 	if t.levels.Source == clusterview.FromDefaults {
 		return nil
