@@ -4,6 +4,7 @@
 package podcount
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -125,7 +126,7 @@ func (c *Index) forgetSelections() {
 	c.selected = 0
 }
 
-// podLabels counts the pods that have a label, by workload.
+// podLabels counts the pods that have a label, by workload, in the order in which the workloads have come.
 type podLabels map[podLabel][]holder
 
 type podLabel struct{ namespace, key, value string }
@@ -151,10 +152,9 @@ func (l podLabels) add(of *workload, labels map[string]string, by int) {
 		}
 		label := podLabel{of.key.Namespace, key, value}
 		holders := l[label]
-		i := slices.IndexFunc(holders, func(h holder) bool { return h.of == of })
-		if i < 0 {
-			i = len(holders)
-			holders = append(holders, holder{of: of})
+		i, known := find(holders, of)
+		if !known {
+			holders = slices.Insert(holders, i, holder{of: of})
 		}
 		if holders[i].pods += by; holders[i].pods == 0 {
 			holders = slices.Delete(holders, i, i+1)
@@ -167,17 +167,28 @@ func (l podLabels) add(of *workload, labels map[string]string, by int) {
 	}
 }
 
-// onlyOf reports that no pod of another workload has all labels that a selector asks for. It may be so where it
-// is not reported.
+func find(holders []holder, of *workload) (int, bool) {
+	return slices.BinarySearchFunc(holders, of.serial, func(h holder, serial uint64) int { return cmp.Compare(h.of.serial, serial) })
+}
+
+// onlyOf reports that no other workload has all labels that a selector asks for. Of one that has, it may still be that
+// no pod has all of them.
 func (l podLabels) onlyOf(w clusterview.Workload, s *clusterview.Selector) bool {
+	var fewest []holder
+	counted := false
 	for key, value := range s.Labels {
-		if notCounted[key] {
-			continue
-		}
-		holders := l[podLabel{s.Namespace, key, value}]
-		if len(holders) == 0 || len(holders) == 1 && holders[0].of.key == w {
-			return true
+		if holders := l[podLabel{s.Namespace, key, value}]; !notCounted[key] && (!counted || len(holders) < len(fewest)) {
+			fewest, counted = holders, true
 		}
 	}
-	return false
+	return counted && !slices.ContainsFunc(fewest, func(h holder) bool { return h.of.key != w && l.hasAll(h.of, s) })
+}
+
+func (l podLabels) hasAll(of *workload, s *clusterview.Selector) bool {
+	for key, value := range s.Labels {
+		if _, has := find(l[podLabel{s.Namespace, key, value}], of); !has && !notCounted[key] {
+			return false
+		}
+	}
+	return true
 }

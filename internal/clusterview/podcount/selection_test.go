@@ -146,3 +146,30 @@ func TestManySelectors(t *testing.T) {
 		}
 	}
 }
+
+// Charts give pods two labels, each of which other workloads have too, and only together one alone. Nothing is counted
+// under a selector of both, however many there are.
+func TestSelectorsOfCharts(t *testing.T) {
+	v := newView("n1")
+	names, instances := []string{"web", "db", "cache"}, 120
+	for i := range instances {
+		for _, name := range names {
+			p := st.MakePod().Label("name", name).Label("instance", fmt.Sprint(i))
+			v.info("n1").AddPod(plugintest.Pod(p.Name(fmt.Sprint(name, i)).UID(fmt.Sprint(name, i)), fmt.Sprintf("apps/v1 StatefulSet %s%d uid", name, i)))
+		}
+	}
+	v.refresh()
+	for i := range instances {
+		for _, name := range names {
+			set := labels.Set{"name": name, "instance": fmt.Sprint(i)}
+			s := &clusterview.Selector{Selector: labels.SelectorFromSet(set), Namespace: "ns", Labels: set}
+			id := clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "StatefulSet.apps", Name: fmt.Sprint(name, i)}}
+			if got := v.index.Under(id, s); got != id {
+				t.Fatalf("%s of instance %d counts as %v", name, i, got)
+			}
+			if v.index.Counts(s.Workload()) {
+				t.Fatalf("pods are counted under %q", s)
+			}
+		}
+	}
+}

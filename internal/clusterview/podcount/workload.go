@@ -17,6 +17,7 @@ type workloads map[clusterview.Workload]*workload
 // workload is where the pods of one workload stand.
 type workload struct {
 	key       clusterview.Workload
+	serial    uint64 // numbers workloads as they come
 	revisions []*revision
 	// stands are by the serial of their nodes, those of one node side by side. A
 	// map was rejected: most workloads have a pod or two, and for these a map
@@ -56,7 +57,7 @@ type onNode struct {
 func (r workloads) add(n *count, id clusterview.Identity, version uint64) *revision {
 	w, ok := r[id.Workload]
 	if !ok {
-		w = &workload{key: id.Workload, known: version - 1}
+		w = &workload{key: id.Workload, serial: version, known: version - 1}
 		r[id.Workload] = w
 	}
 	w.note(n, version)
