@@ -41,6 +41,12 @@ func selectorOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) (*Selector,
 		if is.Selector, err = metav1.LabelSelectorAsSelector(s); err != nil {
 			return nil, fmt.Errorf("labelSelector: %w", err)
 		}
+		is.Labels = maps.Clone(s.MatchLabels)
+		for _, e := range s.MatchExpressions {
+			if e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
+				is.ask(e.Key, e.Values[0])
+			}
+		}
 	}
 	err := is.match(pod, c.MatchLabelKeys)
 	return is, err
@@ -59,11 +65,16 @@ func (s *Selector) match(pod *corev1.Pod, keys []string) error {
 			return fmt.Errorf("matchLabelKeys: %w", err)
 		}
 		s.Selector = s.Selector.Add(*requirement)
-		s.Labels = maps.Clone(s.Labels)
-		if s.Labels == nil {
-			s.Labels = make(map[string]string)
-		}
-		s.Labels[key] = value
+		s.Labels = maps.Clone(s.Labels) // which may be the pod's
+		s.ask(key, value)
 	}
 	return nil
+}
+
+// ask notes a value that a pod must have.
+func (s *Selector) ask(key, value string) {
+	if s.Labels == nil {
+		s.Labels = make(map[string]string)
+	}
+	s.Labels[key] = value
 }

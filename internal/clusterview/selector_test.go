@@ -27,6 +27,7 @@ func TestSelectorOfConstraints(t *testing.T) {
 	}{
 		{"labels", soft(pod(), "zone", matching), "app=web", map[string]string{"app": "web"}, map[string]string{"app": "web"}, map[string]string{"app": "db"}},
 		{"expressions", soft(pod(), "zone", byTier), "tier", nil, map[string]string{"tier": "x"}, map[string]string{"app": "web"}},
+		{"an expression with one value", soft(pod(), "zone", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web"}}}}), "app in (web)", map[string]string{"app": "web"}, map[string]string{"app": "web"}, map[string]string{"app": "db"}},
 		{"the first of two", soft(soft(pod(), "zone", byTier), "host", matching), "tier", nil, map[string]string{"tier": "x"}, map[string]string{"app": "web"}},
 		{"the first that selects the pod", soft(soft(pod(), "zone", other), "host", matching), "app=web", map[string]string{"app": "web"}, map[string]string{"app": "web"}, nil},
 		{

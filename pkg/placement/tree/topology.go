@@ -251,7 +251,8 @@ func (t *Topology) shareByAllocatable(parts []part, hosts bool) {
 	}
 	for i := range parts {
 		if !parts[i].isLastResort() && most > 0 {
-			parts[i].share = int32(max(1, has[i]*level.MaxShare/most))
+			// A share of the most is a load of it, and exact however much that is.
+			parts[i].share = int32(max(1, placement.Usage{CPU: placement.Amount{Requested: has[i], Allocatable: most}}.Load()))
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	t := pl.trees.tally(id, c.levels, c.faults)
 	q.topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
-	pl.notifyLocked(pod, t)
+	pl.notifyLocked(pod, c.levels, t)
 	t.needs = needs
 	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
 	if q.err != nil {

@@ -26,14 +26,26 @@ const (
 // notice is what was said to whom.
 type notice struct{ regarding, text string }
 
-// notifyLocked says in an event on a pod's owner what of the pod's placement has no effect, once. It is for a tally
-// that was made anew: nothing else changes what that is.
-func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, t *tally) {
+// looked is whose pods were looked at for it, over which topology.
+type looked struct {
+	regarding, revision string
+	topology            *tree.Topology
+}
+
+// notifyLocked says in an event on a pod's owner what of the pod's placement has no effect, once. One pod of a
+// revision is looked at, and another when the nodes are other ones.
+func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, levels clusterview.Levels, t *tally) {
 	recorder := pl.handle.EventRecorder()
-	if !t.rebuilt || recorder == nil {
+	if recorder == nil || levels.Source == clusterview.FromDefaults {
 		return
 	}
-	sentences := append(clusterview.Ignored(pod, t.levels), t.undecidedLevels()...)
+	regarding := pl.identifier.Regarding(pod)
+	at := looked{string(regarding.UID), pl.identifier.Identify(pod).Revision, t.Topology()}
+	if _, seen := pl.looked.get(at); seen {
+		return
+	}
+	pl.looked.put(at, struct{}{})
+	sentences := append(clusterview.Ignored(pod, levels), t.undecidedLevels()...)
 	if len(sentences) == 0 {
 		return
 	}
@@ -41,7 +53,6 @@ func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, t *tally) {
 	if len(text) > maxNotice {
 		text = text[:maxNotice-len("…")] + "…" // label keys and our own words have no other letters
 	}
-	regarding := pl.identifier.Regarding(pod)
 	of := notice{string(regarding.UID), text}
 	if _, said := pl.noticed.get(of); said {
 		return
@@ -50,11 +61,8 @@ func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, t *tally) {
 	recorder.Eventf(&regarding, nil, corev1.EventTypeWarning, reasonIgnored, "Scheduling", "%s", text)
 }
 
-// undecidedLevels says which levels of a tally decide nothing in this cluster. Default levels are not the pod's.
+// undecidedLevels says which levels of a tally decide nothing in this cluster.
 func (t *tally) undecidedLevels() []string {
-	if t.levels.Source == clusterview.FromDefaults {
-		return nil
-	}
 	var sentences []string
 	for _, u := range t.undecided {
 		sentences = append(sentences, sentence(t.Topology().Levels(), u))

@@ -67,6 +67,42 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// Owners that share a tally have what is theirs said to them each, and a node that comes may change what that is.
+func TestNoticesOfOwnersUnderOneSelector(t *testing.T) {
+	r := zones(t)
+	f := &filters{rig: r}
+	place := func(owner, maxSkew int) []string {
+		p := ofService(owner, maxSkew)
+		p.Spec.TopologySpreadConstraints[0].MaxSkew = int32(maxSkew)
+		f.feasible()
+		node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), p, true, f.fits)
+		f.must(err)
+		f.assume(p, node)
+		return r.said()
+	}
+	for owner, maxSkew := range []int{1, 1, 5, 1, 6} {
+		if said := place(owner, maxSkew); (len(said) == 1) != (maxSkew > 1) || len(said) > 1 {
+			t.Errorf("owner %d with maxSkew %d has the events %q", owner, maxSkew, said)
+		}
+	}
+	place2 := func(name string) []string {
+		f.feasible()
+		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod(name, "spread=rack,spread=zone").Obj(), true, f.fits)
+		f.must(err)
+		return r.said()
+	}
+	if said := place2("p"); len(said) != 1 || !strings.Contains(said[0], "no node has this label") {
+		t.Errorf("without racks it is said %q", said)
+	}
+	for i, zone := range []string{"a", "a", "b"} {
+		r.join(fmt.Sprint("racked", i), "zone="+zone, fmt.Sprint("rack=", i))
+	}
+	r.pl.misplaced() // a scrape sees the new nodes first
+	if said := place2("p"); len(said) != 1 || !strings.Contains(said[0], "below the level") {
+		t.Errorf("with racks it is said %q", said)
+	}
+}
+
 // An event has room for so much, whatever a pod says.
 func TestLongNotices(t *testing.T) {
 	r := zones(t)

@@ -30,14 +30,15 @@ type SpreadTree struct {
 	gauges     gauges
 	prefetch   prefetch
 
-	// mu guards trees, idle and noticed: a scrape and a timer come from other goroutines than the one
+	// mu guards all below: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
 	// into the plugin.
 	mu    sync.Mutex
 	trees *trees
 	idle  idle
-	// noticed are the notices that were given.
+	// noticed are the notices that were given, looked whose pods were looked at for them.
 	noticed *recent[notice, struct{}]
+	looked  *recent[looked, struct{}]
 }
 
 var (
@@ -70,6 +71,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 	}
 	pl.noticed = newRecent[notice](maxNoticed, func(struct{}) {})
+	pl.looked = newRecent[looked](maxNoticed, func(struct{}) {})
 	pl.idle.clock = clock.RealClock{}
 	pl.trees.onUse = pl.watchLocked
 	pl.live(ctx, handle.ProfileName())

@@ -201,8 +201,7 @@ func sortedKeys(m map[string]int64) []string {
 
 // batch is that of a pod of which there are no records.
 func (r *rig) batch(pod *corev1.Pod) batch {
-	b, _ := r.pl.trees.batch(r.pl.identifier.Identify(pod), mustLevels(r, pod), nil)
-	return b
+	return r.pl.trees.batch(r.pl.identifier.Identify(pod), mustLevels(r, pod), nil)
 }
 
 // kept is the tally of a pod's batch, nil if there is none. It does not use it.

@@ -53,7 +53,7 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	start := time.Now()
 	t := pl.trees.tally(pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels, c.faults)
 	pl.gauges.shown(t, time.Since(start))
-	pl.notifyLocked(c.pod, t)
+	pl.notifyLocked(c.pod, c.levels, t)
 	t.needs = ""
 	nodes, answers := pl.trees.index.Nodes(), feasibility(pl.trees.index.Nodes(), c.pod)
 	answers.Refresh()

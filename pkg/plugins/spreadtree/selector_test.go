@@ -13,6 +13,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
 // ofService is a pod of an owner, whose soft constraint over zones selects the pods of all owners.
@@ -76,5 +77,42 @@ func TestRevisionsUnderOneSelector(t *testing.T) {
 	}
 	if got := r.counted(ofService(0, 1), "b1"); got != [2]int64{1, 1} {
 		t.Errorf("where the other owner is, it counts %v", got)
+	}
+}
+
+// What has failed of one workload says nothing of another under the same selector, in whichever turn their pods come.
+func TestFaultsUnderOneSelector(t *testing.T) {
+	of := func(workload, name string) *corev1.Pod {
+		return st.MakePod().Namespace("ns").Name(name).UID(name).Label("svc", "x").Label(clusterview.WorkloadLabel, workload).
+			SpreadConstraint(1, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("svc", "x").Obj(), nil, nil, nil, nil).Obj()
+	}
+	r := newRig(t.Context(), t, args())
+	r.join("a1", "zone=a")
+	r.join("b1", "zone=b")
+	for _, workload := range []string{"bad", "good"} {
+		there := of(workload, "first-of-"+workload)
+		there.Spec.NodeName = "b1"
+		r.must(r.cache.AddPod(r.logger, there))
+	}
+	faults := newLedger(placement.Faults{Threshold: 2})
+	f := &filters{rig: r}
+	proposed := func(workload string) string {
+		state := framework.NewCycleState()
+		clusterview.WriteFaults(state, faults)
+		f.feasible()
+		node, _, err := f.pl.Hint(f.ctx, state, of(workload, "next-of-"+workload), true, f.fits)
+		f.must(err)
+		return node
+	}
+	for turn, want := range []string{"a1", "b1", "b1"} {
+		if turn == 1 {
+			faults.write(at(r.pl.identifier.Identify(of("bad", "p")), "a1"), placement.Record{Failures: 2})
+		}
+		if good := proposed("good"); good != "a1" {
+			t.Errorf("turn %d: a pod of the workload without failures goes to %s", turn, good)
+		}
+		if bad := proposed("bad"); bad != want {
+			t.Errorf("turn %d: a pod of the workload that fails on a1 goes to %s, want %s", turn, bad, want)
+		}
 	}
 }

@@ -4,6 +4,8 @@
 package spreadtree
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -31,6 +33,10 @@ type batch struct {
 	// countsAs is what its pods count as: among those that their constraints select, where these are of other
 	// workloads too; and for all owners of a workload alike who have no older revision in it, and no failures.
 	countsAs clusterview.Identity
+	// shared: the counts are those of others as well, so that no record is looked at. Where there are records of the
+	// pods' own revision, own is its identity, and the counts are shared with nobody.
+	shared bool
+	own    clusterview.Identity
 }
 
 // batchKey is a batch as a key.
@@ -39,10 +45,12 @@ type batchKey struct {
 	owner    string
 	revision string
 	levels   string
+	shared   bool
+	own      clusterview.Identity
 }
 
 func (b batch) key() batchKey {
-	return batchKey{workload: b.countsAs.Workload, owner: b.countsAs.Owner, revision: b.countsAs.Revision, levels: b.levels.Key()}
+	return batchKey{workload: b.countsAs.Workload, owner: b.countsAs.Owner, revision: b.countsAs.Revision, levels: b.levels.Key(), shared: b.shared, own: b.own}
 }
 
 // trees is what all decisions of a profile share: the index, a topology for each list of
@@ -129,8 +137,8 @@ func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
 // tally returns that of a batch, brought up to date. A workload that stands nowhere and
 // has failed nowhere sees all nodes alike: bare pods and Jobs of one pod need none of their own.
 func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) *tally {
-	b, isMerged := t.batch(id, levels, faults)
-	if isMerged {
+	b := t.batch(id, levels, faults)
+	if b.shared {
 		faults = nil // there are none, and those of another owner to come are not of all
 	}
 	key := b.key()
@@ -147,6 +155,7 @@ func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults
 		return is
 	}
 	if ofWorkload == nil {
+		t.boundSelectors()
 		ofWorkload = newRecent[batchKey](maxRevisions, func(*tally) {})
 		t.tallies[b.countsAs.Workload] = ofWorkload
 	}
@@ -155,14 +164,37 @@ func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults
 	return is
 }
 
-// batch returns that of a pod, and whether all owners of its workload share it who have no older revision in it, and
-// no records.
-func (t *trees) batch(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) (b batch, isMerged bool) {
-	b = batch{id, levels, t.index.Under(id, levels.Selector)}
-	if merged := t.index.Merged(b.countsAs); merged != b.countsAs && !recorded(faults, id) {
-		b.countsAs, isMerged = merged, true
+// maxSelectors bounds the selectors that tallies are kept for, each of which counts all pods that it selects.
+const maxSelectors = 256
+
+// boundSelectors forgets the tallies under selectors when they are too many. Those in use are made again.
+func (t *trees) boundSelectors() {
+	isSelector := func(w clusterview.Workload, _ *recent[batchKey, *tally]) bool {
+		return w.Kind == clusterview.KindSelector
 	}
-	return b, isMerged
+	selectors := 0
+	for w := range t.tallies {
+		if isSelector(w, nil) {
+			selectors++
+		}
+	}
+	if selectors >= maxSelectors {
+		maps.DeleteFunc(t.tallies, isSelector)
+	}
+}
+
+// batch returns that of a pod.
+func (t *trees) batch(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) batch {
+	b := batch{id: id, levels: levels, countsAs: t.index.Under(id, levels.Selector)}
+	merged := t.index.Merged(b.countsAs)
+	switch {
+	case merged == id:
+	case !recorded(faults, id):
+		b.countsAs, b.shared = merged, true
+	case b.countsAs != id:
+		b.own = id
+	}
+	return b
 }
 
 // recorded reports whether there is a record of a revision on any node.
@@ -170,8 +202,8 @@ func recorded(faults clusterview.Faults, of clusterview.Identity) bool {
 	if faults == nil {
 		return false
 	}
-	_, _, version := faults.Changed(of, 0)
-	return version != 0
+	nodes, anew, _ := faults.Changed(of, 0)
+	return anew || len(nodes) > 0
 }
 
 func (t *trees) used() {
