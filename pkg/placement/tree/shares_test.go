@@ -132,3 +132,22 @@ func TestShareAllocatable(t *testing.T) {
 		t.Errorf("when zone c is as large as a, it has %d of 100 pods", pods["c"])
 	}
 }
+
+// A node that says it has more than any machine does must not turn the shares round.
+func TestShareOfVeryMuch(t *testing.T) {
+	levels, err := level.Parse("spread=zone;share=Allocatable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := simulation.New(levels)
+	for zone, cpus := range map[string]int64{"a": 2e13, "b": 1e13} {
+		tr.Set(placement.Node{Name: zone, Values: []placement.Value{{Text: zone}}, Usage: placement.Usage{CPU: placement.Amount{Allocatable: cpus}}})
+	}
+	pods := map[string]int{}
+	for _, name := range tr.Place(6, func(string) bool { return true }) {
+		pods[name]++
+	}
+	if pods["a"] != 4 || pods["b"] != 2 {
+		t.Errorf("zones of which one has twice as much have %v pods", pods)
+	}
+}
