@@ -37,7 +37,7 @@ const (
 )
 
 // InAnyOrder reports whether the order of the list says nothing: that of constraints has no meaning to
-// Kubernetes, and tools that patch manifests change it. Their levels are ordered by tree.ByNesting.
+// Kubernetes, and tools that patch manifests change it. Their levels are ordered by nesting.Sort.
 func (l Levels) InAnyOrder() bool { return l.Source == FromConstraints }
 
 // Key is the same for levels that place alike.

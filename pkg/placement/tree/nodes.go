@@ -75,7 +75,7 @@ func (n *Nodes) Name(id int32) string { return n.all[id].name }
 // Names returns the names of all nodes, in order.
 func (n *Nodes) Names() []string {
 	names := make([]string, 0, len(n.index))
-	for _, id := range n.sorted() {
+	for _, id := range n.All() {
 		names = append(names, n.all[id].name)
 	}
 	return names
@@ -144,8 +144,8 @@ func (n *Nodes) add(name string) (id int32) {
 	return id
 }
 
-// sorted returns all nodes by name. It must not be altered.
-func (n *Nodes) sorted() []int32 {
+// All returns all nodes by name. It must not be altered.
+func (n *Nodes) All() []int32 {
 	if n.unsorted {
 		n.unsorted = false
 		slices.SortFunc(n.byName, func(a, b int32) int { return strings.Compare(n.all[a].name, n.all[b].name) })

@@ -121,7 +121,7 @@ func (t *Topology) Has(node int32) bool {
 
 // Nodes returns the nodes of the topology, by name.
 func (t *Topology) Nodes() []int32 {
-	return slices.DeleteFunc(slices.Clone(t.nodes.sorted()), func(n int32) bool { return !t.Has(n) })
+	return slices.DeleteFunc(slices.Clone(t.nodes.All()), func(n int32) bool { return !t.Has(n) })
 }
 
 // included returns the nodes that no level leaves out, by name.
@@ -132,7 +132,7 @@ func (t *Topology) included() []int32 {
 			excluding = append(excluding, i)
 		}
 	}
-	all := t.nodes.sorted()
+	all := t.nodes.All()
 	if len(excluding) == 0 {
 		return all
 	}

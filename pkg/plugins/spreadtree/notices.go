@@ -11,6 +11,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -70,7 +71,7 @@ func (t *tally) undecidedLevels() []string {
 	return sentences
 }
 
-func sentence(levels []level.Level, u tree.Undecided) string {
+func sentence(levels []level.Level, u nesting.Undecided) string {
 	property := levels[u.Level].Property
 	if u.Below < 0 {
 		return fmt.Sprintf("The level over %q decides nothing: no node has this label.", property)

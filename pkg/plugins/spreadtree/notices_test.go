@@ -51,7 +51,7 @@ func TestNotices(t *testing.T) {
 		{"nothing asked", webPod("nothing", ""), ""},
 		{"all is honoured", webPod("all", "spread=zone"), ""},
 		{"a level that no node has", webPod("none", "spread=zon"), `Warning PlacementIgnored The level over "zon" decides nothing: no node has this label.`},
-		{"a level below a finer one", webPod("below", "spread=rack,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name it first.`},
+		{"a level below a finer one", webPod("below", "spread=rack;nodesWithoutKey=Exclude,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name it first.`},
 		{"constraints", constrained("skewed", 3), `The constraint over "zone" has maxSkew 3`},
 		{"constraints that are honoured", constrained("even", 1), ""},
 	} {
@@ -87,7 +87,7 @@ func TestNoticesOfOwnersUnderOneSelector(t *testing.T) {
 	}
 	place2 := func(name string) []string {
 		f.feasible()
-		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod(name, "spread=rack,spread=zone").Obj(), true, f.fits)
+		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod(name, "spread=rack;nodesWithoutKey=Exclude,spread=zone").Obj(), true, f.fits)
 		f.must(err)
 		return r.said()
 	}

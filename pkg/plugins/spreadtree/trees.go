@@ -10,6 +10,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -76,7 +77,7 @@ type trees struct {
 // topology is that of a list of levels, with those of them that decide nothing.
 type topology struct {
 	*tree.Topology
-	undecided []tree.Undecided
+	undecided []nesting.Undecided
 }
 
 func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
@@ -106,12 +107,12 @@ func (t *trees) topology(levels clusterview.Levels) *topology {
 	key := levels.Key()
 	is, ok := t.topologies.get(key)
 	if !ok || is.Stale() {
-		nodes, list := t.index.Nodes(), levels.List
+		nodes := t.index.Nodes()
+		n := nesting.New(levels.List, nodes.All(), t.index.Values(levels.List))
 		if levels.InAnyOrder() {
-			list = tree.ByNesting(nodes, list, t.index.Values(list))
+			n.Sort()
 		}
-		values := t.index.Values(list)
-		is = &topology{tree.NewTopology(nodes, list, values), tree.UndecidedLevels(nodes, list, values)}
+		is = &topology{tree.NewTopology(nodes, n.Levels(), t.index.Values(n.Levels())), n.Undecided()}
 		t.topologies.put(key, is)
 		t.used()
 	}

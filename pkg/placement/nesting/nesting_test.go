@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree_test
+package nesting_test
 
 import (
 	"fmt"
@@ -13,59 +13,65 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 )
 
-// labelled is nodes with labels, and the keys over which levels are.
-type labelled struct {
-	nodes  *tree.Nodes
-	labels []map[string]string // by node
-}
+// labelled is the labels of some nodes.
+type labelled []map[string]string
 
 // labelledNodes has a node for each line of KEY=VALUE.
-func labelledNodes(lines ...string) *labelled {
-	c := &labelled{nodes: tree.NewNodes(0)}
-	for i, line := range lines {
+func labelledNodes(lines ...string) labelled {
+	var nodes labelled
+	for _, line := range lines {
 		labels := make(map[string]string)
 		for _, pair := range strings.Fields(line) {
 			key, value, _ := strings.Cut(pair, "=")
 			labels[key] = value
 		}
-		c.nodes.Set(fmt.Sprintf("n%02d", i), tree.Facts{})
-		c.labels = append(c.labels, labels)
+		nodes = append(nodes, labels)
 	}
-	return c
+	return nodes
 }
 
 // byNesting is the order of levels over keys.
-func (c *labelled) byNesting(keys ...string) []string {
-	levels, value := c.levels(keys)
+func (nodes labelled) byNesting(keys ...string) []string {
 	var ordered []string
-	for _, l := range tree.ByNesting(c.nodes, levels, value) {
+	n := nodes.nesting(keys)
+	n.Sort()
+	for _, l := range n.Levels() {
 		ordered = append(ordered, l.Property.String())
 	}
 	return ordered
 }
 
-// levels are over keys, and their values.
-func (c *labelled) levels(keys []string) ([]level.Level, tree.Values) {
+// nesting is that of levels over keys, which may end in !Exclude.
+func (nodes labelled) nesting(keys []string) *nesting.Nesting {
 	var levels []level.Level
 	for _, key := range keys {
+		without := level.LastResort
+		key, exclude := strings.CutSuffix(key, "!Exclude")
+		if exclude {
+			without = level.Exclude
+		}
 		if key == level.NodeName {
 			key = ""
 		}
-		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: key}, NodesWithoutKey: level.LastResort})
+		levels = append(levels, level.Level{Strategy: level.Spread, Property: level.Property{Label: key}, NodesWithoutKey: without})
 	}
-	return levels, func(node int32, l int) placement.Value {
+	var ids []int32
+	for i := range nodes {
+		ids = append(ids, int32(i))
+	}
+	return nesting.New(levels, ids, func(node int32, l int) placement.Value {
 		if levels[l].Property.Label == "" {
-			return placement.Value{Text: c.nodes.Name(node)}
+			return placement.Value{Text: fmt.Sprint("n", node)}
 		}
-		text, ok := c.labels[node][levels[l].Property.Label]
+		text, ok := nodes[node][levels[l].Property.Label]
 		return placement.Value{Text: text, Missing: !ok}
-	}
+	})
 }
 
-func TestUndecidedLevels(t *testing.T) {
+func TestUndecided(t *testing.T) {
 	const host = "kubernetes.io/hostname"
 	racks := []string{"region=r zone=a rack=1 site=x kubernetes.io/hostname=h0", "region=r zone=a rack=2 site=x kubernetes.io/hostname=h1", "region=r zone=b rack=3 site=y kubernetes.io/hostname=h2", "region=r zone=b rack=3 site=y kubernetes.io/hostname=h3"}
 	for _, tc := range []struct {
@@ -81,18 +87,21 @@ func TestUndecidedLevels(t *testing.T) {
 		{"the same nodes under two keys", racks, "zone site", "[]"},
 		{"a label that no node has", racks, "zone rak", "[{1 -1}]"},
 		{"no nodes", nil, "rack zone", "[]"},
+		{"a zone divides those without a rack", append([]string{"zone=a", "zone=b"}, racks...), "rack zone", "[]"},
+		{"but not if they are all in one", append([]string{"zone=a", "zone=a"}, racks...), "rack zone", "[{1 0}]"},
+		{"or if racks exclude them", append([]string{"zone=a", "zone=b"}, racks...), "rack!Exclude zone", "[{1 0}]"},
+		{"a zone that a node of a rack lacks", append([]string{"rack=1"}, racks...), "rack zone", "[]"},
+		{"or that it lacks and excludes", append([]string{"rack=1"}, racks...), "rack zone!Exclude", "[{1 0}]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := labelledNodes(tc.nodes...)
-			levels, value := c.levels(strings.Fields(tc.keys))
-			if got := fmt.Sprint(tree.UndecidedLevels(c.nodes, levels, value)); got != tc.want {
+			if got := fmt.Sprint(labelledNodes(tc.nodes...).nesting(strings.Fields(tc.keys)).Undecided()); got != tc.want {
 				t.Errorf("of %q %s decide nothing, want %s", tc.keys, got, tc.want)
 			}
 		})
 	}
 }
 
-func TestByNesting(t *testing.T) {
+func TestSort(t *testing.T) {
 	const host = "kubernetes.io/hostname"
 	racks := []string{"zone=a rack=1 kubernetes.io/hostname=h0", "zone=a rack=1 kubernetes.io/hostname=h1", "zone=a rack=2 kubernetes.io/hostname=h2", "zone=b rack=3 kubernetes.io/hostname=h3"}
 	for _, tc := range []struct {
@@ -127,7 +136,7 @@ func TestByNesting(t *testing.T) {
 }
 
 // Of a cluster in which all keys nest, the list says nothing: every order of it divides the nodes alike.
-func TestPropertyByNesting(t *testing.T) {
+func TestPropertySort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 4).Draw(t, "keys")
 		var keys []string
