@@ -32,7 +32,7 @@ import (
 // Follow), and a comparison of stamps for every node elsewhere. Of a changed node, only
 // pods that were not there before are identified.
 //
-// A Index is not safe for concurrent use.
+// An Index is not safe for concurrent use.
 type Index struct {
 	identifier *clusterview.Identifier
 	// cluster is what the nodes are to all workloads; byID has ours by its numbers.
@@ -54,10 +54,9 @@ type Index struct {
 	// nodeLabels are those of which somebody has the values: no other makes a node another one.
 	// It is nil when they are too many to be known, and all labels do.
 	nodeLabels map[string]bool
-	// labels are those of the pods that count; selections count pods under selectors, selected of them in all.
+	// labels are those of the pods that count; selections count pods under selectors.
 	labels     podLabels
-	selections map[string][]*selection // by namespace
-	selected   int
+	selections selections
 }
 
 // maxLabels bounds the labels by which nodes are told apart.
@@ -67,7 +66,7 @@ const maxLabels = 1000
 func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
-		workloads: make(workloads), nodeLabels: make(map[string]bool), labels: make(podLabels), selections: make(map[string][]*selection), provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		workloads: make(workloads), nodeLabels: make(map[string]bool), labels: make(podLabels), selections: selections{of: make(map[string][]*selection)}, provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }
 
@@ -93,24 +92,24 @@ func (c *Index) Values(levels []level.Level) tree.Values {
 // since a version, some more than once; and the version of now. If it can no longer tell,
 // known is false, and the nodes are all on which any counts.
 func (c *Index) Since(w clusterview.Workload, version uint64) (nodes []int32, now uint64, known bool) {
-	nodes, known = c.workloads[w].since(version)
+	nodes, known = c.workloads.get(w).since(version)
 	return nodes, c.serial, known
 }
 
 // On returns how many pods of an identity's revision and workload count on a node.
 func (c *Index) On(of clusterview.Identity, node int32) (revision, workload int64) {
-	return c.workloads[of.Workload].on(c.byID[node], of)
+	return c.workloads.get(of.Workload).on(c.byID[node], of)
 }
 
 // Counts reports whether any pod of a workload counts, wherever it is.
-func (c *Index) Counts(w clusterview.Workload) bool { return c.workloads[w] != nil }
+func (c *Index) Counts(w clusterview.Workload) bool { return c.workloads.get(w) != nil }
 
 // Revision returns the nodes on which pods of a revision count, with their number.
 // Cordoned nodes and nodes that are not ready are among them: what stands there may
 // still run. The nodes without any cost nothing.
 func (c *Index) Revision(of clusterview.Identity) iter.Seq2[*corev1.Node, int64] {
 	return func(yield func(*corev1.Node, int64) bool) {
-		nodes, _ := c.workloads[of.Workload].since(0)
+		nodes, _ := c.workloads.get(of.Workload).since(0)
 		for _, id := range nodes {
 			if pods, _ := c.On(of, id); pods > 0 && !yield(c.byID[id].node, pods) {
 				return

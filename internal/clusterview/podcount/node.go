@@ -32,10 +32,10 @@ type count struct {
 	lowest int32
 }
 
-// podOf is a pod as it was last identified. The same object has the same identity: nobody
+// identified is a pod as it was last identified. The same object has the same identity: nobody
 // alters a pod, a change is another object.
 //
-// The pointer is weak because a index may rest for long while the pods are replaced
+// The pointer is weak because an index may rest for long while the pods are replaced
 // one by one, and would keep all the old ones in memory. An address that is used
 // again is another pointer.
 type identified struct {
@@ -49,7 +49,7 @@ type identified struct {
 	under  []under
 }
 
-// forget has pods identified anew at the next recount.
+// invalidate has pods identified anew at the next recount.
 func (n *count) invalidate(those func(*identified) bool) {
 	for i := range n.pods {
 		if those(&n.pods[i]) {
@@ -87,7 +87,7 @@ func (c *Index) recount(s *listed) {
 	}
 }
 
-// tell has the nodes show a node as it is now.
+// setNode has the nodes show a node as it is now.
 func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 	before := n.node
 	n.node = info.Node()
@@ -142,7 +142,7 @@ func (c *Index) add(n *count, p *identified, id clusterview.Identity) {
 	p.of = c.workloads.add(n, id, c.serial)
 	n.counted++
 	c.labels.add(p.of.workload, p.labels, +1)
-	for _, is := range c.selections[id.Workload.Namespace] {
+	for _, is := range c.selections.of[id.Workload.Namespace] {
 		c.countUnder(is, n, p)
 	}
 }
@@ -164,7 +164,7 @@ func (c *Index) uncount(n *count, p *identified) {
 	n.counted--
 	c.serial++
 	c.labels.add(p.of.workload, p.labels, -1)
-	c.uncountUnder(n, p)
+	c.uncountUnder(n, p, anySelection)
 	c.workloads.remove(n, p.of, c.serial)
 }
 

@@ -30,14 +30,14 @@ type Snapshot struct {
 	Tentative bool
 }
 
-// view is which snapshot a index shows.
+// view is which snapshot an index shows.
 type view struct {
 	changes  Changes
 	position uint64
 	// last is the snapshot itself. The scheduler makes another list for other nodes or
 	// another order of them, and changes its nodes in place for all else.
 	last Snapshot
-	// again are nodes to look at although nothing says that they have changed.
+	// invalidate are nodes to look at although nothing says that they have changed.
 	invalidate []string
 }
 
@@ -57,17 +57,17 @@ func sameList(a, b []fwk.NodeInfo) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// seen is a node as a snapshot had it. Snapshots keep their nodes, and the order of
+// listed is a node as a snapshot had it. Snapshots keep their nodes, and the order of
 // them, so that all a refresh reads of a node that has not changed is here, side by side.
 type listed struct {
 	info  fwk.NodeInfo
 	stamp Stamp
-	// again: some of its pods are to be identified anew although it has not changed.
+	// invalidate: some of its pods are to be identified anew although it has not changed.
 	invalidate bool
 	count      *count
 }
 
-// Follow has a index look only at nodes that have changed, once it has seen them all.
+// Follow has an index look only at nodes that have changed, once it has seen them all.
 func (c *Index) Follow(changes Changes) {
 	c.view.changes, c.view.last = changes, Snapshot{Tentative: true}
 }
@@ -105,7 +105,7 @@ func (c *Index) refreshOnly(names []string) bool {
 	return true
 }
 
-// look brings what is known of a node up to date, if it is still the same one.
+// refreshNode brings what is known of a node up to date, if it is still the same one.
 func (c *Index) refreshNode(s *listed) bool {
 	if !s.invalidate && !s.stamp.Stale(s.info) {
 		return true
@@ -173,7 +173,7 @@ func (c *Index) RefreshFor(pod *corev1.Pod, snapshot Snapshot) clusterview.Ident
 	}
 }
 
-// admit makes the entry of a node that is new.
+// addNode makes the entry of a node that is new.
 func (c *Index) addNode(info fwk.NodeInfo) *count {
 	c.serial++
 	n := &count{serial: c.serial, lowest: math.MaxInt32}
@@ -187,7 +187,7 @@ func (c *Index) addNode(info fwk.NodeInfo) *count {
 	return n
 }
 
-// forgetAbsent drops the nodes that were in the order before and are not in it now.
+// removeAbsent drops the nodes that were in the order before and are not in it now.
 func (c *Index) removeAbsent(before []listed) {
 	for _, s := range before {
 		n := s.count
@@ -206,21 +206,21 @@ func (c *Index) removeAbsent(before []listed) {
 	}
 }
 
-// forgetIdentities has all pods identified anew.
+// invalidateAll has all pods identified anew.
 func (c *Index) invalidateAll() {
 	for i := range c.order {
 		c.invalidate(c.order[i].count, func(*identified) bool { return true })
 	}
 }
 
-// forgetProvisional has the pods identified anew whose ReplicaSet was not known.
+// invalidateProvisional has the pods identified anew whose ReplicaSet was not known.
 func (c *Index) invalidateProvisional() {
 	for n := range c.provisional {
 		c.invalidate(n, func(p *identified) bool { return p.provisional })
 	}
 }
 
-// again has some pods of a node identified anew at the next refresh. Unless this finds
+// invalidate has some pods of a node identified anew at the next refresh. Unless this finds
 // that they are of others, the node has not changed.
 func (c *Index) invalidate(n *count, those func(*identified) bool) {
 	n.invalidate(those)

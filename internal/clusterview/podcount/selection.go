@@ -5,6 +5,7 @@ package podcount
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,14 @@ type selection struct {
 	workload clusterview.Workload
 	// pods are those that it selects, by their own workload.
 	pods map[clusterview.Workload]int
+	used uint64 // of selections.clock
+}
+
+// selections are those of an index, by namespace.
+type selections struct {
+	of    map[string][]*selection
+	count int
+	clock uint64 // counts the uses
 }
 
 // under is a pod under a selector.
@@ -27,7 +36,8 @@ type under struct {
 }
 
 // maxSelections bounds the selectors under which pods are counted: each is asked about every pod of its namespace
-// that comes. Few select more than one workload. Beyond it all are forgotten, and those in use are counted again.
+// that comes. Few select more than one workload. Beyond it the least recently used one goes of the namespace that has
+// the most, so that one tenant with many does not take those of others.
 const maxSelections = 256
 
 // Under returns what a pod counts as under the selector of its constraints. It is the pod's own identity
@@ -56,39 +66,48 @@ func selected(id clusterview.Identity, workload clusterview.Workload) clustervie
 // Merged returns the identity that all owners of a workload share who have no older revision in it: they see the
 // same counts. Where the owner has one, it is the identity itself.
 func (c *Index) Merged(id clusterview.Identity) clusterview.Identity {
-	merged := clusterview.Identity{Workload: id.Workload}
-	w := c.workloads[id.Workload]
 	if id.Owner == "" {
 		return id
 	}
-	if w != nil && slices.ContainsFunc(w.revisions, func(r *revision) bool {
-		return r.owner == id.Owner && r.revision != id.Revision || r.owner == "" && r.revision != ""
-	}) {
+	// A pod of no owner and of some revision counts as older to all.
+	if w := c.workloads.get(id.Workload); w.hasOther(id.Owner, id.Revision) || w.hasOther("", "") {
 		return id
 	}
-	return merged
+	return clusterview.Identity{Workload: id.Workload}
 }
 
-// selection returns that of a selector. A new one counts all pods that there are.
+// selection returns that of a selector. A new one counts all pods that there are in its namespace.
 func (c *Index) selection(s *clusterview.Selector) *selection {
-	workload := s.Workload()
-	of := c.selections[s.Namespace]
-	if i := slices.IndexFunc(of, func(is *selection) bool { return is.workload == workload }); i >= 0 {
-		return of[i]
+	workload, all := s.Workload(), &c.selections
+	all.clock++
+	if i := slices.IndexFunc(all.of[s.Namespace], func(is *selection) bool { return is.workload == workload }); i >= 0 {
+		is := all.of[s.Namespace][i]
+		is.used = all.clock
+		return is
 	}
-	if c.selected == maxSelections {
-		c.forgetSelections()
+	if all.count == maxSelections {
+		c.evictSelection()
 	}
-	is := &selection{s, workload, make(map[clusterview.Workload]int)}
-	c.selections[s.Namespace] = append(c.selections[s.Namespace], is)
-	c.selected++
-	for i := range c.order {
-		n := c.order[i].count
+	is := &selection{s, workload, make(map[clusterview.Workload]int), all.clock}
+	all.of[s.Namespace] = append(all.of[s.Namespace], is)
+	all.count++
+	for n := range c.nodesWith(slices.Collect(maps.Values(c.workloads[s.Namespace]))...) {
 		for j := range n.pods {
 			c.countUnder(is, n, &n.pods[j])
 		}
 	}
 	return is
+}
+
+// nodesWith returns the nodes on which some workloads have pods.
+func (*Index) nodesWith(workloads ...*workload) map[*count]bool {
+	nodes := make(map[*count]bool)
+	for _, w := range workloads {
+		for i := range w.onNodes {
+			nodes[w.onNodes[i].node] = true
+		}
+	}
+	return nodes
 }
 
 // countUnder counts a pod under a selector that selects it.
@@ -102,28 +121,44 @@ func (c *Index) countUnder(is *selection, n *count, p *identified) {
 	is.pods[p.of.workload.key]++
 }
 
-// uncountUnder takes a pod back under all selectors.
-func (c *Index) uncountUnder(n *count, p *identified) {
-	for _, u := range p.under {
+// uncountUnder takes a pod back under some of the selectors that it counts under.
+func (c *Index) uncountUnder(n *count, p *identified, those func(*selection) bool) {
+	p.under = slices.DeleteFunc(p.under, func(u under) bool {
+		if !those(u.in) {
+			return false
+		}
 		c.serial++
 		c.workloads.remove(n, u.of, c.serial)
 		if u.in.pods[p.of.workload.key]--; u.in.pods[p.of.workload.key] == 0 {
 			delete(u.in.pods, p.of.workload.key)
 		}
-	}
-	p.under = nil
+		return true
+	})
 }
 
-// forgetSelections stops counting under selectors.
-func (c *Index) forgetSelections() {
-	for i := range c.order {
-		n := c.order[i].count
-		for j := range n.pods {
-			c.uncountUnder(n, &n.pods[j])
+func anySelection(*selection) bool { return true }
+
+// evictSelection stops counting under one selector.
+func (c *Index) evictSelection() {
+	all := &c.selections
+	var most string
+	for namespace, of := range all.of {
+		if d := len(of) - len(all.of[most]); d > 0 || d == 0 && namespace < most {
+			most = namespace
 		}
 	}
-	clear(c.selections)
-	c.selected = 0
+	is := slices.MinFunc(all.of[most], func(a, b *selection) int { return cmp.Compare(a.used, b.used) })
+	if w := c.workloads.get(is.workload); w != nil {
+		for n := range c.nodesWith(w) {
+			for j := range n.pods {
+				c.uncountUnder(n, &n.pods[j], func(of *selection) bool { return of == is })
+			}
+		}
+	}
+	all.count--
+	if all.of[most] = slices.DeleteFunc(all.of[most], func(of *selection) bool { return of == is }); len(all.of[most]) == 0 {
+		delete(all.of, most)
+	}
 }
 
 // podLabels counts the pods that have a label, by workload, in the order in which the workloads have come.

@@ -147,6 +147,47 @@ func TestManySelectors(t *testing.T) {
 	}
 }
 
+// One namespace with more wide selectors than are counted under takes none of those of another.
+func TestSelectorsOfOthersStay(t *testing.T) {
+	v := newView("n1")
+	add := func(namespace, name, svc string) {
+		p := plugintest.Pod(st.MakePod().Name(name).UID(namespace+name).Label("svc", svc))
+		p.Namespace = namespace
+		v.info("n1").AddPod(p)
+	}
+	under := func(namespace, svc string) *clusterview.Selector {
+		s := selects(t, "svc="+svc)
+		s.Namespace = namespace
+		id := clusterview.Identity{Workload: clusterview.Workload{Namespace: namespace, Kind: clusterview.KindPod, Name: "a-" + svc}}
+		v.index.Under(id, s)
+		return s
+	}
+	const many = 300
+	for i := range many {
+		for _, name := range []string{"a-", "b-"} {
+			add("greedy", name+fmt.Sprint(i), fmt.Sprint(i))
+		}
+	}
+	add("other", "a-x", "x")
+	add("other", "b-x", "x")
+	v.refresh()
+	kept := under("other", "x")
+	counted := 0
+	for i := range many {
+		under("greedy", fmt.Sprint(i))
+	}
+	for i := range many {
+		s := selects(t, fmt.Sprint("svc=", i))
+		s.Namespace = "greedy"
+		if v.index.Counts(s.Workload()) {
+			counted++
+		}
+	}
+	if !v.index.Counts(kept.Workload()) || counted != 255 {
+		t.Errorf("the selector of the other namespace is counted under: %t, and %d of the many, want 255", v.index.Counts(kept.Workload()), counted)
+	}
+}
+
 // Charts give pods two labels, each of which other workloads have too, and only together one alone. Nothing is counted
 // under a selector of both, however many there are.
 func TestSelectorsOfCharts(t *testing.T) {

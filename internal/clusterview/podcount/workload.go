@@ -6,20 +6,22 @@ package podcount
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// register is the workloads of which pods count. A workload or revision without any
+// workloads are those of which pods count, by namespace. A workload or revision without any
 // is not in it, so that it is no larger than the cluster.
-type workloads map[clusterview.Workload]*workload
+type workloads map[string]map[clusterview.Workload]*workload
 
 // workload is where the pods of one workload stand.
 type workload struct {
-	key       clusterview.Workload
-	serial    uint64 // numbers workloads as they come
+	key    clusterview.Workload
+	serial uint64 // numbers workloads as they come
+	// revisions are in the order of their owners, and of their names.
 	revisions []*revision
-	// stands are by the serial of their nodes, those of one node side by side. A
+	// onNodes are by the serial of their nodes, those of one node side by side. A
 	// map was rejected: most workloads have a pod or two, and for these a map
 	// takes ten times the memory.
 	onNodes []onNode
@@ -46,19 +48,25 @@ func (r *revision) is(id clusterview.Identity) bool {
 	return r.workload.key == id.Workload && r.owner == id.Owner && r.revision == id.Revision
 }
 
-// stand is the pods of one revision on one node.
+// onNode is the pods of one revision on one node.
 type onNode struct {
 	node *count
 	of   *revision
 	pods int64
 }
 
-// join counts a pod on a node.
+// get returns a workload, nil if none of its pods counts.
+func (r workloads) get(key clusterview.Workload) *workload { return r[key.Namespace][key] }
+
+// add counts a pod on a node.
 func (r workloads) add(n *count, id clusterview.Identity, version uint64) *revision {
-	w, ok := r[id.Workload]
-	if !ok {
+	w := r.get(id.Workload)
+	if w == nil {
 		w = &workload{key: id.Workload, serial: version, known: version - 1}
-		r[id.Workload] = w
+		if r[id.Workload.Namespace] == nil {
+			r[id.Workload.Namespace] = make(map[clusterview.Workload]*workload)
+		}
+		r[id.Workload.Namespace][id.Workload] = w
 	}
 	w.note(n, version)
 	of := w.revision(id)
@@ -74,7 +82,7 @@ func (r workloads) add(n *count, id clusterview.Identity, version uint64) *revis
 	return of
 }
 
-// leave takes a pod of a revision off a node.
+// remove takes a pod of a revision off a node.
 func (r workloads) remove(n *count, of *revision, version uint64) {
 	w := of.workload
 	w.note(n, version)
@@ -86,15 +94,19 @@ func (r workloads) remove(n *count, of *revision, version uint64) {
 		w.onNodes = slices.Delete(w.onNodes, i, i+1)
 	}
 	if of.pods--; of.pods == 0 {
-		w.revisions = slices.DeleteFunc(w.revisions, func(r *revision) bool { return r == of })
+		at, _ := w.findRevision(of.owner, of.revision)
+		w.revisions = slices.Delete(w.revisions, at, at+1)
 	}
-	if len(w.revisions) == 0 {
-		delete(r, w.key)
+	if len(w.revisions) > 0 {
+		return
+	}
+	if delete(r[w.key.Namespace], w.key); len(r[w.key.Namespace]) == 0 {
+		delete(r, w.key.Namespace)
 	}
 }
 
-// maxForgotten bounds the changes that a workload keeps beside twice as many as it has
-// stands: to tell of all stands is no more work than to tell of so many changes.
+// maxExtraChanges bounds the changes that a workload keeps beside twice as many as it has
+// entries of nodes: to tell of all entries is no more work than to tell of so many changes.
 const maxExtraChanges = 16
 
 func (w *workload) note(n *count, version uint64) {
@@ -107,7 +119,7 @@ func (w *workload) note(n *count, version uint64) {
 }
 
 // since returns the nodes of the changes after a version, or all on which the workload
-// stands. A nil workload stands nowhere.
+// has pods. A nil workload has none.
 func (w *workload) since(version uint64) (nodes []int32, known bool) {
 	switch {
 	case w == nil:
@@ -128,17 +140,35 @@ func (w *workload) since(version uint64) (nodes []int32, known bool) {
 
 // revision returns that of an identity, which is a new one if there is none.
 func (w *workload) revision(id clusterview.Identity) *revision {
-	for _, r := range w.revisions {
-		if r.is(id) {
-			return r
-		}
+	at, known := w.findRevision(id.Owner, id.Revision)
+	if !known {
+		w.revisions = slices.Insert(w.revisions, at, &revision{workload: w, owner: id.Owner, revision: id.Revision})
 	}
-	of := &revision{workload: w, owner: id.Owner, revision: id.Revision}
-	w.revisions = append(w.revisions, of)
-	return of
+	return w.revisions[at]
 }
 
-// find returns where the stands on a node begin, or would.
+// findRevision returns where a revision is, or would be.
+func (w *workload) findRevision(owner, name string) (at int, known bool) {
+	return slices.BinarySearchFunc(w.revisions, owner, func(r *revision, owner string) int {
+		return cmp.Or(strings.Compare(r.owner, owner), strings.Compare(r.revision, name))
+	})
+}
+
+// hasOther reports that there is a revision of an owner beside one, "" for none.
+func (w *workload) hasOther(owner, name string) bool {
+	if w == nil {
+		return false
+	}
+	at, _ := w.findRevision(owner, "")
+	for _, r := range w.revisions[at:] {
+		if r.owner != owner || r.revision != name {
+			return r.owner == owner
+		}
+	}
+	return false
+}
+
+// find returns where the entries of a node begin, or would.
 func (w *workload) find(n *count) int {
 	i, _ := slices.BinarySearchFunc(w.onNodes, n.serial, func(s onNode, serial uint64) int {
 		return cmp.Compare(s.node.serial, serial)
