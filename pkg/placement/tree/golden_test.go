@@ -22,7 +22,7 @@ import (
 //	rule [threshold=N] [half-open]
 //	                            how records count; without it one failure marks a node
 //	nodes                       a line a node: NAME VALUE... [pods=R/W/A] [failures=N] [unforgiven=N] [proven]
-//	                            [unproven=N] [unready] [room=N]
+//	                            [unproven=N] [unready] [room=N] [cpus=N]
 //	                            with one VALUE a level, "-" for a node without the property
 //	records                     a line a node: NAME [failures=N] ..., and what is not said is nothing
 //	draw                        the tree
@@ -136,6 +136,8 @@ func (s *story) describe(t *testing.T, d *datadriven.TestData, n *placement.Node
 			_, err = fmt.Sscan(value, &n.Unproven)
 		case "unready":
 			n.Unready = true
+		case "cpus":
+			_, err = fmt.Sscan(value, &n.Usage.CPU.Allocatable)
 		case "room":
 			var room int
 			_, err = fmt.Sscan(value, &room)

@@ -6,6 +6,8 @@ package tree
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // Branch is a branch of the tree, or a node, as people see it: with the levels that paths
@@ -46,7 +48,7 @@ func (s *survey) expand(d division, member int32) []Branch {
 		return []Branch{s.node(member)}
 	}
 	p := t.part(t.value(t.anyNode(member), d.level), d)
-	return []Branch{s.branch(d, p, member)}
+	return []Branch{s.branch(d, p, p.label(), member)}
 }
 
 func (s *survey) below(id int32) []Branch {
@@ -57,17 +59,18 @@ func (s *survey) below(id int32) []Branch {
 			all = append(all, s.node(r.member))
 			continue
 		}
-		value := s.Topology.value(s.Topology.anyNode(r.member), g.level)
-		all = append(all, s.branch(g.division, s.Topology.part(value, g.division), r.member))
+		p := s.Topology.part(s.Topology.value(s.Topology.anyNode(r.member), g.level), g.division)
+		label := p.label()
+		if s.Topology.levels[g.level].Share == level.Allocatable && r.share > 0 {
+			label += fmt.Sprintf(", %.0f%% of CPU", 100*float64(r.share)/g.shareOfAll())
+		}
+		all = append(all, s.branch(g.division, p, label, r.member))
 	}
 	return all
 }
 
-func (s *survey) branch(d division, p part, member int32) Branch {
-	what := s.Topology.levels[d.level].String()
-	if d.others {
-		what = "spread over the other values"
-	}
+// label names a part, with its weight.
+func (p part) label() string {
 	label := p.value
 	if label == "" {
 		label = "(no value)"
@@ -77,6 +80,23 @@ func (s *survey) branch(d division, p part, member int32) Branch {
 		label += ", last resort"
 	case p.share != 1:
 		label += " x" + strconv.Itoa(int(p.share))
+	}
+	return label
+}
+
+// shareOfAll adds up the shares of all members.
+func (g *group) shareOfAll() float64 {
+	sum := 0.0
+	for slot := range g.members {
+		sum += float64(g.share(int32(slot)))
+	}
+	return sum
+}
+
+func (s *survey) branch(d division, p part, label string, member int32) Branch {
+	what := s.Topology.levels[d.level].String()
+	if d.others {
+		what = "spread over the other values"
 	}
 	return s.figures(Branch{What: what, Label: label, Open: s.of(member).open > 0, Below: s.expand(p.below, member)}, member)
 }
