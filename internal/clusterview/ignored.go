@@ -14,6 +14,9 @@ import (
 // sentence each. What a constraint leaves open is not among it.
 func Ignored(pod *corev1.Pod, levels Levels) []string {
 	var ignored []string
+	if _, ok := pod.Annotations[PlacementAnnotation]; ok && levels.Source == FromPolicy {
+		ignored = append(ignored, fmt.Sprintf("The annotation %s is not looked at, because PlacementPolicy %q overrides it.", PlacementAnnotation, levels.Policy.Name))
+	}
 	var first string // the selector that is counted by
 	if levels.Selector != nil {
 		first = levels.Selector.String()
@@ -31,7 +34,7 @@ func Ignored(pod *corev1.Pod, levels Levels) []string {
 			say("is not looked at, because the annotation %s says over what the pod is spread", PlacementAnnotation)
 			continue
 		case levels.Source == FromPolicy:
-			say("is not looked at, because a PlacementPolicy says over what the pod is spread")
+			say("is not looked at, because PlacementPolicy %q overrides it", levels.Policy.Name)
 			continue
 		case err != nil:
 			continue // the pod is refused for it

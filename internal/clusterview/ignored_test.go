@@ -52,8 +52,9 @@ func TestIgnored(t *testing.T) {
 			}
 		})
 	}
-	levels := clusterview.Levels{Source: clusterview.FromPolicy}
-	if got := clusterview.Ignored(with(1, nil, nil).Obj(), levels); len(got) != 1 || !strings.Contains(got[0], "because a PlacementPolicy says") {
+	levels := clusterview.Levels{Source: clusterview.FromPolicy, Policy: clusterview.ReadPolicy(policy("tiers", 0))}
+	pod := with(1, nil, nil).Annotation(clusterview.PlacementAnnotation, "spread=rack").Obj()
+	if got := clusterview.Ignored(pod, levels); len(got) != 2 || !strings.Contains(got[0], `because PlacementPolicy "tiers" overrides`) || !strings.Contains(got[1], `because PlacementPolicy "tiers" overrides`) {
 		t.Errorf("under a policy it is said %q", got)
 	}
 }

@@ -14,6 +14,10 @@ const (
 	// syntax of level.Parse.
 	PlacementAnnotation = Prefix + "placement"
 
+	// PlacedByAnnotation is what the scheduler writes into a pod that it binds: by what it was placed, see
+	// Levels.PlacedBy.
+	PlacedByAnnotation = Prefix + "placed-by"
+
 	// DomainLimitsAnnotation on a pod bounds the pods of its revision in one domain,
 	// in the syntax of limit.Parse.
 	DomainLimitsAnnotation = Prefix + "domain-limits"

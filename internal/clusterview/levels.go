@@ -18,6 +18,8 @@ type Levels struct {
 	// List must not be altered.
 	List   []level.Level
 	Source Source
+	// Policy is the one that says so, nil for another source.
+	Policy *Policy
 	// Selector is that of the first constraint, nil for another source: the pods that it selects are counted.
 	Selector *Selector
 }
@@ -48,14 +50,26 @@ func (l Levels) Key() string {
 	return level.Format(l.List)
 }
 
-// LevelsOf resolves the levels a pod asks for, in order of precedence: the
-// placement annotation; the policy that governs the pod, nil for none; the pod's own
-// ScheduleAnyway topology spread constraints; the defaults. The first
+// LevelsOf resolves the levels a pod asks for, in order of precedence: the policy that governs the pod, if it overrides; the
+// placement annotation; the pod's own
+// ScheduleAnyway topology spread constraints; the policy, nil for none; the defaults. The first
 // of these that says anything says all.
 //
 // An error quotes what cannot be read and says what is allowed. Nothing is skipped
 // silently: a level that is not understood would be a spread that is not kept.
 func LevelsOf(pod *corev1.Pod, policy *Policy, defaults []level.Level) (Levels, error) {
+	byPolicy := func() (Levels, error) {
+		if policy == nil {
+			return Levels{}, nil
+		}
+		levels, err := policy.Levels()
+		return Levels{List: levels, Source: FromPolicy, Policy: policy}, err
+	}
+	if policy != nil && policy.Overrides() {
+		if levels, err := byPolicy(); err != nil || len(levels.List) > 0 {
+			return levels, err
+		}
+	}
 	if text, ok := pod.Annotations[PlacementAnnotation]; ok {
 		levels, err := level.Parse(text)
 		if err != nil {
@@ -63,17 +77,15 @@ func LevelsOf(pod *corev1.Pod, policy *Policy, defaults []level.Level) (Levels, 
 		}
 		return Levels{List: levels, Source: FromAnnotation}, nil
 	}
-	if policy != nil {
-		if levels, err := policy.Levels(); err != nil || len(levels) > 0 {
-			return Levels{List: levels, Source: FromPolicy}, err
-		}
-	}
 	levels, selector, err := softConstraints(pod)
 	if err != nil {
 		return Levels{}, fmt.Errorf("topologySpreadConstraints: %w", err)
 	}
 	if len(levels) > 0 {
-		return Levels{levels, FromConstraints, selector}, nil
+		return Levels{List: levels, Source: FromConstraints, Selector: selector}, nil
+	}
+	if levels, err := byPolicy(); err != nil || len(levels.List) > 0 {
+		return levels, err
 	}
 	return Levels{List: defaults}, nil
 }
@@ -107,4 +119,13 @@ func softConstraints(pod *corev1.Pod) (levels []level.Level, first *Selector, er
 		})
 	}
 	return levels, first, level.Validate(levels)
+}
+
+// AsksForLevels reports that a pod says itself over which levels it is placed, whether that can be read or not.
+func AsksForLevels(pod *corev1.Pod) bool {
+	if _, ok := pod.Annotations[PlacementAnnotation]; ok {
+		return true
+	}
+	levels, _, err := softConstraints(pod)
+	return err != nil || len(levels) > 0
 }

@@ -12,10 +12,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
 
-// Limits resolves the domain limits of a pod, in order of precedence: its annotation;
-// the policy that governs it, nil if none does; the defaults. The first of these that
+// Limits resolves the domain limits of a pod, in order of precedence: the policy that governs it, if it overrides; its annotation;
+// the policy, nil if none governs it; the defaults. The first of these that
 // says anything says all. An error quotes what cannot be read and says what is allowed.
 func Limits(pod *corev1.Pod, policy *Policy, defaults []limit.Limit) ([]limit.Limit, error) {
+	if policy != nil && policy.Overrides() {
+		if limits, err := policy.DomainLimits(); err != nil || len(limits) > 0 {
+			return limits, err
+		}
+	}
 	if text, ok := pod.Annotations[DomainLimitsAnnotation]; ok {
 		limits, err := limit.Parse(text)
 		if err != nil {

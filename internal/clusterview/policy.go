@@ -32,6 +32,8 @@ type Policy struct {
 
 	uid      types.UID
 	created  time.Time
+	priority int32
+	override bool
 	selector labels.Selector
 	levels   []level.Level
 	limits   []limit.Limit
@@ -64,6 +66,7 @@ func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	p := &Policy{
 		Namespace: in.Namespace, Name: in.Name, Generation: in.Generation,
 		Faults: in.Spec.Faults, uid: in.UID, created: in.CreationTimestamp.Time,
+		priority: in.Spec.Priority, override: in.Spec.Mode == placementv1alpha1.ModeOverride,
 	}
 	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
 	p.limits, p.limitsErr = policyLimits(in.Spec.DomainLimits)
@@ -75,6 +78,15 @@ func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 			syntax.Cut(err.Error()))
 		p.limitsErr = p.levelsErr
 	}
+	return p
+}
+
+// UndecodablePolicy is a policy of which only the selector could be decoded, if that: the pods that it selects are refused
+// until it is mended.
+func UndecodablePolicy(in *placementv1alpha1.PlacementPolicy, err error) *Policy {
+	p := ReadPolicy(in)
+	p.levelsErr = fmt.Errorf("it cannot be decoded: %s: it was written for another version of its kind; apply the CRD of this release, and the policy anew", syntax.Cut(err.Error()))
+	p.limitsErr = p.levelsErr
 	return p
 }
 
@@ -158,11 +170,20 @@ func (p *Policy) Selects(pod *corev1.Pod) bool {
 	return pod.Namespace == p.Namespace && p.selector.Matches(labels.Set(pod.Labels))
 }
 
-// Compare orders policies by who governs a pod that they all select: the older
-// one, and of two of the same age, which the API server knows to the second, the one
+// Overrides reports that the policy comes before what its pods say themselves.
+func (p *Policy) Overrides() bool { return p.override }
+
+// Compare orders policies by who governs a pod that they all select: one that overrides; that of the higher priority; the older
+// one; and of two of the same age, which the API server knows to the second, the one
 // whose name comes first.
 func (p *Policy) Compare(q *Policy) int {
-	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
+	if p.override != q.override {
+		if p.override {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(q.priority, p.priority), p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
 }
 
 // Places reports whether the policy has a say in where pods go. One that has none, as
@@ -187,10 +208,14 @@ func (p *Policy) FaultRule(rule failure.Rule) failure.Rule {
 	return rule.Normal()
 }
 
+// MaxPolicies bounds the policies of a namespace that have a say, the first in order of Compare: each pod of it is compared
+// with all of them, and a tenant must not make that slow for others.
+const MaxPolicies = 100
+
 // Governing returns the policy that governs a pod: the first in order of Compare
 // that selects it and has a say. It is nil if none does. The policies must be in that order.
 func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
-	for _, p := range policies {
+	for _, p := range policies[:min(len(policies), MaxPolicies)] {
 		if p.Places() && p.Selects(pod) {
 			return p
 		}
@@ -201,7 +226,7 @@ func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
 // Contested reports that another policy than the one that governs a pod would if it
 // were alone. The policies must be in order of Compare.
 func Contested(policies []*Policy, governing *Policy, pod *corev1.Pod) bool {
-	for _, p := range slices.Backward(policies) {
+	for _, p := range slices.Backward(policies[:min(len(policies), MaxPolicies)]) {
 		if p.Name == governing.Name {
 			return false // those before it do not select the pod
 		}

@@ -150,6 +150,12 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 	byRack := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "rack"}))
 	bad := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "node.id"}))
 	silent := clusterview.ReadPolicy(policy("p", 0))
+	override := func(in *placementv1alpha1.PlacementPolicy) *clusterview.Policy {
+		in.Spec.Mode = placementv1alpha1.ModeOverride
+		return clusterview.ReadPolicy(in)
+	}
+	overriding := override(policy("p", 0, placementv1alpha1.Level{Property: "rack"}))
+	silentOverride := override(policy("p", 0))
 	annotated := asking().Annotation(clusterview.PlacementAnnotation, "pack=rack").Obj()
 	constrained := soft(asking(), "zone", matching).Obj()
 	for name, tc := range map[string]struct {
@@ -164,9 +170,18 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 		"annotation over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(annotated, p, nil)
 		}, "pack=rack", false},
-		"policy over constraints": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
+		"constraints over policy": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(constrained, p, plugintest.Levels(t, "spread=a"))
+		}, "spread=zone;nodesWithoutKey=LastResort", false},
+		"a policy that overrides constraints": {overriding, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(constrained, p, nil)
 		}, "spread=rack;nodesWithoutKey=LastResort", false},
+		"a policy that overrides an annotation": {overriding, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(annotated, p, nil)
+		}, "spread=rack;nodesWithoutKey=LastResort", false},
+		"a policy that overrides, and says nothing of it": {silentOverride, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(annotated, p, nil)
+		}, "pack=rack", false},
 		"policy over defaults": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
 			return clusterview.LevelsOf(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
 		}, "spread=rack;nodesWithoutKey=LastResort", false},
@@ -174,8 +189,11 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 			return clusterview.LevelsOf(constrained, p, nil)
 		}, "spread=zone;nodesWithoutKey=LastResort", false},
 		"a policy that cannot be read": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(constrained, p, nil)
+			return clusterview.LevelsOf(asking().Obj(), p, nil)
 		}, "", true},
+		"constraints over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
+			return clusterview.LevelsOf(constrained, p, nil)
+		}, "spread=zone;nodesWithoutKey=LastResort", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			levels, err := tc.got(tc.policy)
@@ -184,6 +202,13 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ranked is a policy with a priority and a mode.
+func ranked(name string, age time.Duration, priority int32, mode placementv1alpha1.Mode) *placementv1alpha1.PlacementPolicy {
+	p := policy(name, age)
+	p.Spec.Priority, p.Spec.Mode = priority, mode
+	return p
 }
 
 func TestGoverning(t *testing.T) {
@@ -202,6 +227,9 @@ func TestGoverning(t *testing.T) {
 		"one":                    {[]*placementv1alpha1.PlacementPolicy{policy("a", 0)}, "a"},
 		"the older":              {[]*placementv1alpha1.PlacementPolicy{policy("a", 0), policy("b", time.Second)}, "b"},
 		"by name on a tie":       {[]*placementv1alpha1.PlacementPolicy{policy("b", 0), policy("a", 0)}, "a"},
+		"the higher priority":    {[]*placementv1alpha1.PlacementPolicy{ranked("a", time.Hour, 1, ""), ranked("b", 0, 2, "")}, "b"},
+		"one that overrides":     {[]*placementv1alpha1.PlacementPolicy{ranked("a", time.Hour, 9, ""), ranked("b", 0, -9, placementv1alpha1.ModeOverride)}, "b"},
+		"of two that override":   {[]*placementv1alpha1.PlacementPolicy{ranked("a", 0, 1, placementv1alpha1.ModeOverride), ranked("b", 0, 2, placementv1alpha1.ModeOverride)}, "b"},
 		"of other pods":          {[]*placementv1alpha1.PlacementPolicy{other}, ""},
 		"of other pods, and one": {[]*placementv1alpha1.PlacementPolicy{other, policy("b", 0)}, "b"},
 		"of faults alone":        {[]*placementv1alpha1.PlacementPolicy{faults}, "a-faults"},

@@ -19,7 +19,13 @@ var conflictsTotal = metrics.NewCounter(&metrics.CounterOpts{
 	Help: "Number of times that a pod was to be placed which more than one PlacementPolicy selects.",
 })
 
-var register = sync.OnceFunc(func() { legacyregistry.MustRegister(conflictsTotal) })
+var unreadable = metrics.NewGauge(&metrics.GaugeOpts{
+	Subsystem: "espalier", Name: "policies_unreadable", StabilityLevel: metrics.ALPHA,
+	Help: "1 while PlacementPolicies cannot be read: changes of them are missed, and a scheduler that has not read any places pods as if there " +
+		"were none where it lacks the right, and else refuses them.",
+})
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(conflictsTotal, unreadable) })
 
 // NoteRivals counts a pod that is to be placed, if others select it as well as the
 // policy that governs it. It is for one plugin of a profile.

@@ -25,12 +25,13 @@ const awaitFor = 5 * time.Second
 
 // errUnread is why a pod is refused before anything is known of the policies that
 // there are.
-var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see the scheduler's right to list and watch placementpolicies")
+var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see whether the API server answers")
 
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
 	// waiting are woken without mu: the queue asks plugins, and they ask for policies.
 	waiting *refusal.Waiting
+	edits   *edits
 	// answered is closed when the policies are known, or unreadable, for the first time.
 	answered chan struct{}
 	answer   sync.Once
@@ -94,7 +95,7 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
 	return &Policies{
-		waiting: pods, answered: make(chan struct{}),
+		waiting: pods, edits: newEdits(), answered: make(chan struct{}),
 		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),
 	}
 }
@@ -137,13 +138,32 @@ func (p *Policies) Wait(ctx context.Context) {
 	}
 }
 
-// Await is Placing for a scheduling cycle: in the first moments of a scheduler it
-// waits for an answer, for a short time, if the pod needs one.
-func (p *Policies) Await(ctx context.Context, pod *corev1.Pod) (*clusterview.Policy, error) {
+// cycleKey is where a cycle keeps the policy that its pod is placed by.
+const cycleKey fwk.StateKey = "Espalier/Policy"
+
+// placing is what came of Placing.
+type placing struct {
+	policy *clusterview.Policy
+	err    error
+}
+
+// Clone returns the same: nobody alters it.
+func (p *placing) Clone() fwk.StateData { return p }
+
+// Await is Placing for a scheduling cycle, for all plugins alike: the first one that asks has it looked up. In the first
+// moments of a scheduler it waits for an answer, for a short time, if the pod needs one.
+func (p *Policies) Await(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*clusterview.Policy, error) {
+	if data, err := state.Read(cycleKey); err == nil {
+		if is, ok := data.(*placing); ok {
+			return is.policy, is.err
+		}
+	}
 	if !clusterview.Daemon(pod) {
 		p.Wait(ctx)
 	}
-	return p.Placing(pod)
+	policy, err := p.Placing(pod)
+	state.Write(cycleKey, &placing{policy, err})
+	return policy, err
 }
 
 // put adds a policy to those of its namespace, or replaces it.

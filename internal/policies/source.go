@@ -10,9 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -28,7 +29,10 @@ const (
 )
 
 // apiServer is the source outside of tests.
-type apiServer struct{ client rest.Interface }
+type apiServer struct {
+	client   rest.Interface
+	policies dynamic.Interface
+}
 
 // newAPIServer makes a client of its own: the scheduler's speaks protobuf, in which
 // custom resources are not served.
@@ -45,7 +49,11 @@ func newAPIServer(config *rest.Config) (*apiServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &apiServer{client: client}, nil
+	policies, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &apiServer{client, policies}, nil
 }
 
 // installed asks for the resources of our group. Listing policies would answer the
@@ -66,7 +74,11 @@ func (s *apiServer) installed(ctx context.Context) (bool, error) {
 }
 
 func (s *apiServer) listWatch() cache.ListerWatcher {
-	return cache.NewListWatchFromClient(s.client, placementv1alpha1.PlacementPolicyResource, metav1.NamespaceAll, fields.Everything())
+	all := s.policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource))
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return all.Watch(ctx, o) },
+	}, s.policies)
 }
 
 func (s *apiServer) pause() time.Duration { return asking }

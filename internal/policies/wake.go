@@ -4,10 +4,78 @@
 package policies
 
 import (
+	"sync"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
+
+const (
+	// firstPause and longestPause bound how often edits wake the pods of a namespace, as kube-scheduler's own
+	// back-off bounds how often it tries a pod. A pod that is woken passes that by.
+	firstPause   = time.Second
+	longestPause = 10 * time.Second
+)
+
+// edits are the namespaces whose policies have been edited lately. The first edit wakes pods at once. Those that follow
+// are gathered, for longer and longer: somebody who edits a policy all the time must not have his pods tried all the
+// time, at the expense of all others.
+type edits struct {
+	backoff *flowcontrol.Backoff
+
+	mu sync.Mutex // guards gathered
+	// gathered has the policies of a namespace as they were before the edits that have woken nobody yet.
+	gathered map[string][]*clusterview.Policy
+}
+
+func newEdits() *edits {
+	return &edits{backoff: flowcontrol.NewBackOff(firstPause, longestPause), gathered: make(map[string][]*clusterview.Policy)}
+}
+
+// gather notes an edit, and reports whether it is to wake pods now. If it is not, later is called when it is, once for
+// all edits until then.
+func (e *edits) gather(namespace string, before []*clusterview.Policy, later func()) (now bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, gathering := e.gathered[namespace]; gathering {
+		return false
+	}
+	e.backoff.GC()
+	if at := time.Now(); !e.backoff.IsInBackOffSinceUpdate(namespace, at) {
+		e.backoff.Next(namespace, at)
+		return true
+	}
+	e.gathered[namespace] = before
+	time.AfterFunc(e.backoff.Get(namespace), later)
+	return false
+}
+
+// take returns what was before the edits that have been gathered.
+func (e *edits) take(namespace string) (before []*clusterview.Policy) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.backoff.Next(namespace, time.Now())
+	before = e.gathered[namespace]
+	delete(e.gathered, namespace)
+	return before
+}
+
+// wake wakes the pods of a namespace for which it makes a difference that its policies have been edited.
+func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
+	if p.edits.gather(namespace, before, func() { p.wakeSince(namespace, p.edits.take(namespace)) }) {
+		p.wakeSince(namespace, before)
+	}
+}
+
+func (p *Policies) wakeSince(namespace string, before []*clusterview.Policy) {
+	p.mu.RLock()
+	after := p.byNamespace[namespace]
+	p.mu.RUnlock()
+	p.waiting.Wake(differently(namespace, before, after))
+}
 
 // everyPod is concerned when anything is known for the first time.
 func everyPod(*corev1.Pod) bool { return true }

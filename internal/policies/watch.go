@@ -9,10 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
@@ -59,7 +59,11 @@ func (p *Policies) watch(ctx context.Context, from source) {
 func (p *Policies) follow(ctx context.Context, from cache.ListerWatcher) {
 	served, gone := context.WithCancel(ctx)
 	defer gone()
-	informer := cache.NewSharedIndexInformer(from, &placementv1alpha1.PlacementPolicy{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(from, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	if err := informer.SetTransform(store); err != nil {
+		p.unreadable(err)
+		return
+	}
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		if apierrors.IsNotFound(err) {
 			gone()
@@ -100,18 +104,17 @@ func (p *Policies) follow(ctx context.Context, from cache.ListerWatcher) {
 // seen takes a policy in that is new or has changed. A change of its status or
 // labels is none.
 func (p *Policies) seen(obj any) {
-	object, ok := obj.(*placementv1alpha1.PlacementPolicy)
+	s, ok := obj.(*stored)
 	if !ok {
 		return
 	}
 	p.mu.RLock()
-	old := find(p.byNamespace[object.Namespace], object.Name)
+	old := find(p.byNamespace[s.Namespace], s.Name)
 	p.mu.RUnlock()
-	policy := clusterview.ReadPolicy(object)
-	if old != nil && old.Same(policy) {
+	if old != nil && old.Same(s.policy) {
 		return
 	}
-	p.replace(object.Namespace, func(list []*clusterview.Policy) []*clusterview.Policy { return put(list, policy) })
+	p.replace(s.Namespace, func(list []*clusterview.Policy) []*clusterview.Policy { return put(list, s.policy) })
 }
 
 func (p *Policies) unseen(obj any) {
@@ -145,12 +148,18 @@ func (p *Policies) replace(namespace string, change func([]*clusterview.Policy) 
 	isKnown := p.err == nil
 	p.mu.Unlock()
 	if isKnown {
-		p.waiting.Wake(differently(namespace, before, after))
+		p.wake(namespace, before)
 	}
 }
 
 // known says that what is in byNamespace is all there is.
 func (p *Policies) known() {
+	unreadable.Set(0)
+	p.settle()
+}
+
+// settle has pods placed by what is in byNamespace.
+func (p *Policies) settle() {
 	p.mu.Lock()
 	was := p.err
 	p.err = nil
@@ -170,7 +179,7 @@ func (p *Policies) none() {
 	p.mu.Unlock()
 	for namespace, list := range before {
 		if isKnown {
-			p.waiting.Wake(differently(namespace, list, nil))
+			p.wake(namespace, list)
 		}
 	}
 	p.known()
@@ -188,10 +197,18 @@ func (p *Policies) unread() {
 
 // unreadable says why the policies are not known, unless they are: what was known
 // when the API server could last be read holds until it can be read again.
+//
+// A scheduler without the right to read them goes on as if there were none. It will not have the right before somebody
+// gives it, and pods of namespaces without a policy must not wait for that. The metric says so, and an alert.
 func (p *Policies) unreadable(err error) {
+	unreadable.Set(1)
+	if apierrors.IsForbidden(err) {
+		p.settle()
+		return
+	}
 	p.mu.Lock()
 	if p.err != nil {
-		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers, and the scheduler's right to list and watch placementpolicies", err)
+		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers", err)
 	}
 	p.mu.Unlock()
 	p.answer.Do(func() { close(p.answered) })

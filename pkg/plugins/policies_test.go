@@ -23,27 +23,27 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
 
-// forbidding is as much of the framework as plugins ask for that read policies, before an
-// API server that lets nobody read anything.
-type forbidding struct {
+// failing is as much of the framework as plugins ask for that read policies, before an
+// API server that fails.
+type failing struct {
 	fwk.Handle
 	factory informers.SharedInformerFactory
 	server  *httptest.Server
 }
 
-func (h forbidding) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h forbidding) KubeConfig() *rest.Config                               { return &rest.Config{Host: h.server.URL} }
+func (h failing) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h failing) KubeConfig() *rest.Config                               { return &rest.Config{Host: h.server.URL} }
 
-// Without the right to read policies pods stay Pending, and not those of a DaemonSet, which no
+// While policies cannot be read pods stay Pending, and not those of a DaemonSet, which no
 // policy places: in the place of the default scheduler a new node would get no network.
-func TestRegression_DaemonSetsWithoutTheRightToReadPolicies(t *testing.T) {
+func TestRegression_DaemonSetsWhilePoliciesCannotBeRead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "no right", http.StatusForbidden)
+		http.Error(w, "out of order", http.StatusInternalServerError)
 	}))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	handle := forbidding{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), server: server}
+	handle := failing{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), server: server}
 	levels, err := preferences.New(ctx, &config.PreferencesArgs{}, handle)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestRegression_DaemonSetsWithoutTheRightToReadPolicies(t *testing.T) {
 		t.Run(plugin.Name(), func(t *testing.T) {
 			filter, signer := plugin.(fwk.PreFilterPlugin), plugin.(fwk.SignPlugin)
 			_, status := filter.PreFilter(ctx, framework.NewCycleState(), web, nil)
-			if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "right to list and watch placementpolicies") {
+			if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "see whether the API server answers") {
 				t.Errorf("of any other pod PreFilter says %v", status)
 			}
 			if _, status := filter.PreFilter(ctx, framework.NewCycleState(), daemon, nil); !status.IsSkip() {

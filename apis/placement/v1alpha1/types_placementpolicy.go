@@ -7,19 +7,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PlacementPolicy says how the pods that it selects, in its own namespace, are placed.
 //
-// A pod's own annotations come before it. Of two policies that select the same pod
-// the older one governs it, and of two of the same age the one whose name is first
+// What a pod says itself comes before it, unless its mode is Override. Of two policies that select the same pod one that overrides
+// governs it; then that of the higher priority; then the older one; and of two of the same age the one whose name is first
 // in byte order. A change takes effect for the next pod that is placed; pods that
 // run already stay where they are.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=plp,categories=espalier
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Governed",type=integer,JSONPath=`.status.governedPods`
 // +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selectedPods`
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
-// +kubebuilder:printcolumn:name="Conflicting",type=string,JSONPath=`.status.conditions[?(@.type=="Conflicting")].status`
-// +kubebuilder:printcolumn:name="Overruled",type=string,JSONPath=`.status.conditions[?(@.type=="Overruled")].status`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Conflicted",type=string,JSONPath=`.status.conditions[?(@.type=="Conflicted")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PlacementPolicy struct {
 	metav1.TypeMeta `json:",inline"`
@@ -38,14 +38,27 @@ type PlacementPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults)",message="a policy says something: give levels, domainLimits or faults"
 type PlacementPolicySpec struct {
+	// priority ranks the policies of a mode that select the same pod: the highest governs it.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	Priority int32 `json:"priority,omitempty"`
+
+	// mode says whose word counts. With Default the pod's does: its annotations and its topology spread constraints come before the policy.
+	// With Override the policy's does.
+	// +optional
+	// +kubebuilder:default=Default
+	Mode Mode `json:"mode,omitempty"`
+
 	// podSelector selects pods in the policy's namespace. An empty selector selects all of them.
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operators are In and NotIn with values, and Exists and DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, size(k) <= 317 && size(self.matchLabels[k]) <= 63)",message="a label's value has 63 characters at most, and its key 317: no pod has a longer one"
 	PodSelector metav1.LabelSelector `json:"podSelector"`
 
 	// levels are the levels over which the pods are placed, in decreasing order of precedence. They
-	// take the place of the pod's ScheduleAnyway topology spread constraints and of the profile's
-	// default levels. Without any, those hold. Pods of a DaemonSet are not placed by them.
+	// take the place of the profile's default levels and, with mode Override, of the pod's ScheduleAnyway topology spread constraints and
+	// its annotation espalier.dev/placement. Without any, those hold. Pods of a DaemonSet are not placed by them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -56,7 +69,7 @@ type PlacementPolicySpec struct {
 
 	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
 	// take the place of the profile's default limits. They do not hold for pods with an annotation
-	// espalier.dev/domain-limits, whatever it limits, nor for those of a DaemonSet.
+	// espalier.dev/domain-limits, whatever it limits, unless mode is Override; nor for those of a DaemonSet.
 	// +optional
 	// +listType=map
 	// +listMapKey=property
@@ -70,6 +83,17 @@ type PlacementPolicySpec struct {
 	// +optional
 	Faults *Faults `json:"faults,omitempty"`
 }
+
+// Mode is whose word counts where a pod and a policy say something of the same.
+//
+// +kubebuilder:validation:Enum=Default;Override
+type Mode string
+
+// The modes.
+const (
+	ModeDefault  Mode = "Default"
+	ModeOverride Mode = "Override"
+)
 
 // Property is node.name or the key of a node label, which may be spelled node.labels.KEY or, as in
 // Docker's files, engine.labels.KEY. Other names that begin with "node." or "engine." are refused: in Docker's
@@ -201,11 +225,12 @@ type PlacementPolicyStatus struct {
 	// +optional
 	SelectedPods int32 `json:"selectedPods"`
 
-	// governedPods is how many of them are placed by what this policy says, in whole or in part.
+	// governedPods is how many of them are placed by what this policy says, in whole or in part. Pods that are bound count for
+	// the policy whose levels they were placed over, which their annotation espalier.dev/placed-by names.
 	// +optional
 	GovernedPods int32 `json:"governedPods"`
 
-	// conditions are Accepted, Conflicting and Overruled.
+	// conditions are Ready, Accepted and Conflicted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -214,24 +239,27 @@ type PlacementPolicyStatus struct {
 
 // Types of conditions.
 const (
-	// ConditionAccepted is True if the spec can be read. The pods of one that cannot stay Pending.
+	// ConditionAccepted is True if the spec can be read, and has a say: of one namespace the first 100 policies have. The pods of
+	// one that cannot be read stay Pending.
 	ConditionAccepted = "Accepted"
-	// ConditionConflicting is True if another policy selects some of the same pods.
-	ConditionConflicting = "Conflicting"
-	// ConditionOverruled is True if some of the selected pods are placed by something that comes
-	// before this policy: an older policy, or an annotation of their own.
-	ConditionOverruled = "Overruled"
+	// ConditionConflicted is True if another policy selects some of the same pods.
+	ConditionConflicted = "Conflicted"
+	// ConditionReady is True if the policy is accepted, and some of the pods that it selects, if there are any, are placed by it. It is the
+	// summary of the others.
+	ConditionReady = "Ready"
 )
 
 // Reasons of conditions.
 const (
 	ReasonValid        = "Valid"
 	ReasonInvalid      = "Invalid"
+	ReasonTooMany      = "TooMany"
 	ReasonNoConflict   = "NoConflict"
-	ReasonOlderPolicy  = "OlderPolicy"
-	ReasonNewerPolicy  = "NewerPolicy"
-	ReasonAnnotation   = "Annotation"
-	ReasonNotOverruled = "NotOverruled"
+	ReasonPolicyBefore = "PolicyBefore"
+	ReasonPolicyAfter  = "PolicyAfter"
+	ReasonInForce      = "InForce"
+	ReasonOverruled    = "Overruled"
+	ReasonNotAccepted  = "NotAccepted"
 )
 
 // PlacementPolicyList is a list of policies.

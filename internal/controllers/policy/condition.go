@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // maxNamed bounds the policies that a message names.
@@ -23,13 +24,17 @@ const maxMessage = 4096
 // setConditions brings all conditions up to date. A condition that does not hold is
 // False, not absent: its absence would read as not looked at yet.
 func (s *policyState) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
-	for _, c := range []metav1.Condition{s.accepted(), s.conflicting(), s.overruled()} {
+	for _, c := range []metav1.Condition{s.accepted(), s.conflicted(), s.ready()} {
 		c.ObservedGeneration, c.LastTransitionTime = s.policy.Generation, now
 		meta.SetStatusCondition(conditions, c)
 	}
 }
 
 func (s *policyState) accepted() metav1.Condition {
+	if s.beyond {
+		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonTooMany,
+			fmt.Sprintf("there are %d older policies in the namespace, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies))
+	}
 	if err := s.policy.Err(); err != nil {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
 			err.Error()+"; pods that need it stay Pending")
@@ -37,44 +42,48 @@ func (s *policyState) accepted() metav1.Condition {
 	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
 }
 
-// conflicting tells both sides of a conflict, each what it needs to know: who comes
+// conflicted tells both sides of a conflict, each what it needs to know: who comes
 // first.
-func (s *policyState) conflicting() metav1.Condition {
+func (s *policyState) conflicted() metav1.Condition {
 	before, after := s.split()
 	if len(before)+len(after) == 0 {
-		return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionFalse, placementv1alpha1.ReasonNoConflict,
+		return condition(placementv1alpha1.ConditionConflicted, metav1.ConditionFalse, placementv1alpha1.ReasonNoConflict,
 			"no other policy selects any of the same pods")
 	}
 	var parts []string
-	reason := placementv1alpha1.ReasonNewerPolicy
+	reason := placementv1alpha1.ReasonPolicyAfter
 	if len(before) > 0 {
-		reason = placementv1alpha1.ReasonOlderPolicy
-		parts = append(parts, "older than this one: "+list(before))
+		reason = placementv1alpha1.ReasonPolicyBefore
+		parts = append(parts, "before this one: "+list(before))
 	}
 	if len(after) > 0 {
-		parts = append(parts, "newer than this one: "+list(after))
+		parts = append(parts, "after this one: "+list(after))
 	}
-	parts = append(parts, "the oldest policy governs a pod, and ties are broken by name")
-	return condition(placementv1alpha1.ConditionConflicting, metav1.ConditionTrue, reason,
+	parts = append(parts, "mode Override comes first, then the higher priority, then the older policy, then the name")
+	return condition(placementv1alpha1.ConditionConflicted, metav1.ConditionTrue, reason,
 		"other policies select some of the same pods: "+strings.Join(parts, "; "))
 }
 
-func (s *policyState) overruled() metav1.Condition {
+// ready sums up. It tells who comes before the policy for how many of the pods, also where it is in force for others.
+func (s *policyState) ready() metav1.Condition {
+	if s.accepted().Status != metav1.ConditionTrue {
+		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonNotAccepted, "the policy is not accepted: see the condition Accepted")
+	}
 	before, _ := s.split()
 	var parts []string
-	reason := placementv1alpha1.ReasonAnnotation
 	if len(before) > 0 {
-		reason = placementv1alpha1.ReasonOlderPolicy
 		parts = append(parts, "policies that come before this one govern some of the selected pods: "+list(before))
 	}
-	if s.annotated > 0 {
-		parts = append(parts, number(s.annotated)+" with annotations of their own, which come before policies")
+	if s.bySelf > 0 {
+		parts = append(parts, number(s.bySelf)+" with annotations or constraints of their own, which come before a policy whose mode is Default")
 	}
-	if len(parts) == 0 {
-		return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionFalse, placementv1alpha1.ReasonNotOverruled,
-			"nothing comes before this policy for any of the selected pods")
+	switch {
+	case s.selected > 0 && s.inForce == 0:
+		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonOverruled, strings.Join(parts, "; "))
+	case len(parts) > 0:
+		return condition(placementv1alpha1.ConditionReady, metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "in force for some of the selected pods: "+strings.Join(parts, "; "))
 	}
-	return condition(placementv1alpha1.ConditionOverruled, metav1.ConditionTrue, reason, strings.Join(parts, "; "))
+	return condition(placementv1alpha1.ConditionReady, metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "nothing comes before this policy for any of the selected pods")
 }
 
 // split divides the rivals into those that come before this policy and those after.

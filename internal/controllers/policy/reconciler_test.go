@@ -71,7 +71,7 @@ func TestReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := read("ns")
-	if got := brief(first.Status); got != "2 2 Valid! NoConflict NotOverruled" || first.Status.ObservedGeneration != 3 {
+	if got := brief(first.Status); got != "2 2 Valid! NoConflict InForce!" || first.Status.ObservedGeneration != 3 {
 		t.Errorf("got %q of generation %d", got, first.Status.ObservedGeneration)
 	}
 	if got := read("elsewhere").Status; len(got.Conditions) > 0 {

@@ -17,12 +17,16 @@ import (
 // namespace.
 type policyState struct {
 	policy *clusterview.Policy
+	// beyond: there are too many before it in the namespace, so that it has no say.
+	beyond bool
 	// levels and limits are whether the policy says anything of them, which an annotation
 	// of the pod's own comes before. Of faults no annotation says anything.
 	levels, limits bool
-	// selected and governed are numbers of pods; annotated is how many of those that
-	// no other policy takes have an annotation that comes before something it says.
-	selected, governed, annotated int32
+	// selected and governed are numbers of pods; bySelf is how many of those that
+	// no other policy takes say something themselves that comes before something it says.
+	selected, governed, bySelf int32
+	// inForce is how many are placed by what it says, in whole or in part, if they are placed now.
+	inForce int32
 	// rivals are the other policies that select some of the same pods, in the order
 	// of Policy.Compare.
 	rivals []rival
@@ -48,8 +52,11 @@ func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, no
 	}
 	ordered := slices.Clone(states)
 	slices.SortFunc(ordered, func(a, b *policyState) int { return a.policy.Compare(b.policy) })
+	for i, s := range ordered {
+		s.beyond = i >= clusterview.MaxPolicies
+	}
 	for i := range pods {
-		count(ordered, &pods[i])
+		count(ordered[:min(len(ordered), clusterview.MaxPolicies)], &pods[i])
 	}
 	statuses := make([]placementv1alpha1.PlacementPolicyStatus, len(policies))
 	for i, s := range states {
@@ -72,9 +79,7 @@ func count(ordered []*policyState, pod *corev1.Pod) {
 		}
 	}
 	for i, s := range selecting {
-		if i == 0 {
-			s.govern(pod)
-		}
+		s.govern(pod, i == 0)
 		for j, other := range selecting {
 			if i != j {
 				s.meet(other.policy)
@@ -83,15 +88,26 @@ func count(ordered []*policyState, pod *corev1.Pod) {
 	}
 }
 
-// govern counts a pod that no other policy takes. An annotation comes before what
-// the policy says of the same thing, and leaves it the rest.
-func (s *policyState) govern(pod *corev1.Pod) {
-	_, placement := pod.Annotations[clusterview.PlacementAnnotation]
+// govern counts a pod, if the policy governs it. First is the policy that comes before all others that select the pod. What the
+// pod says itself comes before what a policy that does not override says of the same thing, and leaves it the rest.
+//
+// By whose levels a pod was placed the scheduler has written into it: policies may have come, gone and changed since.
+func (s *policyState) govern(pod *corev1.Pod, first bool) {
 	_, limits := pod.Annotations[clusterview.DomainLimitsAnnotation]
-	if (s.levels && placement) || (s.limits && limits) {
-		s.annotated++
+	limits = limits && !s.policy.Overrides()
+	placement := clusterview.AsksForLevels(pod) && !s.policy.Overrides()
+	if first && (s.levels && placement || s.limits && limits) {
+		s.bySelf++
 	}
-	if (s.levels && !placement) || (s.limits && !limits) || s.policy.Faults != nil {
+	byLevels := first && s.levels && !placement
+	byRest := first && (s.limits && !limits || s.policy.Faults != nil)
+	if byLevels || byRest {
+		s.inForce++
+	}
+	if placedBy, bound := pod.Annotations[clusterview.PlacedByAnnotation]; bound {
+		byLevels = clusterview.PlacingPolicy(placedBy) == s.policy.Name
+	}
+	if byLevels || byRest {
 		s.governed++
 	}
 }

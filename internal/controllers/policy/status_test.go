@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,19 @@ func made(name, tier string, minute int) placementv1alpha1.PlacementPolicy {
 	return p
 }
 
+// ranked is a policy for the web with a priority, overriding one that overrides besides.
+func ranked(name string, priority int32) placementv1alpha1.PlacementPolicy {
+	p := made(name, "web", 5)
+	p.Spec.Priority = priority
+	return p
+}
+
+func overriding(name string, priority int32) placementv1alpha1.PlacementPolicy {
+	p := ranked(name, priority)
+	p.Spec.Mode = placementv1alpha1.ModeOverride
+	return p
+}
+
 func pods(n int, tier string, annotations ...string) []corev1.Pod {
 	var list []corev1.Pod
 	for range n {
@@ -48,10 +62,35 @@ func pods(n int, tier string, annotations ...string) []corev1.Pod {
 	return list
 }
 
+// placedBy are pods of the web that are bound.
+func placedBy(n int, by string) []corev1.Pod {
+	list := pods(n, "web", clusterview.PlacedByAnnotation)
+	for i := range list {
+		list[i].Annotations[clusterview.PlacedByAnnotation] = by
+	}
+	return list
+}
+
+// Beyond so many policies of a namespace the younger ones have no say, and are told so.
+func TestTooManyPolicies(t *testing.T) {
+	var policies []placementv1alpha1.PlacementPolicy
+	for i := range clusterview.MaxPolicies + 2 {
+		policies = append(policies, made(fmt.Sprintf("p%03d", i), fmt.Sprint("tier", i), i))
+	}
+	last := len(policies) - 1
+	got := compute(policies, append(pods(1, "tier0"), pods(1, fmt.Sprint("tier", last))...), noon)
+	if b := brief(got[0]); b != "1 1 Valid! NoConflict InForce!" {
+		t.Errorf("the oldest: %q", b)
+	}
+	if b := brief(got[last]); b != "0 0 TooMany NoConflict NotAccepted" {
+		t.Errorf("the youngest: %q", b)
+	}
+}
+
 // brief is a status in one line: selected, governed, and the conditions' reasons.
 func brief(s placementv1alpha1.PlacementPolicyStatus) string {
 	text := fmt.Sprintf("%d %d", s.SelectedPods, s.GovernedPods)
-	for _, kind := range []string{placementv1alpha1.ConditionAccepted, placementv1alpha1.ConditionConflicting, placementv1alpha1.ConditionOverruled} {
+	for _, kind := range []string{placementv1alpha1.ConditionAccepted, placementv1alpha1.ConditionConflicted, placementv1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(s.Conditions, kind)
 		if c == nil || c.ObservedGeneration != s.ObservedGeneration || c.Message == "" {
 			return kind + " is missing or stale"
@@ -77,37 +116,57 @@ func TestCompute(t *testing.T) {
 		want     []string
 	}{
 		"no policies": {nil, pods(3, "web"), nil},
-		"no pods":     {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, nil, []string{"0 0 Valid! NoConflict NotOverruled"}},
-		"its pods":    {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, append(pods(3, "web"), pods(2, "db")...), []string{"3 3 Valid! NoConflict NotOverruled"}},
+		"no pods":     {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, nil, []string{"0 0 Valid! NoConflict InForce!"}},
+		"its pods":    {[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, append(pods(3, "web"), pods(2, "db")...), []string{"3 3 Valid! NoConflict InForce!"}},
 		"the older wins": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 1), made("b", "", 0)}, append(pods(3, "web"), pods(2, "db")...),
-			[]string{"3 0 Valid! OlderPolicy! OlderPolicy!", "5 5 Valid! NewerPolicy! NotOverruled"},
+			[]string{"3 0 Valid! PolicyBefore! Overruled", "5 5 Valid! PolicyAfter! InForce!"},
 		},
 		"by name on a tie": {
 			[]placementv1alpha1.PlacementPolicy{made("b", "web", 0), made("a", "web", 0)}, pods(3, "web"),
-			[]string{"3 0 Valid! OlderPolicy! OlderPolicy!", "3 3 Valid! NewerPolicy! NotOverruled"},
+			[]string{"3 0 Valid! PolicyBefore! Overruled", "3 3 Valid! PolicyAfter! InForce!"},
 		},
 		"between two": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "", 1), made("c", "db", 2)}, append(pods(3, "web"), pods(2, "db")...),
-			[]string{"3 3 Valid! NewerPolicy! NotOverruled", "5 2 Valid! OlderPolicy! OlderPolicy!", "2 0 Valid! OlderPolicy! OlderPolicy!"},
+			[]string{"3 3 Valid! PolicyAfter! InForce!", "5 2 Valid! PolicyBefore! InForce!", "2 0 Valid! PolicyBefore! Overruled"},
 		},
 		"no pod in common": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "db", 1)}, append(pods(3, "web"), pods(2, "db")...),
-			[]string{"3 3 Valid! NoConflict NotOverruled", "2 2 Valid! NoConflict NotOverruled"},
+			[]string{"3 3 Valid! NoConflict InForce!", "2 2 Valid! NoConflict InForce!"},
 		},
 		"annotations": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, append(pods(3, "web"), pods(2, "web", clusterview.PlacementAnnotation)...),
-			[]string{"5 3 Valid! NoConflict Annotation!"},
+			[]string{"5 3 Valid! NoConflict InForce!"},
 		},
 		"an annotation for a part": {
 			[]placementv1alpha1.PlacementPolicy{limited}, append(pods(1, "web", clusterview.DomainLimitsAnnotation), pods(1, "web", clusterview.DomainLimitsAnnotation, clusterview.PlacementAnnotation)...),
-			[]string{"2 1 Valid! NoConflict Annotation!"},
+			[]string{"2 1 Valid! NoConflict InForce!"},
 		},
 		"an annotation for what it does not say": {
-			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(1, "web", clusterview.DomainLimitsAnnotation), []string{"1 1 Valid! NoConflict NotOverruled"},
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(1, "web", clusterview.DomainLimitsAnnotation), []string{"1 1 Valid! NoConflict InForce!"},
 		},
-		"faults alone":            {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 2 Valid! NoConflict NotOverruled"}},
-		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotOverruled"}},
+		"what the scheduler has written": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "web", 1)},
+			slices.Concat(placedBy(1, "policy/a@3 spread=zone"), placedBy(2, "policy/b@1"), placedBy(4, "constraints spread=rack"), pods(8, "web")),
+			[]string{"15 9 Valid! PolicyAfter! InForce!", "15 2 Valid! PolicyBefore! Overruled"},
+		},
+		"an annotation that is overridden": {
+			[]placementv1alpha1.PlacementPolicy{overriding("a", 0)}, pods(2, "web", clusterview.PlacementAnnotation, clusterview.DomainLimitsAnnotation),
+			[]string{"2 2 Valid! NoConflict InForce!"},
+		},
+		"an annotation for everything": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(2, "web", clusterview.PlacementAnnotation), []string{"2 0 Valid! NoConflict Overruled"},
+		},
+		"the higher priority wins": {
+			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), ranked("b", 7)}, pods(2, "web"),
+			[]string{"2 0 Valid! PolicyBefore! Overruled", "2 2 Valid! PolicyAfter! InForce!"},
+		},
+		"an override wins over any priority": {
+			[]placementv1alpha1.PlacementPolicy{ranked("a", 7), overriding("b", -7)}, pods(2, "web"),
+			[]string{"2 0 Valid! PolicyBefore! Overruled", "2 2 Valid! PolicyAfter! InForce!"},
+		},
+		"faults alone":            {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 2 Valid! NoConflict InForce!"}},
+		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotAccepted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compute(tc.policies, tc.pods, noon)
@@ -136,16 +195,17 @@ func TestMessages(t *testing.T) {
 	statuses := compute(policies, append(append(pods(2, "web"), pods(3, "db")...), pods(1, "x", clusterview.PlacementAnnotation)...), noon)
 	message := func(i int, kind string) string { return meta.FindStatusCondition(statuses[i].Conditions, kind).Message }
 	for _, tc := range []struct{ got, want string }{
-		{message(0, placementv1alpha1.ConditionConflicting),
-			`other policies select some of the same pods: newer than this one: "new" (2 pods); the oldest policy governs a pod, and ties are broken by name`},
-		{message(1, placementv1alpha1.ConditionConflicting),
-			`other policies select some of the same pods: older than this one: "old" (2 pods); ` +
-				`newer than this one: "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; the oldest policy governs a pod, and ties are broken by name`},
-		{message(1, placementv1alpha1.ConditionOverruled),
-			`policies that come before this one govern some of the selected pods: "old" (2 pods); 1 pod with annotations of their own, which come before policies`},
+		{message(0, placementv1alpha1.ConditionConflicted),
+			`other policies select some of the same pods: after this one: "new" (2 pods); mode Override comes first, then the higher priority, then the older policy, then the name`},
+		{message(1, placementv1alpha1.ConditionConflicted),
+			`other policies select some of the same pods: before this one: "old" (2 pods); ` +
+				`after this one: "newer-0" (3 pods), "newer-1" (3 pods), "newer-2" (3 pods), 2 more; mode Override comes first, then the higher priority, then the older policy, then the name`},
+		{message(1, placementv1alpha1.ConditionReady),
+			`in force for some of the selected pods: policies that come before this one govern some of the selected pods: "old" (2 pods); ` +
+				`1 pod with annotations or constraints of their own, which come before a policy whose mode is Default`},
 		{message(0, placementv1alpha1.ConditionAccepted), "the policy can be read"},
 		{message(8, placementv1alpha1.ConditionAccepted), "the policy can be read"},
-		{message(0, placementv1alpha1.ConditionOverruled), "nothing comes before this policy for any of the selected pods"},
+		{message(0, placementv1alpha1.ConditionReady), "nothing comes before this policy for any of the selected pods"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got  %s\nwant %s", tc.got, tc.want)
@@ -170,7 +230,7 @@ func TestComputeIsStable(t *testing.T) {
 		}
 	}
 	s := compute(policies[1:], pods(2, "web"), later)[0]
-	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicting); c.Status != metav1.ConditionFalse || !c.LastTransitionTime.Equal(&later) {
+	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicted); c.Status != metav1.ConditionFalse || !c.LastTransitionTime.Equal(&later) {
 		t.Errorf("after the other policy is gone: %v", c)
 	}
 	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionAccepted); !c.LastTransitionTime.Equal(&noon) {
@@ -202,7 +262,7 @@ func TestStatusesAddUp(t *testing.T) {
 		got, gives, takes := int32(0), 0, 0
 		for i, s := range compute(policies, all, noon) {
 			got += s.GovernedPods
-			c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicting)
+			c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicted)
 			for j := range policies {
 				if i == j || !strings.Contains(c.Message, `"`+policies[j].Name+`"`) {
 					continue

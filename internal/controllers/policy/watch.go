@@ -107,10 +107,15 @@ func Trim(obj any) (any, error) {
 		return obj, nil
 	}
 	annotations := make(map[string]string)
-	for _, key := range []string{clusterview.PlacementAnnotation, clusterview.DomainLimitsAnnotation} {
-		if _, there := pod.Annotations[key]; there {
-			annotations[key] = ""
-		}
+	if clusterview.AsksForLevels(pod) {
+		annotations[clusterview.PlacementAnnotation] = "" // as good as constraints, and shorter
+	}
+	if _, there := pod.Annotations[clusterview.DomainLimitsAnnotation]; there {
+		annotations[clusterview.DomainLimitsAnnotation] = ""
+	}
+	// What a pod says of it that is not bound is not the scheduler's word.
+	if placedBy, there := pod.Annotations[clusterview.PlacedByAnnotation]; there && pod.Spec.NodeName != "" {
+		annotations[clusterview.PlacedByAnnotation] = clusterview.Trimmed(placedBy)
 	}
 	var owners []metav1.OwnerReference
 	if owner := metav1.GetControllerOf(pod); owner != nil {

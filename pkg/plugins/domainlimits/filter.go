@@ -29,7 +29,7 @@ var (
 // PreFilter counts the pods of the pod's revision by domain, once for the cycle. It
 // skips the pods that have no limits, and refuses those whose limits cannot be read.
 func (pl *DomainLimits) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	policy, err := pl.policies.Await(ctx, pod)
+	policy, err := pl.policies.Await(ctx, state, pod)
 	if err != nil {
 		policiesUnknown.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())

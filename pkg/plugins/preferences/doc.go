@@ -9,8 +9,8 @@
 // PodScheduled condition quote the bad part and say what is allowed. It does not
 // rank nodes; the plugin SpreadTree does, with the levels resolved here.
 //
-// The levels are those of the pod's annotation; else of the PlacementPolicy that
-// governs it; else of its own soft constraints; else the profile's.
+// The levels are those of the pod's annotation; else of its own soft constraints; else of the PlacementPolicy that
+// governs it; else the profile's. A policy with mode Override comes before all of these.
 //
 // It answers the seed "Topology aware scheduling": placement preferences are
 // listed in decreasing order of precedence. A level may leave out the nodes that

@@ -25,7 +25,7 @@ var (
 // levels cannot be read is refused on all nodes, and preemption cannot help it. So is
 // one of which it is not known whether a policy places it.
 func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	policy, err := pl.policies.Await(ctx, pod)
+	policy, err := pl.policies.Await(ctx, state, pod)
 	if err != nil {
 		policiesUnknown.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())

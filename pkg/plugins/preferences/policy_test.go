@@ -46,7 +46,7 @@ func TestPreFilterUnderAPolicy(t *testing.T) {
 		{"a pod it selects", asking(""), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
 		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
 		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
-		{"constraints after it", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
+		{"constraints first", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
 		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

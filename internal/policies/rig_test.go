@@ -1,0 +1,199 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2/ktesting"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
+)
+
+// limit bounds what a test waits for.
+const limit = 20 * time.Second
+
+// cluster is an API server that the test plays.
+type cluster struct {
+	*fcache.FakeControllerSource
+
+	mu sync.Mutex // guards there, answerErr, listErr
+	// there says that the kind is installed.
+	there bool
+	// answerErr and listErr are what a question and a list end in.
+	answerErr, listErr error
+}
+
+// Add, Modify and Delete have the API server say so, in its own words.
+func (c *cluster) Add(o runtime.Object)    { c.FakeControllerSource.Add(said(o)) }
+func (c *cluster) Modify(o runtime.Object) { c.FakeControllerSource.Modify(said(o)) }
+func (c *cluster) Delete(o runtime.Object) { c.FakeControllerSource.Delete(said(o)) }
+
+// said is an object as an API server serves it.
+func said(o runtime.Object) runtime.Object {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		panic(err)
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+func (c *cluster) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+func (c *cluster) installed(context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.there, c.answerErr
+}
+
+func (c *cluster) listWatch() cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			c.mu.Lock()
+			err := c.listErr
+			c.mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
+			return c.List(o)
+		},
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) { return c.Watch(o) },
+	}, c)
+}
+
+func (c *cluster) pause() time.Duration { return time.Millisecond }
+
+// IsWatchListSemanticsUnSupported tells the informer to list before it watches.
+func (c *cluster) IsWatchListSemanticsUnSupported() bool { return true }
+
+// rig is policies that watch a cluster, among pods that wait.
+type rig struct {
+	*Policies
+	t       *testing.T
+	cluster *cluster
+	pods    cache.Indexer
+	woken   chan []string // UIDs, sorted
+}
+
+func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
+	t.Helper()
+	r := &rig{
+		t: t, cluster: &cluster{FakeControllerSource: fcache.NewFakeControllerSource()},
+		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), woken: make(chan []string, 100),
+	}
+	for _, pod := range pods {
+		if err := r.pods.Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepare(r.cluster)
+	r.Policies = newPolicies(refusal.NewWaiting(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
+		// The queue asks plugins while it takes pods in.
+		for _, pod := range pods {
+			_, _ = r.Governing(pod)
+		}
+		r.woken <- slices.Sorted(maps.Keys(pods))
+	}))
+	r.edits.backoff = flowcontrol.NewBackOff(0, 0) // each edit wakes
+	_, ctx := ktesting.NewTestContext(t)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.watch(ctx, r.cluster)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		r.cluster.Shutdown()
+	})
+	return r
+}
+
+// wakes wants just these pods to be woken next.
+func (r *rig) wakes(uids ...string) {
+	r.t.Helper()
+	select {
+	case got := <-r.woken:
+		if !slices.Equal(got, uids) {
+			r.t.Fatalf("woken are %q, want %q", got, uids)
+		}
+	case <-time.After(limit):
+		r.t.Fatalf("nobody is woken, want %q", uids)
+	}
+}
+
+// governs waits for the policy to govern the pod; "" is none.
+func (r *rig) governs(name string, p *corev1.Pod) {
+	r.t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
+		got, err := r.Governing(p)
+		if err == nil && (got == nil) == (name == "") && (got == nil || got.Name == name) {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("got %v, %v, want %q", got, err, name)
+		}
+	}
+}
+
+// refuses waits for the policies to be unreadable.
+func (r *rig) refuses(p *corev1.Pod) {
+	r.t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
+		got, err := r.Governing(p)
+		if err != nil && !errors.Is(err, errUnread) {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("got %v, %v, want an error of reading", got, err)
+		}
+	}
+}
+
+func installed(c *cluster) { c.there = true }
+
+func pod(namespace, name, app string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), Labels: map[string]string{"app": app}}}
+}
+
+func bound(p *corev1.Pod) *corev1.Pod {
+	p.Spec.NodeName = "node"
+	return p
+}
+
+// policy selects the pods of an app; each generation has another level.
+func policy(name, app string, generation int64) *placementv1alpha1.PlacementPolicy {
+	return &placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: generation},
+		Spec: placementv1alpha1.PlacementPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+			Levels:      []placementv1alpha1.Level{{Property: "zone"}},
+		},
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/espalier-scheduler/espalier/internal/refusal"
+)
+
+func TestChangesWakeThePodsTheyConcern(t *testing.T) {
+	web := pod("ns", "web", "web")
+	r := start(t, installed, web, pod("ns", "db", "db"), pod("elsewhere", "far", "web"), bound(pod("ns", "bound", "web")))
+	r.wakes("db", "far", "web") // known for the first time
+	r.cluster.Add(policy("b", "web", 1))
+	r.wakes("web")
+	r.governs("b", web)
+	r.cluster.Modify(policy("b", "web", 2))
+	r.wakes("web")
+	r.cluster.Add(policy("a", "web", 1)) // comes before b
+	r.wakes("web")
+	r.governs("a", web)
+	r.cluster.Add(policy("c", "web", 1)) // governs nothing, and wakes nobody
+	r.cluster.Modify(policy("a", "db", 2))
+	r.wakes("db", "web")
+	r.governs("b", web)
+	r.cluster.Delete(policy("b", "web", 2))
+	r.wakes("web")
+	r.governs("c", web)
+}
+
+// The controller writes the status of each policy; that must wake nobody.
+func TestStatusWakesNobody(t *testing.T) {
+	web := pod("ns", "web", "web")
+	r := start(t, installed, web)
+	r.wakes("web")
+	r.cluster.Add(policy("a", "web", 1))
+	r.wakes("web")
+	reported := policy("a", "web", 1)
+	reported.Status.GovernedPods = 1
+	r.cluster.Modify(reported)
+	r.cluster.Modify(policy("a", "web", 2))
+	r.wakes("web")
+	select {
+	case uids := <-r.woken:
+		t.Errorf("%q were woken once more", uids)
+	default:
+	}
+}
+
+// Somebody who edits a policy all the time has its pods tried now and then.
+func TestEditsWakeNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		if err := pods.Add(pod("ns", "web", "web")); err != nil {
+			t.Fatal(err)
+		}
+		var woken []time.Duration
+		begun := time.Now()
+		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken = append(woken, time.Since(begun)) }))
+		p.err = nil
+		edit := func(generation int64) {
+			s, err := store(said(policy("a", "web", generation)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.seen(s)
+		}
+		const edits = 600
+		for i := range edits {
+			edit(int64(i + 1))
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		if most := 10; len(woken) > most || len(woken) < 5 {
+			t.Errorf("%d edits in a minute have woken the pod at %v, want at most %d times", edits, woken, most)
+		}
+		time.Sleep(longestPause + time.Second)
+		synctest.Wait()
+		last := len(woken)
+		if got, err := p.Governing(pod("ns", "web", "web")); err != nil || got.Generation != edits {
+			t.Errorf("it is governed by generation %v, %v", got, err)
+		}
+		// After a time without edits the next one wakes at once.
+		time.Sleep(time.Minute)
+		edit(edits + 1)
+		if len(woken) != last+1 {
+			t.Errorf("an edit after a minute has woken %d times", len(woken)-last)
+		}
+		time.Sleep(time.Minute)
+	})
+}
