@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
 // The methods that are overridden here by embedding. Another name in the next Kubernetes would
@@ -35,6 +37,8 @@ var (
 	_ func(fwk.Parallelizer, context.Context, int, workqueue.DoWorkPieceFunc, string) = fwk.Parallelizer.Until
 
 	_ func(internalqueue.SchedulingQueue, klog.Logger, fwk.ClusterEvent, any, any, internalqueue.PreEnqueueCheck) = internalqueue.SchedulingQueue.MoveAllToActiveOrBackoffQueue
+
+	_ func(preemption.Interface, context.Context, map[string]*extenderv1.Victims) []func(node string) int64 = preemption.Interface.OrderedScoreFuncs
 
 	_ func(internalcache.Cache, klog.Logger, *internalcache.Snapshot) error = internalcache.Cache.UpdateSnapshot
 )

@@ -7,6 +7,7 @@
 //
 //   - hints.go, hinting.go, filters.go, metrics.go: a plugin proposes a node, and all others need
 //     no look
+//   - preemption.go: of nodes on which as many victims would make way, the plugin says which is the best
 //   - cache.go, journal.go: which nodes have changed since the last snapshot
 //   - confirm.go: what became of a binding whose answer did not come
 //   - narrow.go: which waiting pods are looked at when another one is bound
@@ -31,7 +32,7 @@
 //     that a PreFilter plugin confined
 //   - profiles whose other scorers may outvote the plugin, or that have extenders
 //
-// Diagnosis and preemption are the full path's: where no node fits there is no hint. What
+// Diagnosis and the search for victims are the full path's: where no node fits there is no hint. What
 // it came to is remembered, and is the answer for the next pod like it.
 //
 // # Bindings

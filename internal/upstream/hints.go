@@ -33,12 +33,15 @@ type Hinter interface {
 	// filters; lasting says that their answers hold for pods with the same needs until
 	// the node changes. ask may be called by many at once.
 	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error)
+	// Order says how good some nodes are for a pod, if others make way for it there: a higher number is better. Pods that
+	// are nominated for a node count there.
+	Order(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []string) (map[string]int64, error)
 	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)
 }
 
 // Wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
-// knows which nodes have changed. It returns, a sentence each, why profiles that place pods
+// knows which nodes have changed. Their preemption asks the Hinter too, with hints or without. It returns, a sentence each, why profiles that place pods
 // by a Hinter have no hints although their arguments do not switch them off.
 //
 // Beside those of kube-scheduler, local names the filters that look at nothing but the pod and
@@ -51,6 +54,8 @@ func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, lo
 			continue
 		}
 		h.Follow(changes)
+		f = preemptByTree(f, h)
+		profiles[name] = f
 		if !h.Hints() {
 			logger.Info("Node hints are switched off by the arguments", "profile", name, "plugin", h.Name())
 			continue

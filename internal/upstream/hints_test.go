@@ -47,7 +47,9 @@ func TestWrap(t *testing.T) {
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
 			without := Wrap(r.logger, profiles, nil, plugins.NodeLocal())
-			if _, ok := profiles["it"].(*hintingFramework); ok != tc.hinted || !ok && profiles["it"] != before {
+			_, hinted := profiles["it"].(*hintingFramework)
+			_, preempts := profiles["it"].(preemptingFramework)
+			if hinted != tc.hinted || !hinted && preempts == (profiles["it"] == before) || !hinted && preempts != strings.Contains(tc.configuration, "SpreadTree, weight") {
 				t.Errorf("it is a %T", profiles["it"])
 			}
 			if len(tc.want) == 0 {

@@ -131,25 +131,32 @@ func TestPortHeldByTheNode(t *testing.T) {
 	s.onNode("third", nodes[1])
 }
 
-// A pod of higher priority takes the port from another pod, and not from the node.
-func TestPreemptionForAHostPort(t *testing.T) {
-	s := begin(t, byZone)
+// highPriority makes a priority class for the story, and returns what gives it to a pod.
+func (s *story) highPriority() func(*corev1.PodSpec) {
+	s.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Value: 1000}
 	_, err := s.client.SchedulingV1().PriorityClasses().Create(s.ctx, class, metav1.CreateOptions{})
 	s.must(err, "creating a priority class")
-	t.Cleanup(func() {
+	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := s.client.SchedulingV1().PriorityClasses().Delete(ctx, s.name, metav1.DeleteOptions{}); err != nil {
 			s.Errorf("deleting the priority class: %v", err)
 		}
 	})
+	return func(spec *corev1.PodSpec) { spec.PriorityClassName = s.name }
+}
+
+// A pod of higher priority takes the port from another pod, and not from the node.
+func TestPreemptionForAHostPort(t *testing.T) {
+	s := begin(t, byZone)
+	high := s.highPriority()
 	nodes := s.nodes(2, 20, zone("zone-a"))
 	s.reserve(nodes[0], "38443/tcp")
 	s.pod("low", s.template("low", "", onHostPort(38443), func(spec *corev1.PodSpec) { spec.NodeSelector[corev1.LabelHostname] = nodes[1] }))
 	s.onNode("low", nodes[1])
 
-	s.pod("high", s.template("high", "", onHostPort(38443), func(spec *corev1.PodSpec) { spec.PriorityClassName = s.name }))
+	s.pod("high", s.template("high", "", onHostPort(38443), high))
 	s.onNode("high", nodes[1])
 	s.until("the pod of low priority to be gone", func() error {
 		_, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "low", metav1.GetOptions{})

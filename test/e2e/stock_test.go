@@ -238,3 +238,42 @@ func TestStockUnequalNodes(t *testing.T) {
 		t.Errorf("nodes differ by %d %% of their CPU, and by %d %% with the stock scheduler", ours, stock)
 	}
 }
+
+// Pods of high priority take the place of others in a cluster that is full: as many as with the stock scheduler, and
+// even by zone.
+func TestStockPreemption(t *testing.T) {
+	s := begin(t, byZone)
+	high := s.highPriority()
+	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
+		s.nodes(4, 3, zone(name))
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	const room, pods = 36, 12
+	taken := func(scheduler string) (o *rig.Observation, victims int) {
+		by := func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }
+		s.deploy("low", room, "", asks(1), by)
+		s.settled("low", room)
+		s.deploy("high", pods, "", asks(1), by, high, constrained("high", zoneLabel))
+		o = s.settled("high", pods)
+		low, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=low"})
+		s.must(err, "listing the pods of low priority")
+		victims = room
+		for i := range low.Items {
+			if p := &low.Items[i]; p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
+				victims--
+			}
+		}
+		s.Logf("%s: %d victims\n%s", scheduler, victims, o.Draw())
+		for _, app := range []string{"low", "high"} {
+			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+			s.settled(app, 0)
+		}
+		return o, victims
+	}
+	_, stock := taken(corev1.DefaultSchedulerName)
+	ours, victims := taken(s.scheduler)
+	s.counts(ours, 0, 4, 4, 4)
+	if victims > stock {
+		t.Errorf("%d pods had to make way, and %d with the stock scheduler", victims, stock)
+	}
+}

@@ -73,7 +73,9 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
 	if lasting && !clusterview.AnyExcludes(c.levels.List) {
 		asked := time.Now()
-		q.prefetchFew()
+		if q.prefetchFew(); !pl.trees.hasTopology(c.levels) && q.err == nil {
+			q.probe()
+		}
 		start = start.Add(time.Since(asked)) // which is no part of bringing a tree up to date
 	}
 	if f.Open() == 0 && q.err == nil {
@@ -83,6 +85,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	q.topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
 	pl.notifyLocked(pod, c.levels, t)
+	clusterview.WritePlacedBy(state, t.placedBy(c.levels))
 	t.needs = needs
 	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
 	if q.err != nil {

@@ -310,14 +310,28 @@ func TestPlaces(t *testing.T) {
 func (r *rig) nominate(nodes map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nominated = nodes
+	r.nominated = make(map[string][]fwk.PodInfo)
+	for node, is := range nodes {
+		if is {
+			r.nominated[node] = []fwk.PodInfo{nil}
+		}
+	}
+}
+
+// nominatePod has one more pod nominated for a node.
+func (r *rig) nominatePod(node string, pod *corev1.Pod) {
+	info, err := framework.NewPodInfo(pod)
+	r.must(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nominated == nil {
+		r.nominated = make(map[string][]fwk.PodInfo)
+	}
+	r.nominated[node] = append(r.nominated[node], info)
 }
 
 func (h *handle) NominatedPodsForNode(node string) []fwk.PodInfo {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if h.nominated[node] {
-		return []fwk.PodInfo{nil}
-	}
-	return nil
+	return h.nominated[node]
 }

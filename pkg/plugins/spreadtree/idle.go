@@ -36,9 +36,9 @@ func (pl *SpreadTree) visit() {
 	defer pl.mu.Unlock()
 	pl.idle.due = false
 	t := pl.trees
-	left := t.topologies.evictIdle() + t.filtered.evictIdle()
+	left := t.topologies.EvictIdle() + t.filtered.EvictIdle()
 	for workload, ofWorkload := range t.tallies {
-		if ofWorkload.evictIdle() == 0 {
+		if ofWorkload.EvictIdle() == 0 {
 			delete(t.tallies, workload)
 		}
 	}

@@ -47,7 +47,7 @@ func TestWhatIsIdleIsEvicted(t *testing.T) {
 		}
 		now.advance(maxIdle)
 	}
-	if r.kept(used) == nil || r.pl.trees.index != index || len(r.pl.trees.topologies.values) != 1 {
+	if r.kept(used) == nil || r.pl.trees.index != index || r.pl.trees.topologies.Len() != 1 {
 		t.Error("a tally that was used since the last visit, its topology or its index, is gone")
 	}
 	now.advance(maxIdle)

@@ -145,12 +145,12 @@ func (pl *SpreadTree) misplaced() misplaced {
 // misplaced counts unless it has since the tally changed.
 func (t *tally) misplaced(in *trees) misplaced {
 	// One whose topology was evicted is not counted anew: to build it would evict another.
-	if _, kept := in.topologies.values[t.levels.Key()]; kept && !t.counted {
+	if _, kept := in.topologies.Peek(t.levels.Key()); kept && !t.counted {
 		t.refresh(in, t.faults)
 		view := tree.View{Topology: t.Topology(), Tally: t.Tally}
-		if e, known := in.filtered.values[t.needs]; known {
-			e.value.Refresh()
-			view.Feasibility = e.value.Feasibility
+		if f, known := in.filtered.Peek(t.needs); known {
+			f.Refresh()
+			view.Feasibility = f.Feasibility
 		}
 		levels := view.Misplaced()
 		last := len(levels) - 1

@@ -42,10 +42,10 @@ func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, levels clusterview.Levels, t
 	}
 	regarding := pl.identifier.Regarding(pod)
 	at := looked{string(regarding.UID), pl.identifier.Identify(pod).Revision, t.Topology()}
-	if _, seen := pl.looked.get(at); seen {
+	if _, seen := pl.looked.Get(at); seen {
 		return
 	}
-	pl.looked.put(at, struct{}{})
+	pl.looked.Add(at, nil)
 	sentences := append(clusterview.Ignored(pod, levels), t.undecidedLevels()...)
 	if len(sentences) == 0 {
 		return
@@ -55,10 +55,10 @@ func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, levels clusterview.Levels, t
 		text = text[:maxNotice-len("…")] + "…" // label keys and our own words have no other letters
 	}
 	of := notice{string(regarding.UID), text}
-	if _, said := pl.noticed.get(of); said {
+	if _, said := pl.noticed.Get(of); said {
 		return
 	}
-	pl.noticed.put(of, struct{}{})
+	pl.noticed.Add(of, nil)
 	recorder.Eventf(&regarding, nil, corev1.EventTypeWarning, reasonIgnored, "Scheduling", "%s", text)
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
@@ -37,8 +38,7 @@ type SpreadTree struct {
 	trees *trees
 	idle  idle
 	// noticed are the notices that were given, looked whose pods were looked at for them.
-	noticed *recent[notice, struct{}]
-	looked  *recent[looked, struct{}]
+	noticed, looked *lru.Cache
 }
 
 var (
@@ -69,9 +69,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		prefetch:   usualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
+		noticed:    lru.New(maxNoticed),
+		looked:     lru.New(maxNoticed),
 	}
-	pl.noticed = newRecent[notice](maxNoticed, func(struct{}) {})
-	pl.looked = newRecent[looked](maxNoticed, func(struct{}) {})
 	pl.idle.clock = clock.RealClock{}
 	pl.trees.onUse = pl.watchLocked
 	pl.live(ctx, handle.ProfileName())

@@ -119,9 +119,27 @@ func (q *question) prefetchAll() {
 			open = append(open, node)
 		}
 	}
-	if len(open) < q.prefetch.parallelFrom {
-		return
+	if len(open) >= q.prefetch.parallelFrom {
+		q.prefetchThese(open)
 	}
+}
+
+// probe asks about open nodes until the pod fits on one, and about all of them in parallel if it does not fit on the first few: a
+// topology is not to be built for a pod that fits nowhere.
+func (q *question) probe() {
+	open := q.of.OpenNodes()
+	for i, node := range open {
+		if i == q.prefetch.parallelFrom {
+			q.prefetchThese(open[i:])
+			return
+		}
+		if q.store(node, q.query(q.nodes.Name(node))); q.err != nil || q.of.Allowed(node) {
+			return
+		}
+	}
+}
+
+func (q *question) prefetchThese(open []int32) {
 	answers := make([]answer, len(open))
 	if q.err = q.parallel(len(open), func(i int) { answers[i] = q.query(q.nodes.Name(open[i])) }); q.err != nil {
 		return

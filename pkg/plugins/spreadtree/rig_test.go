@@ -51,8 +51,8 @@ type rig struct {
 	snapshot *cache.Snapshot
 
 	events    *events.FakeRecorder
-	mu        sync.RWMutex    // guards nominated
-	nominated map[string]bool // nodes that pods are nominated for
+	mu        sync.RWMutex // guards nominated
+	nominated map[string][]fwk.PodInfo
 }
 
 // handle is as much of the framework as the plugin asks for.
@@ -209,8 +209,8 @@ func (r *rig) kept(pod *corev1.Pod) *tally {
 	r.Helper()
 	b := r.batch(pod)
 	if ofWorkload := r.pl.trees.tallies[b.countsAs.Workload]; ofWorkload != nil {
-		if e := ofWorkload.values[b.key()]; e != nil {
-			return e.value
+		if e, ok := ofWorkload.Peek(b.key()); ok {
+			return e
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -20,7 +21,8 @@ import (
 // scoresKey is where the scores of the cycle's nodes are kept.
 const scoresKey fwk.StateKey = "PreScore" + Name
 
-// scores are by node name, for all nodes that fit.
+// scores are by node name, for all nodes that fit: the best class of equals has 100, each class after it one less, and
+// those that are beyond counting 0.
 type scores map[string]int64
 
 // Clone shares the scores: they are written once.
@@ -36,18 +38,24 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	state.Write(scoresKey, pl.rank(ctx, c, nodes))
+	fits := sets.New[string]()
+	for _, n := range nodes {
+		fits.Insert(n.Node().Name)
+	}
+	s := make(scores, len(nodes))
+	classes, placedBy := pl.classes(ctx, c, fits)
+	for node, class := range classes {
+		s[node] = max(fwk.MaxScore-int64(class), fwk.MinScore)
+	}
+	state.Write(scoresKey, s)
+	clusterview.WritePlacedBy(state, placedBy)
 	return nil
 }
 
-// rank scores the nodes that fit: the best class of equals gets 100, each class after it
-// one less, and those that are beyond counting 0. A pod's own preferences come before
+// classes returns the classes of equals of the nodes that fit, from 0 for the best. A pod's own preferences come before
 // loads: to those that have any, nodes are equals that only their loads tell apart.
-func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo) scores {
-	fits := make(map[string]bool, len(feasible))
-	for _, n := range feasible {
-		fits[n.Node().Name] = true
-	}
+// It returns the levels in the order in which they are, too.
+func (pl *SpreadTree) classes(ctx context.Context, c cycle, fits sets.Set[string]) (classes map[string]int, placedBy clusterview.Levels) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	start := time.Now()
@@ -58,19 +66,19 @@ func (pl *SpreadTree) rank(ctx context.Context, c cycle, feasible []fwk.NodeInfo
 	nodes, answers := pl.trees.index.Nodes(), feasibility(pl.trees.index.Nodes(), c.pod)
 	answers.Refresh()
 	for _, node := range t.Topology().Nodes() {
-		if !fits[nodes.Name(node)] {
+		if !fits.Has(nodes.Name(node)) {
 			answers.Refuse(node, 0)
 		}
 	}
 	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally}
-	s := make(scores, len(feasible))
+	classes = make(map[string]int, len(fits))
 	for _, r := range view.Rank(!clusterview.Prefers(c.pod)) {
-		s[nodes.Name(r.Node)] = max(fwk.MaxScore-int64(r.Class), fwk.MinScore)
+		classes[nodes.Name(r.Node)] = r.Class
 	}
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
 		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", drawing.Tree(view))
 	}
-	return s
+	return classes, t.placedBy(c.levels)
 }
 
 // Score returns the node's position in the tree. A node that the tree does not

@@ -148,7 +148,7 @@ func TestPreScoreSkipsWhatIsNotSpread(t *testing.T) {
 		}
 		r.assume(pod, "a1")
 	}
-	if n := len(r.pl.trees.topologies.values); n != 0 {
+	if n := r.pl.trees.topologies.Len(); n != 0 {
 		t.Errorf("there are %d topologies", n)
 	}
 }

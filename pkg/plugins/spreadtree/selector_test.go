@@ -53,7 +53,7 @@ func TestOwnersUnderOneSelector(t *testing.T) {
 		}
 	}
 	service := clusterview.Workload{Namespace: "ns", Kind: clusterview.KindSelector, Name: "svc=x"}
-	if kept := len(r.pl.trees.tallies[service].values); kept != 1 || built > 1 {
+	if kept := r.pl.trees.tallies[service].Len(); kept != 1 || built > 1 {
 		t.Errorf("the service has %d tallies, and one was made %d times, want one, once", kept, built)
 	}
 }

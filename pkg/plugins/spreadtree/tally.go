@@ -74,3 +74,9 @@ func (t *tally) refreshFaults(nodes *tree.Nodes, faults clusterview.Faults) {
 		}
 	}
 }
+
+// placedBy is a pod's levels in the order in which the tally has them.
+func (t *tally) placedBy(levels clusterview.Levels) clusterview.Levels {
+	levels.List = t.Topology().Levels()
+	return levels
+}

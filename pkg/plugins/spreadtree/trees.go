@@ -5,11 +5,13 @@ package spreadtree
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/idlecache"
 	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -65,9 +67,9 @@ type trees struct {
 	// changes is nil if it is not known which nodes have changed.
 	changes    podcount.Changes
 	index      *podcount.Index
-	topologies *recent[string, *topology]
-	filtered   *recent[clusterview.Needs, *filtered]
-	tallies    map[clusterview.Workload]*recent[batchKey, *tally]
+	topologies *idlecache.Cache[string, *topology]
+	filtered   *idlecache.Cache[clusterview.Needs, *filtered]
+	tallies    map[clusterview.Workload]*idlecache.Cache[batchKey, *tally]
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
 	// onUse, if set, is called when something is kept that may become idle.
@@ -92,9 +94,9 @@ func (t *trees) reset() {
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}
-	t.topologies = newRecent[string](maxTopologies, func(t *topology) { t.Clear() })
-	t.filtered = newRecent[clusterview.Needs](maxNeeds, func(*filtered) {})
-	t.tallies = make(map[clusterview.Workload]*recent[batchKey, *tally])
+	t.topologies = idlecache.New[string](maxTopologies, func(t *topology) { t.Clear() })
+	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*filtered) {})
+	t.tallies = make(map[clusterview.Workload]*idlecache.Cache[batchKey, *tally])
 }
 
 func (t *trees) follow(changes podcount.Changes) {
@@ -105,7 +107,7 @@ func (t *trees) follow(changes podcount.Changes) {
 // topology returns that of levels as the nodes are now.
 func (t *trees) topology(levels clusterview.Levels) *topology {
 	key := levels.Key()
-	is, ok := t.topologies.get(key)
+	is, ok := t.topologies.Get(key)
 	if !ok || is.Stale() {
 		nodes := t.index.Nodes()
 		n := nesting.New(levels.List, nodes.All(), t.index.Values(levels.List))
@@ -113,22 +115,28 @@ func (t *trees) topology(levels clusterview.Levels) *topology {
 			n.Sort()
 		}
 		is = &topology{tree.NewTopology(nodes, n.Levels(), t.index.Values(n.Levels())), n.Undecided()}
-		t.topologies.put(key, is)
+		t.topologies.Put(key, is)
 		t.used()
 	}
 	is.Refresh()
 	return is
 }
 
+// hasTopology reports whether the topology of levels need not be built.
+func (t *trees) hasTopology(levels clusterview.Levels) bool {
+	is, ok := t.topologies.Peek(levels.Key())
+	return ok && !is.Stale()
+}
+
 // answers returns the filters' answers for pods with such needs; nothing yet to those
 // with needs "", whose answers do not outlive the cycle.
 func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
-	f, ok := t.filtered.get(needs)
+	f, ok := t.filtered.Get(needs)
 	if !ok || needs == "" {
 		f = newFiltered(t.index.Nodes(), pod)
 	}
 	if !ok && needs != "" {
-		t.filtered.put(needs, f)
+		t.filtered.Put(needs, f)
 		t.used()
 	}
 	f.refresh()
@@ -145,7 +153,7 @@ func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults
 	key := b.key()
 	ofWorkload := t.tallies[b.countsAs.Workload]
 	if ofWorkload != nil {
-		if is, ok := ofWorkload.get(key); ok {
+		if is, ok := ofWorkload.Get(key); ok {
 			is.refresh(t, faults)
 			return is
 		}
@@ -156,32 +164,29 @@ func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults
 		return is
 	}
 	if ofWorkload == nil {
-		t.boundSelectors()
-		ofWorkload = newRecent[batchKey](maxRevisions, func(*tally) {})
+		t.evictFormer(b)
+		ofWorkload = idlecache.New[batchKey](maxRevisions, func(*tally) {})
 		t.tallies[b.countsAs.Workload] = ofWorkload
 	}
-	ofWorkload.put(key, is)
+	ofWorkload.Put(key, is)
 	t.used()
 	return is
 }
 
-// maxSelectors bounds the selectors that tallies are kept for, each of which counts all pods that it selects.
-const maxSelectors = 256
-
-// boundSelectors forgets the tallies under selectors when they are too many. Those in use are made again.
-func (t *trees) boundSelectors() {
-	isSelector := func(w clusterview.Workload, _ *recent[batchKey, *tally]) bool {
-		return w.Kind == clusterview.KindSelector
+// evictFormer evicts the tallies of what a batch counted as before its selector came to select pods of others, or ceased
+// to: the same pods would be counted as misplaced twice. It evicts those under selectors that the index has evicted
+// too, which bounds them as the index does.
+func (t *trees) evictFormer(b batch) {
+	switch {
+	case b.countsAs.Workload != b.id.Workload:
+		delete(t.tallies, b.id.Workload)
+	case b.levels.Selector != nil:
+		delete(t.tallies, b.levels.Selector.Workload())
+		return
 	}
-	selectors := 0
-	for w := range t.tallies {
-		if isSelector(w, nil) {
-			selectors++
-		}
-	}
-	if selectors >= maxSelectors {
-		maps.DeleteFunc(t.tallies, isSelector)
-	}
+	maps.DeleteFunc(t.tallies, func(w clusterview.Workload, _ *idlecache.Cache[batchKey, *tally]) bool {
+		return w.Kind == clusterview.KindSelector && !t.index.Counts(w)
+	})
 }
 
 // batch returns that of a pod.
@@ -217,9 +222,7 @@ func (t *trees) used() {
 func (t *trees) all() []*tally {
 	var all []*tally
 	for _, ofWorkload := range t.tallies {
-		for _, e := range ofWorkload.values {
-			all = append(all, e.value)
-		}
+		all = slices.AppendSeq(all, ofWorkload.Values())
 	}
 	return all
 }

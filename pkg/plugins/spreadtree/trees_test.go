@@ -60,7 +60,7 @@ func TestOneTallyForABatch(t *testing.T) {
 	if n := len(r.pl.trees.all()); n != 3 || r.kept(pod(0)) != first {
 		t.Errorf("there are %d tallies for three batches, want their own", n)
 	}
-	if n := len(r.pl.trees.topologies.values); n != 2 {
+	if n := r.pl.trees.topologies.Len(); n != 2 {
 		t.Errorf("there are %d topologies for two lists of levels", n)
 	}
 }
@@ -93,7 +93,7 @@ func TestTopologiesAreBounded(t *testing.T) {
 	for i := range maxTopologies + 5 {
 		r.place(ofWorkload(fmt.Sprint("w", i), fmt.Sprint("p", i), fmt.Sprintf("spread=zone,spread=rack-%d", i)).Obj())
 	}
-	if n := len(r.pl.trees.topologies.values); n != maxTopologies {
+	if n := r.pl.trees.topologies.Len(); n != maxTopologies {
 		t.Errorf("there are %d topologies, want %d", n, maxTopologies)
 	}
 	// Pods that count have their workloads keep tallies, and these their topologies.
