@@ -20,6 +20,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
@@ -37,6 +38,7 @@ func Registry() map[string]Factory {
 		platform.Name:         platform.New,
 		preassignedfirst.Name: preassignedfirst.New,
 		preferences.Name:      preferences.New,
+		recordingbinder.Name:  recordingbinder.New,
 		spreadtree.Name:       spreadtree.New,
 	}
 }

@@ -36,12 +36,13 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {

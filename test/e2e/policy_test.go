@@ -152,16 +152,31 @@ func TestPolicyUnderLoad(t *testing.T) {
 	s.deploy("app", 12, "")
 	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4}) // it asks for nothing
 	p := s.policy("app", "app", over(corev1.LabelHostname))
-	s.status(p, 12, "Accepted=Valid", "Conflicting=NoConflict", "Overruled=NotOverruled")
+	s.status(p, 0, "Accepted=Valid", "Conflicted=NoConflict", "Ready=InForce") // they were placed before it
 	s.roll("app", "2")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
+	o := s.settled("app", 12)
+	s.exactly(o, 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
+	s.placedBy(o, "policy/app@1 spread="+corev1.LabelHostname+";nodesWithoutKey=LastResort")
+	s.status(p, 12)
 	s.replace(p, over(rackLabel))
 	s.status(p, 12)
 	s.roll("app", "3")
 	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 3, "rack-2": 3, "rack-3": 3, "rack-4": 3})
 	s.remove(p)
 	s.roll("app", "4")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
+	o = s.settled("app", 12)
+	s.exactly(o, 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
+	s.placedBy(o, "defaults spread="+zoneLabel+";nodesWithoutKey=LastResort,spread="+corev1.LabelHostname+";nodesWithoutKey=LastResort")
+}
+
+// placedBy wants each pod to say by what it was placed.
+func (s *story) placedBy(o *rig.Observation, want string) {
+	s.Helper()
+	for i := range o.Pods {
+		if got := o.Pods[i].Annotations["espalier.dev/placed-by"]; got != want {
+			s.Errorf("pod %s was placed by %q, want %q", o.Pods[i].Name, got, want)
+		}
+	}
 }
 
 // Pods that wait because of a policy are placed when it changes, and when it is
@@ -211,16 +226,17 @@ func TestPoliciesInConflict(t *testing.T) {
 	s.deploy("app", 12, "")
 	o := s.settled("app", 12)
 	s.exactly(o, 0, map[string]int{"zone-a": 6, "zone-b": 6})
-	s.status(older, 12, "Conflicting=NewerPolicy", "Overruled=NotOverruled")
-	s.status(younger, 0, "Conflicting=OlderPolicy", "Overruled=OlderPolicy")
+	s.status(older, 12, "Conflicted=PolicyAfter", "Ready=InForce")
+	s.status(younger, 0, "Conflicted=PolicyBefore", "Ready=Overruled")
 	s.remove(older)
-	s.status(younger, 12, "Conflicting=NoConflict", "Overruled=NotOverruled")
+	s.status(younger, 0, "Conflicted=NoConflict", "Ready=InForce") // what runs was placed by the older one
 	s.roll("app", "2")
 	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 4, "rack-2": 4, "rack-3": 4})
+	s.status(younger, 12, "Conflicted=NoConflict", "Ready=InForce")
 
 	// An annotation comes before any policy, and the status says that as well.
 	s.pod("own", s.template("app", "spread="+zoneLabel))
-	s.status(younger, 12, "Overruled=Annotation")
+	s.status(younger, 12, "Ready=InForce")
 }
 
 // What could not be read is refused by the API server when it is written.

@@ -1,0 +1,57 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recordingbinder
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// Name is the plugin's name in a profile.
+const Name = "RecordingBinder"
+
+// RecordingBinder is the plugin. It takes the place of DefaultBinder: the first plugin of a profile that binds a pod is
+// the only one.
+type RecordingBinder struct{ handle fwk.Handle }
+
+var _ fwk.BindPlugin = &RecordingBinder{}
+
+// New makes the plugin. It has no arguments.
+func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return &RecordingBinder{handle}, nil
+}
+
+// Name returns the plugin's name.
+func (b *RecordingBinder) Name() string { return Name }
+
+// Bind binds a pod to a node. A pod that is not spread gets no record.
+func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}
+	if levels, found := clusterview.ReadPlacedBy(state); found {
+		binding.Annotations = map[string]string{clusterview.PlacedByAnnotation: levels.PlacedBy()}
+	}
+	return fwk.AsStatus(b.send(ctx, binding))
+}
+
+// send sends a binding: by the scheduler's queue of API calls where it has one, as with the gate SchedulerAsyncAPICalls.
+func (b *RecordingBinder) send(ctx context.Context, binding *corev1.Binding) error {
+	calls := b.handle.APICacher()
+	if calls == nil {
+		return b.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	finished, err := calls.BindPod(binding)
+	if err != nil {
+		return err
+	}
+	return calls.WaitOnFinish(ctx, finished)
+}

@@ -1,0 +1,116 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recordingbinder_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
+)
+
+// handle is as much of the framework as the plugin asks for.
+type handle struct {
+	fwk.Handle
+	client kubernetes.Interface
+	calls  fwk.APICacher
+}
+
+func (h *handle) ClientSet() kubernetes.Interface { return h.client }
+func (h *handle) APICacher() fwk.APICacher        { return h.calls }
+
+// calls are API calls that are made later.
+type calls struct {
+	fwk.APICacher
+	made []*corev1.Binding
+	err  error
+}
+
+func (c *calls) BindPod(binding *corev1.Binding) (<-chan error, error) {
+	c.made = append(c.made, binding)
+	finished := make(chan error, 1)
+	finished <- c.err
+	return finished, nil
+}
+
+func (*calls) WaitOnFinish(ctx context.Context, finished <-chan error) error {
+	select {
+	case err := <-finished:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// bind has the plugin bind a pod, and returns the bindings that a client has sent.
+func bind(t *testing.T, h *handle, state fwk.CycleState, refuse error) ([]*corev1.Binding, *fwk.Status) {
+	t.Helper()
+	client := fake.NewClientset()
+	var sent []*corev1.Binding
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "binding" {
+			return false, nil, nil
+		}
+		sent = append(sent, action.(clienttesting.CreateAction).GetObject().(*corev1.Binding))
+		return true, nil, refuse
+	})
+	h.client = client
+	pl, err := recordingbinder.New(t.Context(), nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := st.MakePod().Namespace("ns").Name("p").UID("uid").Obj()
+	status := pl.(fwk.BindPlugin).Bind(t.Context(), state, pod, "n1")
+	return sent, status
+}
+
+func TestBind(t *testing.T) {
+	spread := framework.NewCycleState()
+	clusterview.WritePlacedBy(spread, clusterview.Levels{Source: clusterview.FromConstraints})
+	for name, tc := range map[string]struct {
+		state fwk.CycleState
+		want  map[string]string
+	}{
+		"a pod that is spread":     {spread, map[string]string{clusterview.PlacedByAnnotation: "constraints"}},
+		"a pod that is not spread": {framework.NewCycleState(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			later := &calls{}
+			for _, h := range []*handle{{}, {calls: later}} {
+				sent, status := bind(t, h, tc.state, nil)
+				if h.calls != nil {
+					sent = later.made
+				}
+				if !status.IsSuccess() || len(sent) != 1 {
+					t.Fatalf("%d bindings were sent: %v", len(sent), status)
+				}
+				b := sent[0]
+				if b.Namespace != "ns" || b.Name != "p" || b.UID != "uid" || b.Target.Kind != "Node" || b.Target.Name != "n1" || !maps.Equal(b.Annotations, tc.want) {
+					t.Errorf("the binding is %v", b)
+				}
+			}
+		})
+	}
+}
+
+func TestBindFails(t *testing.T) {
+	refused := errors.New("no such node")
+	for name, h := range map[string]*handle{"now": {}, "later": {calls: &calls{err: refused}}} {
+		if _, status := bind(t, h, framework.NewCycleState(), refused); status.Code() != fwk.Error || !errors.Is(status.AsError(), refused) {
+			t.Errorf("%s: got %v", name, status)
+		}
+	}
+}
