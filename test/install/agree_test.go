@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,30 @@ func TestChartReplacesTheDefault(t *testing.T) {
 	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/replace-default")))
 	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/replace-default.yaml")))
 	same(t, overlay, ours)
+}
+
+// TestChartHasANodePool wants the same of the overlay node-pool.
+func TestChartHasANodePool(t *testing.T) {
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/node-pool")))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/node-pool.yaml")))
+	same(t, overlay, ours)
+}
+
+// TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.
+func TestModesLeaveWhatIsGiven(t *testing.T) {
+	for set, want := range map[string]string{
+		`mode="NodePool",scheduler.profiles=[{"addedAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"mine","operator":"Exists"}]}]}}}]`: "key: mine",
+		`mode="ReplaceDefault",scheduler.nodeSelector={"mine":"yes"}`:                                            "mine: \"yes\"",
+		`mode="ReplaceDefault",scheduler.strategy={"type":"Recreate"}`:                                           "type: Recreate",
+		`mode="ReplaceDefault",scheduler.tolerations=[{"key":"mine","operator":"Exists"}]`:                       "key: mine",
+		`mode="ReplaceDefault",scheduler.leaderElection.resourceName="mine"`:                                     "resourceName: mine",
+		`mode="ReplaceDefault",scheduler.profiles=[{"schedulerName":"default-scheduler"},{"schedulerName":"b"}]`: "schedulerName: b",
+	} {
+		got := template(t, "espalier", "kube-system", "--set-json", set)
+		if !strings.Contains(got, want) || strings.Contains(got, "espalier.dev/node-pool") {
+			t.Errorf("%s: it has no %q, or a pool:\n%s", set, want, got)
+		}
+	}
 }
 
 func same(t *testing.T, overlay, ours map[string]any) {

@@ -47,6 +47,7 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 		"chart as espalier-policies":      "accepted/espalier-policies-scheduler",
 		"chart as 2024":                   "123/2024-espalier-scheduler",
 		"chart as batch.v1":               "accepted/batch-v1-espalier-scheduler",
+		"chart with node-pool.yaml":       "accepted/espalier-scheduler",
 		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
 	}
 	for name, objects := range ways(t) {

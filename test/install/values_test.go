@@ -186,6 +186,7 @@ func remove(v map[string]any, path []string) bool {
 // TestSchemaRefuses wants mistakes to be told before anything is installed.
 func TestSchemaRefuses(t *testing.T) {
 	for set, want := range map[string]string{
+		`mode="Sharing"`:                             "/mode",
 		`scheduler.replica=2`:                        "additional properties 'replica' not allowed",
 		`scheduler.replicas="two"`:                   "/scheduler/replicas",
 		`scheduler.profiles=[]`:                      "minItems",
@@ -242,6 +243,7 @@ func TestNullInsideTakesAway(t *testing.T) {
 // as null is the lack of a value, and what is inside of a configuration.
 func TestTemplatesRefuse(t *testing.T) {
 	for set, want := range map[string]string{
+		`mode="NodePool",scheduler.configuration={"profiles":[{}]}`:       "mode NodePool changes the profiles",
 		`scheduler.profiles=null`:                                         "scheduler.profiles is empty",
 		`scheduler.configuration={"parallelism":8}`:                       "scheduler.configuration has no profiles",
 		`scheduler.configuration={"profiles":[]}`:                         "scheduler.configuration has no profiles",

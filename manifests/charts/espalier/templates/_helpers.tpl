@@ -48,12 +48,49 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default ($top.Chart.AppVersion | replace "+" "_") $image.tag }}{{ end -}}
 {{- end -}}
 
+{{/* In place of the default scheduler the Lease is that of kube-scheduler: only one of the two ever schedules. */}}
 {{- define "espalier.leaseName" -}}
-{{- default (printf "%s-scheduler" (include "espalier.fullname" .)) .Values.scheduler.leaderElection.resourceName -}}
+{{- $name := ternary "kube-scheduler" (printf "%s-scheduler" (include "espalier.fullname" .)) (eq .Values.mode "ReplaceDefault") -}}
+{{- default $name .Values.scheduler.leaderElection.resourceName -}}
 {{- end -}}
 
 {{- define "espalier.leaseNamespace" -}}
-{{- default .Release.Namespace .Values.scheduler.leaderElection.resourceNamespace -}}
+{{- $namespace := ternary "kube-system" .Release.Namespace (eq .Values.mode "ReplaceDefault") -}}
+{{- default $namespace .Values.scheduler.leaderElection.resourceNamespace -}}
+{{- end -}}
+
+{{/* The values of the scheduler that a mode has defaults of its own for. */}}
+{{- define "espalier.byMode" -}}
+{{- $v := pick .Values.scheduler "strategy" "nodeSelector" "tolerations" -}}
+{{- if eq .Values.mode "ReplaceDefault" -}}
+{{- /* Nothing here asks for the control plane to be there: the replicas stay on a node that is cut off. */ -}}
+{{- $tolerations := list (dict "key" "node-role.kubernetes.io/control-plane" "effect" "NoSchedule") (dict "operator" "Exists" "effect" "NoExecute") -}}
+{{- $v = dict
+  "strategy" (default (dict "rollingUpdate" (dict "maxUnavailable" 0 "maxSurge" 1)) $v.strategy)
+  "nodeSelector" (default (dict "node-role.kubernetes.io/control-plane" "") $v.nodeSelector)
+  "tolerations" (default $tolerations $v.tolerations) -}}
+{{- end -}}
+{{- toYaml $v -}}
+{{- end -}}
+
+{{/* The profiles as they are given, and what the mode adds to them. */}}
+{{- define "espalier.givenProfiles" -}}
+{{- $profiles := list -}}
+{{- $named := list -}}
+{{- range .Values.scheduler.profiles -}}
+{{- $profile := deepCopy (default dict .) -}}
+{{- if and (eq $.Values.mode "NodePool") (not $profile.addedAffinity) -}}
+{{- $pool := dict "key" "espalier.dev/node-pool" "operator" "In" "values" (list "espalier") -}}
+{{- $terms := list (dict "matchExpressions" (list $pool)) -}}
+{{- $_ := set $profile "addedAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms)) -}}
+{{- end -}}
+{{- $named = append $named $profile.schedulerName -}}
+{{- $profiles = append $profiles $profile -}}
+{{- end -}}
+{{- if and (eq .Values.mode "ReplaceDefault") (not (has "default-scheduler" $named)) -}}
+{{- $profiles = append $profiles (dict "schedulerName" "default-scheduler") -}}
+{{- end -}}
+{{- dict "profiles" $profiles | toYaml -}}
 {{- end -}}
 
 {{/*
@@ -97,6 +134,9 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- define "espalier.configuration" -}}
 {{- $v := .Values.scheduler -}}
 {{- $config := deepCopy $v.configuration -}}
+{{- if and $config (ne .Values.mode "Shared") -}}
+{{- fail (printf "mode %s changes the profiles that the chart makes, and scheduler.configuration has its own: leave mode as it is, and write into the configuration what you want" .Values.mode) -}}
+{{- end -}}
 {{- if not $config -}}
 {{- $config = .Files.Get "files/scheduler-config.yaml" | fromYaml -}}
 {{- $_ := set $config "clientConnection" (dict "qps" $v.client.qps "burst" $v.client.burst) -}}
@@ -110,7 +150,7 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- if not $v.profiles -}}
 {{- fail "scheduler.profiles is empty, and without a profile the scheduler would run Kubernetes' own: give at least one, [{}] is the shipped one" -}}
 {{- end -}}
-{{- range $v.profiles -}}
+{{- range (include "espalier.givenProfiles" . | fromYaml).profiles -}}
 {{- $profiles = append $profiles (include "espalier.profile" (list $shipped (default $name .schedulerName) .) | fromYaml) -}}
 {{- end -}}
 {{- $_ := set $config "profiles" $profiles -}}
