@@ -4,6 +4,7 @@
 package plugins_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,13 +19,15 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 )
 
 // house is the profile over the scheduler's real cache: it goes through whole cycles
 // and leaves out only the API server.
 type house struct {
-	*testing.T
+	placementtest.TB
+	ctx      context.Context
 	f        framework.Framework
 	cache    cache.Cache
 	snapshot *cache.Snapshot
@@ -32,7 +35,7 @@ type house struct {
 
 func newHouse(t *testing.T, nodes ...string) *house {
 	t.Helper()
-	h := &house{T: t, snapshot: cache.NewEmptySnapshot()}
+	h := &house{TB: t, ctx: t.Context(), snapshot: cache.NewEmptySnapshot()}
 	_, h.f = profile(t, h.snapshot)
 	h.cache = cache.New(t.Context(), nil, false, false)
 	h.join(nodes...)
@@ -57,7 +60,7 @@ func (h *house) place(pod *corev1.Pod) (node, refusal string) {
 	if err := h.cache.UpdateSnapshot(klog.Background(), h.snapshot); err != nil {
 		h.Fatal(err)
 	}
-	ctx, state := h.Context(), framework.NewCycleState()
+	ctx, state := h.ctx, framework.NewCycleState()
 	if _, status, _ := h.f.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		h.Fatalf("PreFilter of %s: %v", pod.Name, status)
 	}

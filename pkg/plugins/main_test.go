@@ -7,7 +7,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-// TestMain fails if anything that a test has started runs on.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain settles what the properties begin with, and fails if anything that a test has started runs on.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "500"})
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,225 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugins_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+)
+
+const (
+	stockProfile = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+- plugins: {multiPoint: {disabled: [{name: DynamicResources}]}}
+`
+	// As shipped, as far as scores go.
+	ourProfile = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
+      disabled: [{name: DynamicResources}, {name: NodePorts}]
+    preScore: {disabled: [{name: PodTopologySpread}]}
+    score: {disabled: [{name: PodTopologySpread}]}
+  pluginConfig:
+  - name: PodTopologySpread
+    args: {defaultingType: List}
+`
+	zoneKey = "topology.kubernetes.io/zone"
+)
+
+// scenario is a cluster and the pods that come to it, in turn.
+type scenario struct {
+	nodes []*corev1.Node
+	// there are pods that run already; pods ask for a node.
+	there, pods []*corev1.Pod
+	// zones says that the pods are to be spread over zones first; roomy, that each zone has room for all pods on nodes that
+	// nobody taints.
+	zones, roomy bool
+}
+
+func (s *scenario) String() string {
+	var b strings.Builder
+	for _, n := range s.nodes {
+		fmt.Fprintf(&b, "node %s zone=%s cpu=%s disk=%s taints=%d\n", n.Name, n.Labels[zoneKey], n.Status.Allocatable.Cpu(), n.Labels["disk"], len(n.Spec.Taints))
+	}
+	for _, p := range slices.Concat(s.there, s.pods) {
+		fmt.Fprintf(&b, "pod %s on %q of %s: %v\n", p.Name, p.Spec.NodeName, p.Labels["svc"], p.Spec.TopologySpreadConstraints)
+	}
+	return b.String()
+}
+
+// draw draws a cluster whose zones are of unequal size and nodes of three, some of them softly tainted or without a zone; and pods
+// of a few owners under one selector, which ask for the zone and the host in either order, and may prefer some nodes.
+func draw(t *rapid.T, serial int) *scenario {
+	s := &scenario{roomy: rapid.Bool().Draw(t, "roomy")}
+	namespace := fmt.Sprint("ns", serial)
+	cpus := []string{"4", "8", "64"}
+	if s.roomy {
+		cpus = []string{"16", "32", "64"}
+	}
+	softTaint := corev1.Taint{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}
+	add := func(zone string, soft bool) {
+		name := fmt.Sprint("n", len(s.nodes))
+		n := st.MakeNode().Name(name).Label(corev1.LabelHostname, name).Label("disk", rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk")).
+			Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: rapid.SampledFrom(cpus).Draw(t, "cpu"), corev1.ResourceMemory: "64Gi", corev1.ResourcePods: "110"})
+		if zone != "" {
+			n.Label(zoneKey, zone)
+		}
+		if soft {
+			n.Taints([]corev1.Taint{softTaint})
+		}
+		s.nodes = append(s.nodes, n.Obj())
+	}
+	for z := range rapid.IntRange(1, 4).Draw(t, "zones") {
+		zone := fmt.Sprint("zone-", z)
+		add(zone, false)
+		for range rapid.IntRange(0, 3).Draw(t, "more nodes") {
+			add(zone, rapid.Bool().Draw(t, "soft"))
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "without a zone") == 0 {
+		add("", false)
+	}
+	selector := st.MakeLabelSelector().Label("svc", "x").Obj()
+	keys := rapid.SampledFrom([][]string{{zoneKey}, {zoneKey, corev1.LabelHostname}, {corev1.LabelHostname, zoneKey}, {corev1.LabelHostname}}).Draw(t, "keys")
+	s.zones = slices.Contains(keys, zoneKey)
+	prefers := rapid.Bool().Draw(t, "prefers")
+	milliCPU := rapid.SampledFrom([]int64{100, 500, 900}).Draw(t, "requests")
+	owners := rapid.IntRange(1, 3).Draw(t, "owners")
+	pod := func(name string, owner int) *corev1.Pod {
+		p := st.MakePod().Namespace(namespace).Name(name).UID(namespace+name).Label("svc", "x").Label("pod-template-hash", fmt.Sprint(owner))
+		for _, key := range keys {
+			p.SpreadConstraint(1, key, corev1.ScheduleAnyway, selector, nil, nil, nil, nil)
+		}
+		made := plugintest.Pod(p, fmt.Sprintf("apps/v1 StatefulSet s%d %s-%d", owner, namespace, owner))
+		made.Namespace = namespace
+		if prefers {
+			ssd := corev1.NodeSelectorRequirement{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"ssd"}}
+			made.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+				{Weight: 10, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{ssd}}},
+			}}}
+		}
+		made.Spec.Containers = []corev1.Container{{Name: "c", Image: "image", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("64Mi"),
+		}}}}
+		return made
+	}
+	for i := range rapid.IntRange(0, 4).Draw(t, "there") {
+		p := pod(fmt.Sprint("there-", i), i%owners)
+		p.Spec.NodeName = rapid.SampledFrom(s.nodes).Draw(t, "node").Name
+		s.there = append(s.there, p)
+	}
+	for i := range rapid.IntRange(1, 14).Draw(t, "pods") {
+		s.pods = append(s.pods, pod(fmt.Sprint("p", i), i%owners))
+	}
+	return s
+}
+
+// outcome is where the pods of a scenario have ended.
+type outcome struct {
+	// placed are the pods with a node, soft those on nodes with a soft taint, and zoneless on nodes without a zone.
+	placed, soft, zoneless int
+	// unevenness is the sum of the squares of the pods in each zone: the lower, the more even.
+	unevenness int
+	nodes      []string
+}
+
+// run has a profile place the pods of a scenario.
+func (h *house) run(t placementtest.TB, s *scenario) (o outcome) {
+	h.TB, h.cache = t, cache.New(h.ctx, nil, false, false)
+	zones, soft := make(map[string]string), make(map[string]bool)
+	for _, n := range s.nodes {
+		h.cache.AddNode(klog.Background(), n)
+		zones[n.Name], soft[n.Name] = n.Labels[zoneKey], len(n.Spec.Taints) > 0
+	}
+	inZone := make(map[string]int)
+	for _, p := range s.there {
+		if err := h.cache.AddPod(klog.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+		inZone[zones[p.Spec.NodeName]]++
+	}
+	for _, p := range s.pods {
+		node, _ := h.place(p)
+		o.nodes = append(o.nodes, node)
+		if node == "" {
+			continue
+		}
+		o.placed++
+		inZone[zones[node]]++
+		if soft[node] {
+			o.soft++
+		}
+	}
+	o.zoneless = inZone[""]
+	delete(inZone, "")
+	for _, pods := range inZone {
+		o.unevenness += pods * pods
+	}
+	return o
+}
+
+// Beside the stock scheduler's default profile, on random clusters: as many pods are placed; none more are on nodes with a soft
+// taint while there is room elsewhere; and zones are never less even, where they are asked for. Every answer is of the
+// real plugins.
+func TestPropertyBesideStock(t *testing.T) {
+	houses := make(map[string]*house)
+	for name, configuration := range map[string]string{"stock": stockProfile, "ours": ourProfile} {
+		h := &house{TB: t, ctx: t.Context(), snapshot: cache.NewEmptySnapshot()}
+		_, h.f = profileOf(t, configuration, h.snapshot)
+		houses[name] = h
+	}
+	serial := 0
+	var ahead, equal int
+	rapid.Check(t, func(t *rapid.T) {
+		serial++
+		s := draw(t, serial)
+		stock, ours := houses["stock"].run(t, s), houses["ours"].run(t, s)
+		if ours.placed != stock.placed {
+			t.Fatalf("%d pods are placed, and %d by the stock scheduler\n%v", ours.placed, stock.placed, s)
+		}
+		if !s.roomy {
+			return
+		}
+		if ours.soft > stock.soft {
+			t.Fatalf("%d pods are on nodes with a soft taint, and %d of the stock scheduler's\n%v\nours %v\nstock %v", ours.soft, stock.soft, s, ours.nodes, stock.nodes)
+		}
+		if s.zones && ours.zoneless > stock.zoneless {
+			t.Fatalf("%d pods are on nodes without a zone, and %d of the stock scheduler's\n%v\nours %v\nstock %v", ours.zoneless, stock.zoneless, s, ours.nodes, stock.nodes)
+		}
+		if !s.zones || stock.zoneless > ours.zoneless {
+			return // the stock scheduler has more places than the zones
+		}
+		if ours.unevenness > stock.unevenness {
+			t.Fatalf("zones are less even than the stock scheduler's: %d for %d\n%v\nours %v\nstock %v", ours.unevenness, stock.unevenness, s, ours.nodes, stock.nodes)
+		}
+		if ours.unevenness < stock.unevenness {
+			ahead++
+		} else {
+			equal++
+		}
+	})
+	t.Logf("zones are more even than the stock scheduler's in %d clusters, and as even in %d", ahead, equal)
+	if ahead == 0 {
+		t.Error("they are never more even: the clusters do not tell the two apart")
+	}
+}
