@@ -239,7 +239,7 @@ func TestShippedConfiguration(t *testing.T) {
 			var want configv1.PreferencesArgs
 			configv1.SetDefaults_PreferencesArgs(&want)
 			for i, l := range args.DefaultLevels {
-				if i >= len(want.DefaultLevels) || l.Property != want.DefaultLevels[i].Property {
+				if i >= len(want.DefaultLevels) || l.TopologyKey != want.DefaultLevels[i].TopologyKey {
 					t.Errorf("default levels are %v, want %v", args.DefaultLevels, want.DefaultLevels)
 				}
 			}

@@ -17,8 +17,8 @@ type DomainLimitsArgs struct {
 }
 
 // DomainLimit is the most pods of one revision of a workload in one domain: the nodes
-// that share a value of a property.
+// that share a value of a label.
 type DomainLimit struct {
-	Property string
-	MaxPods  int64
+	TopologyKey string
+	MaxPods     int64
 }

@@ -14,15 +14,15 @@ import (
 type FaultyNodeArgs struct {
 	metav1.TypeMeta
 
-	// Threshold is how many failures within Window make a node faulty.
+	// Threshold is how many failures within the window make a node faulty.
 	Threshold int32
-	// Window is how long a failure is remembered.
-	Window metav1.Duration
+	// WindowSeconds is how long a failure is remembered.
+	WindowSeconds int32
 	// HalfOpen lets one unproven pod at a time onto a node that is not yet, or no
 	// longer, faulty and on which only failures are known.
 	HalfOpen bool
-	// ProvenAfter is how long a pod has been Ready when it proves its node.
-	ProvenAfter metav1.Duration
+	// ProvenAfterSeconds is how long a pod has been Ready when it proves its node.
+	ProvenAfterSeconds int32
 	// OwnErrors says what becomes of errors that a revision shows on most nodes.
 	OwnErrors OwnErrors
 	// Record is where the history is kept for the next scheduler.

@@ -20,10 +20,19 @@ type PreferencesArgs struct {
 // Level is one placement preference.
 type Level struct {
 	Strategy        Strategy
-	Property        string
+	TopologyKey     string
 	NodesWithoutKey NodesWithoutKey
 	Share           Share
-	Weights         map[string]int64
+	Shares          []ValueShare
+	// UnlistedShare and NodesWithoutKeyShare are nil where nothing is said of them.
+	UnlistedShare        *int64
+	NodesWithoutKeyShare *int64
+}
+
+// ValueShare is the share of one value.
+type ValueShare struct {
+	Value string
+	Share int64
 }
 
 // Share is where the shares of a level's values come from.
@@ -42,7 +51,7 @@ const (
 	StrategyPack Strategy = "Pack"
 )
 
-// NodesWithoutKey is what a level does with nodes that lack its property.
+// NodesWithoutKey is what a level does with nodes without its label.
 type NodesWithoutKey string
 
 const (

@@ -22,7 +22,7 @@ func TestPlacedBy(t *testing.T) {
 	frontend := clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "frontend", Generation: 3},
 		Spec: placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{
-			Property: "zone", Weights: []placementv1alpha1.Weight{{Value: "a", Share: 70}, {Value: "b", Share: 30}},
+			TopologyKey: "zone", Shares: []placementv1alpha1.ValueShare{{Value: "a", Share: 70}, {Value: "b", Share: 30}},
 		}}},
 	})
 	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p").Label("app", "web") }

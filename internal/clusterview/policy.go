@@ -117,17 +117,18 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 	if out.NodesWithoutKey, ok = nodesWithoutKey[in.NodesWithoutKey]; !ok {
 		return out, fmt.Errorf("nodesWithoutKey: unknown value %.100q: use LastResort, OwnDomain or Exclude", in.NodesWithoutKey)
 	}
-	if out.Property, err = level.ParseProperty(string(in.Property)); err != nil {
-		return out, fmt.Errorf("property: %w", err)
+	if out.Property, err = level.ParseKey(string(in.TopologyKey)); err != nil {
+		return out, fmt.Errorf("topologyKey: %w", err)
 	}
 	if in.Share != "" && in.Share != placementv1alpha1.ShareAllocatable {
 		return out, fmt.Errorf("share: unknown value %.100q: use Allocatable", in.Share)
 	}
 	out.Share = level.Share(in.Share)
-	for _, w := range in.Weights {
-		out.Weights = append(out.Weights, level.Weight{Value: w.Value, Share: w.Share})
+	var listed []level.Weight
+	for _, s := range in.Shares {
+		listed = append(listed, level.Weight{Value: s.Value, Share: s.Share})
 	}
-	slices.SortStableFunc(out.Weights, func(a, b level.Weight) int { return cmp.Compare(a.Value, b.Value) })
+	out.Weights = level.Weights(listed, in.UnlistedShare, in.NodesWithoutKeyShare)
 	return out, nil
 }
 
@@ -135,11 +136,11 @@ func policyLevel(in *placementv1alpha1.Level) (level.Level, error) {
 func policyLimits(in []placementv1alpha1.DomainLimit) ([]limit.Limit, error) {
 	limits := make([]limit.Limit, 0, len(in))
 	for i, l := range in {
-		property, err := level.ParseProperty(string(l.Property))
+		property, err := level.ParseKey(string(l.TopologyKey))
 		if err != nil {
-			return nil, fmt.Errorf("spec.domainLimits[%d].property: %w", i, err)
+			return nil, fmt.Errorf("spec.domainLimits[%d].topologyKey: %w", i, err)
 		}
-		limits = append(limits, limit.Limit{Property: property, Pods: l.Max})
+		limits = append(limits, limit.Limit{Property: property, Pods: l.MaxPods})
 	}
 	if err := limit.Validate(limits); err != nil {
 		return nil, fmt.Errorf("spec.domainLimits: %w", err)
@@ -202,8 +203,8 @@ func (p *Policy) FaultRule(rule failure.Rule) failure.Rule {
 	if t := p.Faults.Threshold; t != nil {
 		rule.Threshold = int(*t)
 	}
-	if w := p.Faults.Window; w != nil {
-		rule.Window = w.Duration
+	if s := p.Faults.WindowSeconds; s != nil {
+		rule.Window = time.Duration(*s) * time.Second
 	}
 	return rule.Normal()
 }

@@ -35,17 +35,17 @@ func policy(name string, age time.Duration, levels ...placementv1alpha1.Level) *
 
 func TestReadPolicy(t *testing.T) {
 	in := policy("p", 0,
-		placementv1alpha1.Level{Property: "engine.labels.zone", NodesWithoutKey: "OwnDomain", Weights: []placementv1alpha1.Weight{{Value: "b", Share: 30}, {Value: "", Share: 1}, {Value: "a", Share: 70}}},
-		placementv1alpha1.Level{Property: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"},
+		placementv1alpha1.Level{TopologyKey: "zone", NodesWithoutKey: "OwnDomain", Shares: []placementv1alpha1.ValueShare{{Value: "b", Share: 30}, {Value: "a", Share: 70}}, UnlistedShare: new(int64(5)), NodesWithoutKeyShare: new(int64(1))},
+		placementv1alpha1.Level{TopologyKey: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"},
 	)
-	in.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "node.name", Max: 1}, {Property: "node.labels.rack", Max: 2}}
+	in.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: "kubernetes.io/hostname", MaxPods: 1}, {TopologyKey: "rack", MaxPods: 2}}
 	p := clusterview.ReadPolicy(in)
 	levels, err := p.Levels()
-	if got, want := level.Format(levels), "spread=zone;weight.=1;weight.a=70;weight.b=30,pack=rack;nodesWithoutKey=Exclude"; err != nil || got != want {
+	if got, want := level.Format(levels), "spread=zone;weight.=1;weight.*=5;weight.a=70;weight.b=30,pack=rack;nodesWithoutKey=Exclude"; err != nil || got != want {
 		t.Errorf("the levels are %q, %v, want %q", got, err, want)
 	}
 	limits, err := p.DomainLimits()
-	if want := []limit.Limit{{Pods: 1}, {Property: level.Property{Label: "rack"}, Pods: 2}}; err != nil || !slices.Equal(limits, want) {
+	if want := []limit.Limit{{Property: level.Property{Label: "kubernetes.io/hostname"}, Pods: 1}, {Property: level.Property{Label: "rack"}, Pods: 2}}; err != nil || !slices.Equal(limits, want) {
 		t.Errorf("the limits are %v, %v, want %v", limits, err, want)
 	}
 	if err := p.Err(); err != nil {
@@ -56,7 +56,7 @@ func TestReadPolicy(t *testing.T) {
 // tooManyLimits are one more than a pod may have.
 func tooManyLimits() (limits []placementv1alpha1.DomainLimit) {
 	for i := range limit.MaxLimits + 1 {
-		limits = append(limits, placementv1alpha1.DomainLimit{Property: placementv1alpha1.Property(fmt.Sprintf("p%d", i)), Max: 1})
+		limits = append(limits, placementv1alpha1.DomainLimit{TopologyKey: placementv1alpha1.TopologyKey(fmt.Sprintf("p%d", i)), MaxPods: 1})
 	}
 	return limits
 }
@@ -71,18 +71,18 @@ func TestReadPolicyRefuses(t *testing.T) {
 		levels []string // the error of the levels holds them all; none: there is none
 		limits []string
 	}{
-		"strategy":             {levels(placementv1alpha1.Level{Property: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
-		"share":                {levels(placementv1alpha1.Level{Property: "a", Share: "Equal"}), []string{"spec.levels[0].share", "use Allocatable"}, nil},
-		"share beside weights": {levels(placementv1alpha1.Level{Property: "a", Share: "Allocatable", Weights: []placementv1alpha1.Weight{{Value: "x", Share: 2}}}), []string{"spec.levels", "weight beside share"}, nil},
-		"nodesWithoutKey":      {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
-		"property":             {levels(placementv1alpha1.Level{Property: "node.id"}), []string{"spec.levels[0].property", `"node.id"`, "use node.name"}, nil},
-		"two spellings":        {levels(placementv1alpha1.Level{Property: "a"}, placementv1alpha1.Level{Property: "node.labels.a"}), []string{"spec.levels:", "level 2", "once"}, nil},
-		"weight":               {levels(placementv1alpha1.Level{Property: "a", Weights: []placementv1alpha1.Weight{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
-		"limit":                {limits(placementv1alpha1.DomainLimit{Property: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
-		"limit too high":       {limits(placementv1alpha1.DomainLimit{Property: "a", Max: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
-		"limits too many":      {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
-		"limit property":       {limits(placementv1alpha1.DomainLimit{Property: "engine.x", Max: 1}), nil, []string{"spec.domainLimits[0].property", `"engine.x"`}},
-		"limit twice":          {limits(placementv1alpha1.DomainLimit{Property: "a", Max: 1}, placementv1alpha1.DomainLimit{Property: "node.labels.a", Max: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
+		"strategy":            {levels(placementv1alpha1.Level{TopologyKey: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
+		"share":               {levels(placementv1alpha1.Level{TopologyKey: "a", Share: "Equal"}), []string{"spec.levels[0].share", "use Allocatable"}, nil},
+		"share beside shares": {levels(placementv1alpha1.Level{TopologyKey: "a", Share: "Allocatable", Shares: []placementv1alpha1.ValueShare{{Value: "x", Share: 2}}}), []string{"spec.levels", "weight beside share"}, nil},
+		"nodesWithoutKey":     {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
+		"Docker's name":       {levels(placementv1alpha1.Level{TopologyKey: "node.id"}), []string{"spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"}, nil},
+		"key twice":           {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "a"}), []string{"spec.levels:", "level 2", "once"}, nil},
+		"weight":              {levels(placementv1alpha1.Level{TopologyKey: "a", Shares: []placementv1alpha1.ValueShare{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
+		"limit":               {limits(placementv1alpha1.DomainLimit{TopologyKey: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
+		"limit too high":      {limits(placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
+		"limits too many":     {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
+		"limit key":           {limits(placementv1alpha1.DomainLimit{TopologyKey: "engine.x", MaxPods: 1}), nil, []string{"spec.domainLimits[0].topologyKey", `"engine.x"`}},
+		"limit twice":         {limits(placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: 1}, placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
 		"selector": {
 			spec{PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}},
 			[]string{"spec.podSelector", "Inn"}, []string{"spec.podSelector", "Inn"},
@@ -147,14 +147,14 @@ func TestRegression_ALongSelectorIsCut(t *testing.T) {
 }
 
 func TestLevelsUnderAPolicy(t *testing.T) {
-	byRack := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "rack"}))
-	bad := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{Property: "node.id"}))
+	byRack := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{TopologyKey: "rack"}))
+	bad := clusterview.ReadPolicy(policy("p", 0, placementv1alpha1.Level{TopologyKey: "node.id"}))
 	silent := clusterview.ReadPolicy(policy("p", 0))
 	override := func(in *placementv1alpha1.PlacementPolicy) *clusterview.Policy {
 		in.Spec.Mode = placementv1alpha1.ModeOverride
 		return clusterview.ReadPolicy(in)
 	}
-	overriding := override(policy("p", 0, placementv1alpha1.Level{Property: "rack"}))
+	overriding := override(policy("p", 0, placementv1alpha1.Level{TopologyKey: "rack"}))
 	silentOverride := override(policy("p", 0))
 	annotated := asking().Annotation(clusterview.PlacementAnnotation, "pack=rack").Obj()
 	constrained := soft(asking(), "zone", matching).Obj()
@@ -241,7 +241,7 @@ func TestGoverning(t *testing.T) {
 			var policies []*clusterview.Policy
 			for _, in := range tc.policies {
 				if in.Spec.Faults == nil && in != nothing {
-					in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
+					in.Spec.Levels = []placementv1alpha1.Level{{TopologyKey: "zone"}}
 				}
 				policies = append(policies, clusterview.ReadPolicy(in))
 			}
@@ -255,7 +255,6 @@ func TestGoverning(t *testing.T) {
 }
 
 func TestFaultRule(t *testing.T) {
-	window := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 	for name, tc := range map[string]struct {
 		faults    *placementv1alpha1.Faults
 		threshold int
@@ -264,9 +263,9 @@ func TestFaultRule(t *testing.T) {
 		"none":       {nil, 5, 5 * time.Minute},
 		"empty":      {&placementv1alpha1.Faults{}, 5, 5 * time.Minute},
 		"threshold":  {&placementv1alpha1.Faults{Threshold: new(int32(2))}, 2, 5 * time.Minute},
-		"window":     {&placementv1alpha1.Faults{Window: window(time.Hour)}, 5, time.Hour},
-		"too little": {&placementv1alpha1.Faults{Threshold: new(int32(0)), Window: window(0)}, 1, time.Second},
-		"too much":   {&placementv1alpha1.Faults{Threshold: new(int32(1001)), Window: window(25 * time.Hour)}, 1000, 24 * time.Hour},
+		"window":     {&placementv1alpha1.Faults{WindowSeconds: new(int32(3600))}, 5, time.Hour},
+		"too little": {&placementv1alpha1.Faults{Threshold: new(int32(0)), WindowSeconds: new(int32(0))}, 1, time.Second},
+		"too much":   {&placementv1alpha1.Faults{Threshold: new(int32(1001)), WindowSeconds: new(int32(25 * 3600))}, 1000, 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := policy("a", 0)
@@ -291,7 +290,7 @@ func TestGoverningDoesNotDependOnTheOrderSeen(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching("[a-d]{1,2}"), 1, 8, rapid.ID).Draw(t, "names")
 		for _, name := range names {
 			in := policy(name, time.Duration(rapid.IntRange(0, 2).Draw(t, "age"))*time.Second)
-			in.Spec.Levels = []placementv1alpha1.Level{{Property: "zone"}}
+			in.Spec.Levels = []placementv1alpha1.Level{{TopologyKey: "zone"}}
 			if rapid.Bool().Draw(t, "other") {
 				in.Spec.PodSelector.MatchLabels = map[string]string{"app": "db"}
 			}

@@ -139,7 +139,7 @@ func TestWarnings(t *testing.T) {
 func TestAPolicyRules(t *testing.T) {
 	r := newRig(t, without(options()))
 	r.policy = clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{Spec: placementv1alpha1.PlacementPolicySpec{
-		Faults: &placementv1alpha1.Faults{Threshold: new(int32(2)), Window: &metav1.Duration{Duration: time.Minute}},
+		Faults: &placementv1alpha1.Faults{Threshold: new(int32(2)), WindowSeconds: new(int32(60))},
 	}})
 	r.reject("web", "n1", 2)
 	if got := r.For(pod("p", "").Obj()).Rule(); got != (placement.Faults{Threshold: 2, HalfOpen: true}) {

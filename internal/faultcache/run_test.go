@@ -124,7 +124,7 @@ func TestRegression_PodsBeforePolicies(t *testing.T) {
 	client := fake.NewClientset(st.MakeNode().Name("n1").Obj(), refused)
 	r := &rig{TB: t, asked: func() *clusterview.Policy {
 		return clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{Spec: placementv1alpha1.PlacementPolicySpec{
-			Faults: &placementv1alpha1.Faults{Window: &metav1.Duration{Duration: time.Hour}},
+			Faults: &placementv1alpha1.Faults{WindowSeconds: new(int32(3600))},
 		}})
 	}}
 	c, end := start(t, client, r, nil)

@@ -23,7 +23,7 @@ func TestNoteRivals(t *testing.T) {
 			},
 		})
 	}
-	zone := placementv1alpha1.Level{Property: "zone"}
+	zone := placementv1alpha1.Level{TopologyKey: "zone"}
 	for name, tc := range map[string]struct {
 		policies []*clusterview.Policy
 		want     float64

@@ -193,7 +193,7 @@ func policy(name, app string, generation int64) *placementv1alpha1.PlacementPoli
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: generation},
 		Spec: placementv1alpha1.PlacementPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-			Levels:      []placementv1alpha1.Level{{Property: "zone"}},
+			Levels:      []placementv1alpha1.Level{{TopologyKey: "zone"}},
 		},
 	}
 }

@@ -29,8 +29,8 @@ func TestDashboard(t *testing.T) {
 	promcheck, err := rig.BinaryIn("../../_output/tools", "promcheck")
 	s.must(err, "finding promcheck, which `make tools` builds")
 	scheduler := s.withMetrics(s.ownFaults(map[string]any{}), "--leader-elect=true")
-	s.policy("older", "app", placementv1alpha1.Level{Property: zoneLabel})
-	s.policy("newer", "app", placementv1alpha1.Level{Property: rowLabel})
+	s.policy("older", "app", placementv1alpha1.Level{TopologyKey: zoneLabel})
+	s.policy("newer", "app", placementv1alpha1.Level{TopologyKey: rowLabel})
 	s.nodes(4, 30, zone("zone-a"))
 	bad := s.nodes(4, 30, zone("zone-b"))[3]
 	s.fail("rejected", bad)

@@ -27,7 +27,7 @@ func TestNodeIsRepaired(t *testing.T) {
 	s := begin(t)
 	// As few failures and as long a window as it takes for them to come together on a busy machine.
 	const threshold, window = 3, 15 * time.Second
-	s.ownScheduler("repaired-"+s.name, s.ownFaults(map[string]any{"threshold": threshold, "window": window.String(), "provenAfter": "1s"}))
+	s.ownScheduler("repaired-"+s.name, s.ownFaults(map[string]any{"threshold": threshold, "windowSeconds": int64(window.Seconds()), "provenAfterSeconds": int64(1)}))
 	good, bad := s.bad("rejected", 4, 40)
 	lost := s.losses()
 	lost.threshold, lost.window = threshold, window

@@ -98,8 +98,8 @@ func (s *story) status(p *placementv1alpha1.PlacementPolicy, governed int32, con
 	})
 }
 
-func over(property placementv1alpha1.Property) placementv1alpha1.Level {
-	return placementv1alpha1.Level{Property: property}
+func over(key placementv1alpha1.TopologyKey) placementv1alpha1.Level {
+	return placementv1alpha1.Level{TopologyKey: key}
 }
 
 // A status that somebody else has written over, as a controller that was about to stop may, is put right
@@ -243,29 +243,31 @@ func TestPoliciesInConflict(t *testing.T) {
 func TestMalformedPolicyIsRefused(t *testing.T) {
 	s := begin(t)
 	s.remove(s.policy("served", "app", over(zoneLabel)))
-	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.Property, w ...placementv1alpha1.Weight) placementv1alpha1.PlacementPolicySpec {
-		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, Property: property, Weights: w}}}
+	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.TopologyKey, w ...placementv1alpha1.ValueShare) placementv1alpha1.PlacementPolicySpec {
+		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, TopologyKey: property, Shares: w}}}
 	}
 	selecting := func(selector metav1.LabelSelector) placementv1alpha1.PlacementPolicySpec {
 		return placementv1alpha1.PlacementPolicySpec{PodSelector: selector, Levels: []placementv1alpha1.Level{over("a")}}
 	}
-	window := metav1.Duration{Duration: 48 * time.Hour}
+	odd := over("a")
+	odd.NodesWithoutKeyShare = new(int64(3))
 	for name, tc := range map[string]struct {
 		spec placementv1alpha1.PlacementPolicySpec
 		want string
 	}{
 		"nothing":       {placementv1alpha1.PlacementPolicySpec{}, "a policy says something"},
-		"property":      {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("node.id")}}, "use node.name or the key of a node label"},
-		"label key":     {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a b")}}, "use node.name or the key of a node label"},
+		"node.id":       {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("node.id")}}, "use the key of a node label"},
+		"label key":     {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a b")}}, "use the key of a node label"},
 		"strategy":      {weighted("Sprad", "a"), "Sprad"},
-		"twice":         {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("a")}}, "name each property once"},
-		"two spellings": {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("Node.Labels.a")}}, "name each property once"},
-		"limited twice": {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{Property: "node.name", Max: 1}, {Property: "NODE.Name", Max: 2}}}, "name each property once"},
-		"packed weight": {weighted("Pack", "a", placementv1alpha1.Weight{Value: "a", Share: 1}), "only a level that spreads has weights"},
-		"share":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a", Share: 1000001}), "1000000"},
-		"value":         {weighted("Spread", "a", placementv1alpha1.Weight{Value: "a b", Share: 1}), "a weight is for a label value"},
-		"limit":         {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{Property: "a"}}}, "max"},
-		"window":        {placementv1alpha1.PlacementPolicySpec{Faults: &placementv1alpha1.Faults{Window: &window}}, "from 1s to 24h"},
+		"twice":         {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a"), over("a")}}, "name each key once"},
+		"Docker's name": {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("Node.Labels.a")}}, "use the key of a node label"},
+		"limited twice": {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{TopologyKey: "a", MaxPods: 1}, {TopologyKey: "a", MaxPods: 2}}}, "Duplicate value"},
+		"packed weight": {weighted("Pack", "a", placementv1alpha1.ValueShare{Value: "a", Share: 1}), "only a level that spreads has shares"},
+		"share":         {weighted("Spread", "a", placementv1alpha1.ValueShare{Value: "a", Share: 1000001}), "1000000"},
+		"value":         {weighted("Spread", "a", placementv1alpha1.ValueShare{Value: "a b", Share: 1}), "spec.levels[0].shares[0].value"},
+		"limit":         {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{TopologyKey: "a"}}}, "maxPods"},
+		"window":        {placementv1alpha1.PlacementPolicySpec{Faults: &placementv1alpha1.Faults{WindowSeconds: new(int32(86401))}}, "86400"},
+		"no own domain": {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{odd}}, "OwnDomain alone"},
 		"selector":      {selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}), "operators are In and NotIn"},
 		"long label":    {selecting(metav1.LabelSelector{MatchLabels: map[string]string{"app": strings.Repeat("a", 64)}}), "63 characters at most"},
 	} {
@@ -274,8 +276,8 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 			s.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
-	for _, property := range []placementv1alpha1.Property{"node.name", "NODE.Name", "node.labels.a", "engine.labels.x/a", "node.kubernetes.io/instance-type", corev1.LabelTopologyZone} {
-		p := s.policy("good", "app", over(property))
+	for _, key := range []placementv1alpha1.TopologyKey{"rack", "x/a", "node.kubernetes.io/instance-type", corev1.LabelTopologyZone, corev1.LabelHostname} {
+		p := s.policy("good", "app", over(key))
 		s.remove(p)
 	}
 }

@@ -42,7 +42,7 @@ func installPolicies(t *testing.T, ns string) {
 	policy := write(t, "policy.yaml", `apiVersion: placement.espalier.dev/v1alpha1
 kind: PlacementPolicy
 metadata: {name: zones}
-spec: {podSelector: {}, levels: [{property: topology.kubernetes.io/zone}]}
+spec: {podSelector: {}, levels: [{topologyKey: topology.kubernetes.io/zone}]}
 `)
 	until(t, "a policy to be created", func() error {
 		// A new one, that asks anew which kinds there are.
@@ -119,7 +119,7 @@ func TestPoliciesInstalledLater(t *testing.T) {
   plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}}
   pluginConfig:
   - name: Preferences
-    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs, defaultLevels: [{property: example.com/nowhere, nodesWithoutKey: Exclude}]}
+    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs, defaultLevels: [{topologyKey: example.com/nowhere, nodesWithoutKey: Exclude}]}
 `)
 	ns := namespace(t)
 	p := start(t, "--config="+config, "--kubeconfig="+cluster.account, "--leader-elect=false", "--secure-port=0")

@@ -90,12 +90,12 @@ func TestRefusesConfiguration(t *testing.T) {
 		"unknown plugin":     {configHead + "profiles: [{schedulerName: a, plugins: {multiPoint: {enabled: [{name: SpreadThree}]}}}]\n", []string{"SpreadThree"}},
 		"unknown argument":   {withArgs("SpreadTree", "countRevision: All"), []string{`"countRevision"`}},
 		"bad argument":       {withArgs("SpreadTree", "countRevisions: Some"), []string{"countRevisions", `"Some"`, "Newest", "All"}},
-		"bad duration":       {withArgs("FaultyNode", "window: -1s"), []string{"window", "-1s"}},
-		"argument of a type": {withArgs("FaultyNode", "window: [1]"), []string{"window"}},
-		"bad level":          {withArgs("Preferences", "defaultLevels: [{property: zone}, {property: engine.name}]"), []string{"defaultLevels[1].property", "engine.name"}},
-		"bad strategy":       {withArgs("Preferences", "defaultLevels: [{property: zone, strategy: Sprad}]"), []string{"defaultLevels[0].strategy", "Sprad", "Spread", "Pack"}},
-		"bad weight":         {withArgs("Preferences", "defaultLevels: [{property: zone, weights: {a: 0}}]"), []string{"defaultLevels[0].weights", "0"}},
-		"level twice":        {withArgs("Preferences", "defaultLevels: [{property: zone}, {property: zone}]"), []string{"defaultLevels[1]", "zone"}},
+		"bad duration":       {withArgs("FaultyNode", "windowSeconds: -1"), []string{"windowSeconds", "-1"}},
+		"argument of a type": {withArgs("FaultyNode", "windowSeconds: [1]"), []string{"windowSeconds"}},
+		"bad level":          {withArgs("Preferences", "defaultLevels: [{topologyKey: zone}, {topologyKey: engine.name}]"), []string{"defaultLevels[1].topologyKey", "engine.name"}},
+		"bad strategy":       {withArgs("Preferences", "defaultLevels: [{topologyKey: zone, strategy: Sprad}]"), []string{"defaultLevels[0].strategy", "Sprad", "Spread", "Pack"}},
+		"bad share":          {withArgs("Preferences", "defaultLevels: [{topologyKey: zone, shares: [{value: a, share: 0}]}]"), []string{"defaultLevels[0].shares", "0"}},
+		"level twice":        {withArgs("Preferences", "defaultLevels: [{topologyKey: zone}, {topologyKey: zone}]"), []string{"defaultLevels[1]", "zone"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -126,12 +126,12 @@ func (a *actor) policyDeeds() map[string]func(context.Context) {
 			},
 			Spec: placementv1alpha1.PlacementPolicySpec{
 				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{oneOf(a, kindLabel, "storm"): oneOf(a, "plain", "port", "x", "y")}},
-				Levels:      []placementv1alpha1.Level{{Property: placementv1alpha1.Property(oneOf(a, zone, rack, "no.such")), NodesWithoutKey: oneOf(a, placementv1alpha1.NodesWithoutKeyOwnDomain, placementv1alpha1.NodesWithoutKeyExclude)}},
+				Levels:      []placementv1alpha1.Level{{TopologyKey: placementv1alpha1.TopologyKey(oneOf(a, zone, rack, "no.such")), NodesWithoutKey: oneOf(a, placementv1alpha1.NodesWithoutKeyOwnDomain, placementv1alpha1.NodesWithoutKeyExclude)}},
 				Faults:      &placementv1alpha1.Faults{Threshold: new(int32(1 + a.IntN(4)))},
 			},
 		}
 		if a.rarely(2) {
-			p.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: rack, Max: int64(1 + a.IntN(3))}}
+			p.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: rack, MaxPods: int64(1 + a.IntN(3))}}
 		}
 		if a.server.store.Create(policies, p, namespace) == nil {
 			return

@@ -7,10 +7,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulerscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -61,15 +59,15 @@ func args[T runtime.Object](t *testing.T, cfg *schedulerconfig.KubeSchedulerConf
 }
 
 var defaultFaults = config.FaultyNodeArgs{
-	Threshold: 5, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
-	ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsForgive,
+	Threshold: 5, WindowSeconds: 300, HalfOpen: true,
+	ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsForgive,
 	Record:   config.Record{Enabled: true, Namespace: "kube-system"},
 	Suspects: config.Suspects{Workloads: 3},
 }
 
 var defaultPreferences = config.PreferencesArgs{DefaultLevels: []config.Level{
-	{Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort},
-	{Strategy: config.StrategySpread, Property: "kubernetes.io/hostname", NodesWithoutKey: config.NodesWithoutKeyLastResort},
+	{Strategy: config.StrategySpread, TopologyKey: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort},
+	{Strategy: config.StrategySpread, TopologyKey: "kubernetes.io/hostname", NodesWithoutKey: config.NodesWithoutKeyLastResort},
 }}
 
 var defaultTree = config.SpreadTreeArgs{
@@ -104,20 +102,22 @@ const everything = `  pluginConfig:
   - name: Preferences
     args:
       defaultLevels:
-      - property: topology.kubernetes.io/zone
-        weights: {zone-a: 70, "*": 30}
+      - topologyKey: topology.kubernetes.io/zone
+        shares: [{value: zone-a, share: 70}]
+        unlistedShare: 30
+        nodesWithoutKeyShare: 5
       - strategy: Pack
-        property: node.labels.rack
+        topologyKey: rack
         nodesWithoutKey: Exclude
   - name: DomainLimits
     args:
-      defaultLimits: [{property: kubernetes.io/hostname, maxPods: 1}]
+      defaultLimits: [{topologyKey: kubernetes.io/hostname, maxPods: 1}]
   - name: SpreadTree
     args:
       countRevisions: All
       nodeHint: Disabled
   - name: FaultyNode
-    args: {window: 50s, record: {enabled: false}}
+    args: {windowSeconds: 50, record: {enabled: false}}
   - name: HostPorts
     args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
@@ -129,10 +129,10 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	}
 	preferences := &config.PreferencesArgs{DefaultLevels: []config.Level{
 		{
-			Strategy: config.StrategySpread, Property: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort,
-			Weights: map[string]int64{"zone-a": 70, "*": 30},
+			Strategy: config.StrategySpread, TopologyKey: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort,
+			Shares: []config.ValueShare{{Value: "zone-a", Share: 70}}, UnlistedShare: new(int64(30)), NodesWithoutKeyShare: new(int64(5)),
 		},
-		{Strategy: config.StrategyPack, Property: "node.labels.rack", NodesWithoutKey: config.NodesWithoutKeyExclude},
+		{Strategy: config.StrategyPack, TopologyKey: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude},
 	}}
 	if diff := cmp.Diff(preferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
 		t.Error(diff)
@@ -141,7 +141,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if diff := cmp.Diff(ports, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
 		t.Error(diff)
 	}
-	limits := &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{Property: "kubernetes.io/hostname", MaxPods: 1}}}
+	limits := &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: "kubernetes.io/hostname", MaxPods: 1}}}
 	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
 		t.Error(diff)
 	}
@@ -150,7 +150,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 		t.Error(diff)
 	}
 	faults := defaultFaults
-	faults.Window.Duration, faults.Record.Enabled = 50*time.Second, false
+	faults.WindowSeconds, faults.Record.Enabled = 50, false
 	if diff := cmp.Diff(&faults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
 		t.Error(diff)
 	}
@@ -158,11 +158,11 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 
 // A zero that was written is a value, not an absence.
 func TestWrittenZeroIsKept(t *testing.T) {
-	cfg, err := decode(t, "  pluginConfig: [{name: FaultyNode, args: {threshold: 0, provenAfter: 0s}}]\n")
+	cfg, err := decode(t, "  pluginConfig: [{name: FaultyNode, args: {threshold: 0, provenAfterSeconds: 0}}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := args[*config.FaultyNodeArgs](t, cfg, "FaultyNode"); got.Threshold != 0 || got.ProvenAfter.Duration != 0 {
+	if got := args[*config.FaultyNodeArgs](t, cfg, "FaultyNode"); got.Threshold != 0 || got.ProvenAfterSeconds != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -177,24 +177,24 @@ func TestDecodingIsStrict(t *testing.T) {
 			[]string{"profiles[0].pluginConfig[0]", "plugin Preferences", `unknown field "defaultLevel"`},
 		},
 		"unknown field inside a level": {
-			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weight: {}}]}}]\n",
+			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{topologyKey: zone, weight: {}}]}}]\n",
 			[]string{"plugin Preferences", `unknown field "defaultLevels[0].weight"`},
 		},
 		"unknown field inside a limit": {
-			"  pluginConfig: [{name: DomainLimits, args: {defaultLimits: [{property: zone, pods: 1}]}}]\n",
+			"  pluginConfig: [{name: DomainLimits, args: {defaultLimits: [{topologyKey: zone, pods: 1}]}}]\n",
 			[]string{"plugin DomainLimits", `unknown field "defaultLimits[0].pods"`},
 		},
 		"duplicate field": {
 			"  pluginConfig: [{name: SpreadTree, args: {countRevisions: All, countRevisions: Newest}}]\n",
 			[]string{`"countRevisions" already set`},
 		},
-		"not a duration": {
-			"  pluginConfig: [{name: FaultyNode, args: {window: soon}}]\n",
-			[]string{"plugin FaultyNode", `invalid duration "soon"`},
+		"not a number of seconds": {
+			"  pluginConfig: [{name: FaultyNode, args: {windowSeconds: soon}}]\n",
+			[]string{"plugin FaultyNode", "windowSeconds"},
 		},
 		"a share that is no number": {
-			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{property: zone, weights: {a: many}}]}}]\n",
-			[]string{"plugin Preferences", "weights"},
+			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{topologyKey: zone, shares: [{value: a, share: many}]}]}}]\n",
+			[]string{"plugin Preferences", "share"},
 		},
 		"arguments of another plugin": {
 			"  pluginConfig: [{name: SpreadTree, args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: PreferencesArgs}}]\n",

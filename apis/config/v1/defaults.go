@@ -4,8 +4,6 @@
 package v1
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,7 +15,7 @@ import (
 // constraints are about. An empty list is one: it says that there are none.
 func SetDefaults_PreferencesArgs(in *PreferencesArgs) {
 	if in.DefaultLevels == nil {
-		in.DefaultLevels = []Level{{Property: corev1.LabelTopologyZone}, {Property: corev1.LabelHostname}}
+		in.DefaultLevels = []Level{{TopologyKey: corev1.LabelTopologyZone}, {TopologyKey: corev1.LabelHostname}}
 	}
 }
 
@@ -46,14 +44,14 @@ func SetDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	if in.Threshold == nil {
 		in.Threshold = new(int32(5))
 	}
-	if in.Window == nil {
-		in.Window = &metav1.Duration{Duration: 5 * time.Minute}
+	if in.WindowSeconds == nil {
+		in.WindowSeconds = new(int32(300))
 	}
 	if in.HalfOpen == nil {
 		in.HalfOpen = new(true)
 	}
-	if in.ProvenAfter == nil {
-		in.ProvenAfter = &metav1.Duration{Duration: 10 * time.Second}
+	if in.ProvenAfterSeconds == nil {
+		in.ProvenAfterSeconds = new(int32(10))
 	}
 	if in.OwnErrors == "" {
 		in.OwnErrors = OwnErrorsForgive

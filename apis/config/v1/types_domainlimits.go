@@ -15,23 +15,22 @@ type DomainLimitsArgs struct {
 	// defaultLimits are the limits of pods that have none of their own; they all
 	// hold at once. What a pod says itself, in its annotation, replaces them as a
 	// whole. Pods whose controller chooses their nodes, such as those of a
-	// DaemonSet, have no other limits than their own. At most 16, no property twice.
+	// DaemonSet, have no other limits than their own. At most 16, no key twice.
 	// Default: none.
 	// +listType=atomic
 	DefaultLimits []DomainLimit `json:"defaultLimits,omitempty"`
 }
 
 // DomainLimit is the most pods of one revision of a workload in one domain: the nodes
-// that share a value of a property.
+// that share a value of a label.
 type DomainLimit struct {
-	// property names what makes the domains: the key of a node label, such as
-	// topology.kubernetes.io/zone, or node.name, which is every node by itself.
-	// Docker's node.labels.KEY and engine.labels.KEY mean the node label KEY. No pod
-	// with such a limit is placed on a node without the property.
+	// topologyKey is the key of the node label whose values are the domains, such as
+	// topology.kubernetes.io/zone, or kubernetes.io/hostname, which is every node by itself. No pod
+	// with such a limit is placed on a node without the label.
 	// Required.
-	Property string `json:"property"`
+	TopologyKey string `json:"topologyKey"`
 
-	// maxPods is the most pods in one domain, 1 to 1000000. In a PlacementPolicy it is called max.
+	// maxPods is the most pods in one domain, 1 to 1000000.
 	// Required.
 	MaxPods int64 `json:"maxPods"`
 }

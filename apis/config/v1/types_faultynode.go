@@ -20,10 +20,9 @@ type FaultyNodeArgs struct {
 	// Default: 5.
 	Threshold *int32 `json:"threshold,omitempty"`
 
-	// window is how long a failure is remembered, as a duration such as 5m, from 1s
-	// to 24h. A PlacementPolicy that governs the pod may say otherwise.
-	// Default: 5m.
-	Window *metav1.Duration `json:"window,omitempty"`
+	// windowSeconds is how long a failure is remembered, up to a day. A PlacementPolicy that governs the pod may say otherwise.
+	// Default: 300.
+	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
 	// halfOpen lets only one unproven pod of a revision at a time onto a node, or into
 	// a branch of the tree, where that revision has failed and not succeeded since.
@@ -32,11 +31,10 @@ type FaultyNodeArgs struct {
 	// Default: true.
 	HalfOpen *bool `json:"halfOpen,omitempty"`
 
-	// provenAfter is how long a pod has been Ready, without a failure, when it proves
-	// that its node is good, as a duration such as 10s, at most 1h. A pod that has
-	// succeeded proves it at once.
-	// Default: 10s.
-	ProvenAfter *metav1.Duration `json:"provenAfter,omitempty"`
+	// provenAfterSeconds is how long a pod has been Ready, without a failure, when it proves
+	// that its node is good, at most an hour. A pod that has succeeded proves it at once.
+	// Default: 10.
+	ProvenAfterSeconds *int32 `json:"provenAfterSeconds,omitempty"`
 
 	// ownErrors says who is to blame for an error that a revision shows on more than
 	// half of the nodes that it was tried on, and on two at least. Forgive marks no

@@ -16,7 +16,7 @@ type PreferencesArgs struct {
 	// decreasing order of precedence: the first is made as even as the cluster
 	// allows, then the second inside each of its branches, and so on. What a pod
 	// asks for itself replaces them as a whole; the two are never merged.
-	// At most 16, no property twice.
+	// At most 16, no key twice.
 	// Default: topology.kubernetes.io/zone, then kubernetes.io/hostname. An empty list
 	// spreads such pods over the nodes alone.
 	// +listType=atomic
@@ -30,31 +30,47 @@ type Level struct {
 	// Default: Spread.
 	Strategy Strategy `json:"strategy,omitempty"`
 
-	// property names what makes the branches: the key of a node label, such as
-	// topology.kubernetes.io/zone, or node.name, which is every node by itself.
-	// Docker's node.labels.KEY and engine.labels.KEY mean the node label KEY.
+	// topologyKey is the key of the node label whose values are the branches, such as
+	// topology.kubernetes.io/zone, or kubernetes.io/hostname, which is every node by itself.
 	// Required.
-	Property string `json:"property"`
+	TopologyKey string `json:"topologyKey"`
 
-	// nodesWithoutKey says what becomes of nodes without the property: LastResort
+	// nodesWithoutKey says what becomes of nodes without the label: LastResort
 	// puts pods on them only where no other node is as healthy and fits; OwnDomain
 	// makes one branch of them, which gets the same share as any other; Exclude keeps
 	// the pods off them, even if there is room nowhere else.
 	// Default: LastResort.
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
-	// share is Allocatable where each of the property's values is to get pods in proportion to what
-	// the nodes that have it have of CPU. For Spread only, and not beside weights.
-	// Default: none, all values weigh the same, or as weights says.
+	// share is Allocatable where each of the label's values is to get pods in proportion to what
+	// the nodes that have it have of CPU. For Spread only, and not beside shares.
+	// Default: none, all values have the same share, or as shares says.
 	Share Share `json:"share,omitempty"`
 
-	// weights gives shares to the property's values, 1 to 1000000 each: a branch
-	// with twice the weight gets twice the pods. The key "*" stands for all
-	// values that are not listed, which then share its weight among them; the
-	// key "" is the branch of nodes without the property, where they are OwnDomain. With weights but no
-	// "*", a value that is not listed weighs 1. For Spread only; at most 256.
-	// Default: none, all values weigh the same.
-	Weights map[string]int64 `json:"weights,omitempty"`
+	// shares gives shares to values of the label, 1 to 1000000 each: a branch
+	// with twice the share gets twice the pods. For Spread only; at most 254, no value twice.
+	// Default: none, all values have the same share.
+	// +listType=atomic
+	Shares []ValueShare `json:"shares,omitempty"`
+
+	// unlistedShare is the share of all values together that shares does not list.
+	// Default: none, each of them has a share of 1.
+	UnlistedShare *int64 `json:"unlistedShare,omitempty"`
+
+	// nodesWithoutKeyShare is the share of the nodes without the label, where they are OwnDomain.
+	// Default: none, it is 1, or part of unlistedShare.
+	NodesWithoutKeyShare *int64 `json:"nodesWithoutKeyShare,omitempty"`
+}
+
+// ValueShare is the share of one value.
+type ValueShare struct {
+	// value is the label's value.
+	// Required.
+	Value string `json:"value"`
+
+	// share is how much of the pods the value gets, beside the shares of the other values.
+	// Required.
+	Share int64 `json:"share"`
 }
 
 // Share is where the shares of a level's values come from.
@@ -73,7 +89,7 @@ const (
 	StrategyPack Strategy = "Pack"
 )
 
-// NodesWithoutKey is what a level does with nodes that lack its property.
+// NodesWithoutKey is what a level does with nodes without its label.
 type NodesWithoutKey string
 
 const (

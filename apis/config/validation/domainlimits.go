@@ -30,9 +30,9 @@ func Limits(path *field.Path, in []config.DomainLimit) ([]limit.Limit, field.Err
 	var limits []limit.Limit
 	for i, l := range in {
 		at := path.Index(i)
-		property, err := level.ParseProperty(l.Property)
+		property, err := level.ParseKey(l.TopologyKey)
 		if err != nil {
-			errs = append(errs, field.Invalid(at.Child("property"), l.Property, err.Error()))
+			errs = append(errs, field.Invalid(at.Child("topologyKey"), l.TopologyKey, err.Error()))
 		}
 		out := limit.Limit{Property: property, Pods: l.MaxPods}
 		if err := limit.Validate([]limit.Limit{{Pods: l.MaxPods}}); err != nil {
@@ -49,7 +49,7 @@ func Limits(path *field.Path, in []config.DomainLimit) ([]limit.Limit, field.Err
 		if e, ok := errors.AsType[*syntax.Error](err); ok && e.Number > 0 {
 			i = e.Number - 1
 		}
-		return nil, append(errs, field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error()))
+		return nil, append(errs, field.Invalid(path.Index(i).Child("topologyKey"), in[i].TopologyKey, err.Error()))
 	}
 	return limits, nil
 }

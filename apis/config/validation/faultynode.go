@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -27,8 +26,8 @@ const (
 func FaultyNodeArgs(path *field.Path, args *config.FaultyNodeArgs) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, number(path.Child("threshold"), args.Threshold, 1)...)
-	errs = append(errs, duration(path.Child("window"), args.Window, failure.MinWindow, failure.MaxWindow)...)
-	errs = append(errs, duration(path.Child("provenAfter"), args.ProvenAfter, 0, maxProof)...)
+	errs = append(errs, seconds(path.Child("windowSeconds"), args.WindowSeconds, failure.MinWindow, failure.MaxWindow)...)
+	errs = append(errs, seconds(path.Child("provenAfterSeconds"), args.ProvenAfterSeconds, 0, maxProof)...)
 	switch args.OwnErrors {
 	case config.OwnErrorsForgive, config.OwnErrorsCount:
 	default:
@@ -51,9 +50,9 @@ func number(path *field.Path, in, least int32) field.ErrorList {
 	return nil
 }
 
-func duration(path *field.Path, in metav1.Duration, least, longest time.Duration) field.ErrorList {
-	if in.Duration < least || in.Duration > longest {
-		return field.ErrorList{field.Invalid(path, in.Duration.String(), fmt.Sprintf("must be from %v to %v", least, longest))}
+func seconds(path *field.Path, in int32, least, longest time.Duration) field.ErrorList {
+	if d := time.Duration(in) * time.Second; d < least || d > longest {
+		return field.ErrorList{field.Invalid(path, in, fmt.Sprintf("must be from %d to %d", int(least.Seconds()), int(longest.Seconds())))}
 	}
 	return nil
 }

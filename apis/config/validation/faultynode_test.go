@@ -5,9 +5,7 @@ package validation_test
 
 import (
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -21,30 +19,30 @@ func TestFaultyNodeArgs(t *testing.T) {
 	}{
 		"the defaults": {func(*config.FaultyNodeArgs) {}, nil},
 		"the least of all": {func(a *config.FaultyNodeArgs) {
-			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration, a.OwnErrors = 1, time.Second, 0, config.OwnErrorsCount
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds, a.OwnErrors = 1, 1, 0, config.OwnErrorsCount
 			a.Suspects.Workloads = 2
 		}, nil},
 		"the most of all": {func(a *config.FaultyNodeArgs) {
-			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration = 1000, 24*time.Hour, time.Hour
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds = 1000, 24*3600, 3600
 			a.Suspects.Workloads = 1000
 		}, nil},
 		"without a record, no namespace": {func(a *config.FaultyNodeArgs) { a.Record = config.Record{} }, nil},
 		"nothing": {func(a *config.FaultyNodeArgs) { *a = config.FaultyNodeArgs{Record: config.Record{Enabled: true}} }, [][]string{
-			{"args.threshold", "0", "from 1 to 1000"}, {"args.window", `"0s"`, "from 1s to 24h"}, {"args.ownErrors", `"Count"`, `"Forgive"`},
+			{"args.threshold", "0", "from 1 to 1000"}, {"args.windowSeconds", "0", "from 1 to 86400"}, {"args.ownErrors", `"Count"`, `"Forgive"`},
 			{"args.record.namespace", "lowercase"}, {"args.suspects.workloads", "0", "from 2 to 1000"},
 		}},
 		"too much": {func(a *config.FaultyNodeArgs) {
-			a.Threshold, a.Window.Duration, a.ProvenAfter.Duration = 1001, 25*time.Hour, -time.Second
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds = 1001, 24*3600+1, -1
 			a.Suspects.Workloads = 1001
 		}, [][]string{
-			{"args.threshold", "1001"}, {"args.window", `"25h0m0s"`, "to 24h"}, {"args.provenAfter", `"-1s"`, "from 0s to 1h"},
+			{"args.threshold", "1001"}, {"args.windowSeconds", "86401", "to 86400"}, {"args.provenAfterSeconds", "-1", "from 0 to 3600"},
 			{"args.suspects.workloads", "1001"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := &config.FaultyNodeArgs{
-				Threshold: 5, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
-				ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsForgive,
+				Threshold: 5, WindowSeconds: 300, HalfOpen: true,
+				ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsForgive,
 				Record:   config.Record{Enabled: true, Namespace: "kube-system"},
 				Suspects: config.Suspects{Workloads: 3},
 			}

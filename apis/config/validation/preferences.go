@@ -67,7 +67,7 @@ func Levels(path *field.Path, in []config.Level) ([]level.Level, field.ErrorList
 
 func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList) {
 	var errs field.ErrorList
-	out := level.Level{Weights: weights(in.Weights), Share: level.Share(in.Share)}
+	out := level.Level{Weights: weights(in), Share: level.Share(in.Share)}
 	var ok bool
 	if out.Strategy, ok = strategies[in.Strategy]; !ok {
 		errs = append(errs, field.NotSupported(path.Child("strategy"), in.Strategy, slices.Sorted(maps.Keys(strategies))))
@@ -79,37 +79,37 @@ func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList)
 		errs = append(errs, field.NotSupported(path.Child("share"), in.Share, []config.Share{config.ShareAllocatable}))
 	}
 	var err error
-	if out.Property, err = level.ParseProperty(in.Property); err != nil {
-		errs = append(errs, field.Invalid(path.Child("property"), in.Property, err.Error()))
+	if out.Property, err = level.ParseKey(in.TopologyKey); err != nil {
+		errs = append(errs, field.Invalid(path.Child("topologyKey"), in.TopologyKey, err.Error()))
 	}
 	if len(errs) > 0 {
 		return out, errs
 	}
 	if err := out.Validate(); err != nil {
-		// Everything but the weights has been looked at above.
-		errs = append(errs, field.Invalid(path.Child("weights"), part(err), err.Error()))
+		// Everything but the shares has been looked at above.
+		errs = append(errs, field.Invalid(path.Child("shares"), part(err), err.Error()))
 	}
 	return out, errs
 }
 
-// weights sorts the shares by value, as the algorithms want them.
-func weights(in map[string]int64) []level.Weight {
+// weights are the shares of a level as the algorithms have them.
+func weights(in *config.Level) []level.Weight {
 	var out []level.Weight
-	for _, value := range slices.Sorted(maps.Keys(in)) {
-		out = append(out, level.Weight{Value: value, Share: in[value]})
+	for _, s := range in.Shares {
+		out = append(out, level.Weight{Value: s.Value, Share: s.Share})
 	}
-	return out
+	return level.Weights(out, in.UnlistedShare, in.NodesWithoutKeyShare)
 }
 
 func repeated(path *field.Path, in []config.Level, err error) *field.Error {
 	if e, ok := errors.AsType[*syntax.Error](err); ok && 0 < e.Number && e.Number <= len(in) {
 		i := e.Number - 1
-		return field.Invalid(path.Index(i).Child("property"), in[i].Property, err.Error())
+		return field.Invalid(path.Index(i).Child("topologyKey"), in[i].TopologyKey, err.Error())
 	}
 	return field.Invalid(path, len(in), err.Error())
 }
 
-// part is the bad part alone: a whole map of 256 weights would bury it.
+// part is the bad part alone: a whole list of shares would bury it.
 func part(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Part

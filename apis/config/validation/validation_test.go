@@ -18,7 +18,7 @@ import (
 
 // on is a level that only a case's own change makes bad.
 func on(property string) config.Level {
-	return config.Level{Strategy: config.StrategySpread, Property: property, NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
+	return config.Level{Strategy: config.StrategySpread, TopologyKey: property, NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 }
 
 func TestPreferencesArgs(t *testing.T) {
@@ -26,10 +26,16 @@ func TestPreferencesArgs(t *testing.T) {
 	for i := range manyLevels {
 		manyLevels[i] = on(fmt.Sprintf("example.com/level-%d", i))
 	}
-	weighted := func(l config.Level, weights map[string]int64) config.Level {
-		l.Weights = weights
+	shared := func(l config.Level, shares ...config.ValueShare) config.Level {
+		l.Shares = shares
 		return l
 	}
+	a := func(share int64) config.ValueShare { return config.ValueShare{Value: "a", Share: share} }
+	all := shared(on("zone"), a(70))
+	all.UnlistedShare, all.NodesWithoutKeyShare = new(int64(30)), new(int64(1))
+	nobody := on("zone")
+	nobody.UnlistedShare = new(int64(0))
+	twice := shared(on("zone"), a(1), a(2))
 	pack := on("rack")
 	pack.Strategy = config.StrategyPack
 	for name, tc := range map[string]struct {
@@ -39,50 +45,58 @@ func TestPreferencesArgs(t *testing.T) {
 	}{
 		"none":     {nil, nil},
 		"empty":    {[]config.Level{}, nil},
-		"good":     {[]config.Level{on("topology.kubernetes.io/zone"), pack, on("node.name")}, nil},
-		"weights":  {[]config.Level{weighted(on("zone"), map[string]int64{"a": 70, "*": 30, "": 1})}, nil},
+		"good":     {[]config.Level{on("topology.kubernetes.io/zone"), pack, on("kubernetes.io/hostname")}, nil},
+		"shares":   {[]config.Level{all}, nil},
 		"too many": {manyLevels, [][]string{{"args.defaultLevels", "17", "16"}}},
-		"no property": {
+		"no key": {
 			[]config.Level{on("")},
-			[][]string{{"args.defaultLevels[0].property", "empty property"}},
+			[][]string{{"args.defaultLevels[0].topologyKey", "empty key"}},
 		},
-		"unknown property": {
+		"Docker's name": {
 			[]config.Level{on("zone"), on("node.id")},
-			[][]string{{"args.defaultLevels[1].property", `"node.id"`, "use node.name or"}},
+			[][]string{{"args.defaultLevels[1].topologyKey", `"node.id"`, "use the key of a node label"}},
 		},
-		"a property twice, spelled in two ways": {
-			[]config.Level{on("rack"), on("zone"), on("node.labels.rack")},
-			[][]string{{"args.defaultLevels[2].property", `"node.labels.rack"`, "level 1"}},
+		"a key twice": {
+			[]config.Level{on("rack"), on("zone"), on("rack")},
+			[][]string{{"args.defaultLevels[2].topologyKey", `"rack"`, "level 1"}},
 		},
 		"every field of three levels": {
 			[]config.Level{
-				{Strategy: "spread", Property: "a b", NodesWithoutKey: "ownDomain"},
-				{Strategy: config.StrategySpread, Property: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude, Share: "Equal"},
-				{Strategy: "Binpack", Property: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain},
+				{Strategy: "spread", TopologyKey: "a b", NodesWithoutKey: "ownDomain"},
+				{Strategy: config.StrategySpread, TopologyKey: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude, Share: "Equal"},
+				{Strategy: "Binpack", TopologyKey: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain},
 			},
 			[][]string{
 				{"args.defaultLevels[0].strategy", `"spread"`, `"Spread"`, `"Pack"`},
 				{"args.defaultLevels[0].nodesWithoutKey", `"ownDomain"`, `"LastResort"`, `"OwnDomain"`, `"Exclude"`},
-				{"args.defaultLevels[0].property", `"a b"`},
+				{"args.defaultLevels[0].topologyKey", `"a b"`},
 				{"args.defaultLevels[1].share", `"Equal"`, `"Allocatable"`},
 				{"args.defaultLevels[2].strategy", `"Binpack"`},
 			},
 		},
 		"share of nothing": {
-			[]config.Level{weighted(on("zone"), map[string]int64{"a": 0, "b": 5})},
-			[][]string{{"args.defaultLevels[0].weights", "weight.a=0", "1 to 1000000"}},
+			[]config.Level{shared(on("zone"), a(0))},
+			[][]string{{"args.defaultLevels[0].shares", "weight.a=0", "1 to 1000000"}},
 		},
 		"share too large": {
-			[]config.Level{weighted(on("zone"), map[string]int64{"a": level.MaxShare + 1})},
-			[][]string{{"args.defaultLevels[0].weights", "weight.a=1000001"}},
+			[]config.Level{shared(on("zone"), a(level.MaxShare+1))},
+			[][]string{{"args.defaultLevels[0].shares", "weight.a=1000001"}},
 		},
 		"value that no label has": {
-			[]config.Level{weighted(on("zone"), map[string]int64{"a b": 1})},
-			[][]string{{"args.defaultLevels[0].weights", "weight.a b=1"}},
+			[]config.Level{shared(on("zone"), config.ValueShare{Value: "a b", Share: 1})},
+			[][]string{{"args.defaultLevels[0].shares", "weight.a b=1"}},
 		},
-		"weights at a level that packs": {
-			[]config.Level{weighted(pack, map[string]int64{"a": 1})},
-			[][]string{{"args.defaultLevels[0].weights", "only a level that spreads"}},
+		"no share for those unlisted": {
+			[]config.Level{nobody},
+			[][]string{{"args.defaultLevels[0].shares", "weight.*=0"}},
+		},
+		"a value twice": {
+			[]config.Level{twice},
+			[][]string{{"args.defaultLevels[0].shares", "weight.a=2"}},
+		},
+		"shares at a level that packs": {
+			[]config.Level{shared(pack, a(1))},
+			[][]string{{"args.defaultLevels[0].shares", "only a level that spreads"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,10 +109,10 @@ func TestPreferencesArgs(t *testing.T) {
 func TestLevels(t *testing.T) {
 	got, errs := validation.Levels(nil, []config.Level{
 		{
-			Strategy: config.StrategySpread, Property: "engine.labels.zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain,
-			Weights: map[string]int64{"b": 30, "*": 10, "a": 60},
+			Strategy: config.StrategySpread, TopologyKey: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain,
+			Shares: []config.ValueShare{{Value: "b", Share: 30}, {Value: "a", Share: 60}}, UnlistedShare: new(int64(10)),
 		},
-		{Strategy: config.StrategyPack, Property: "node.name", NodesWithoutKey: config.NodesWithoutKeyExclude},
+		{Strategy: config.StrategyPack, TopologyKey: "kubernetes.io/hostname", NodesWithoutKey: config.NodesWithoutKeyExclude},
 	})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
@@ -108,7 +122,7 @@ func TestLevels(t *testing.T) {
 			Strategy: level.Spread, Property: level.Property{Label: "zone"}, NodesWithoutKey: level.OwnDomain,
 			Weights: []level.Weight{{Value: "*", Share: 10}, {Value: "a", Share: 60}, {Value: "b", Share: 30}},
 		},
-		{Strategy: level.Pack, NodesWithoutKey: level.Exclude},
+		{Strategy: level.Pack, Property: level.Property{Label: "kubernetes.io/hostname"}, NodesWithoutKey: level.Exclude},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -141,7 +155,7 @@ func TestSpreadTreeArgs(t *testing.T) {
 func TestNilPath(t *testing.T) {
 	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}})
 	check(t, validation.PreferencesArgs(nil, &config.PreferencesArgs{DefaultLevels: []config.Level{on("")}}),
-		[][]string{{"defaultLevels[0].property"}})
+		[][]string{{"defaultLevels[0].topologyKey"}})
 }
 
 func check(t *testing.T, got field.ErrorList, want [][]string) {

@@ -63,19 +63,17 @@ type PlacementPolicySpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="[self.map(l, l.property.matches('^(?i:node[.]name)$') ? '' : l.property.matches('^(?i)node[.]labels[.]') ? l.property.substring(12) : l.property.matches('^(?i)engine[.]labels[.]') ? l.property.substring(14) : l.property)].all(keys, keys.all(a, keys.exists_one(b, a == b)))",message="name each property once: a second level over it could never decide anything"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(l, l.property.matches('^(?i:node[.]name)$')) || self[size(self) - 1].property.matches('^(?i:node[.]name)$')",message="name node.name last, or not at all: below it every branch is one node"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.topologyKey == b.topologyKey))",message="name each key once: a second level over it could never decide anything"
 	Levels []Level `json:"levels,omitempty"`
 
-	// domainLimits bound the pods of one revision of a workload that share a value of a node property. They
+	// domainLimits bound the pods of one revision of a workload that share a value of a node label. They
 	// take the place of the profile's default limits. They do not hold for pods with an annotation
 	// espalier.dev/domain-limits, whatever it limits, unless mode is Override; nor for those of a DaemonSet.
 	// +optional
 	// +listType=map
-	// +listMapKey=property
+	// +listMapKey=topologyKey
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="[self.map(l, l.property.matches('^(?i:node[.]name)$') ? '' : l.property.matches('^(?i)node[.]labels[.]') ? l.property.substring(12) : l.property.matches('^(?i)engine[.]labels[.]') ? l.property.substring(14) : l.property)].all(keys, keys.all(a, keys.exists_one(b, a == b)))",message="name each property once: of two limits only the lower would ever decide anything"
 	DomainLimits []DomainLimit `json:"domainLimits,omitempty"`
 
 	// faults says when a node counts as faulty for the pods. What it leaves open is as the profile says. A
@@ -95,21 +93,19 @@ const (
 	ModeOverride Mode = "Override"
 )
 
-// Property is node.name or the key of a node label, which may be spelled node.labels.KEY or, as in
-// Docker's files, engine.labels.KEY. Other names that begin with "node." or "engine." are refused: in Docker's
-// language they mean something else.
+// TopologyKey is the key of a node label, as in topology spread constraints. Docker's names for what a node has, such as
+// node.name, are for the annotation alone: kubernetes.io/hostname is each node by itself.
 //
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=331
-// +kubebuilder:validation:XValidation:rule="self.matches('^(?i:node[.]name)$') || self.matches('^((?i:node|engine)[.](?i:labels)[.])?([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && (self.contains('/') || !self.matches('^(?i:node|engine)[.]') || self.matches('^(?i:node|engine)[.](?i:labels)[.]'))",message="use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack"
-type Property string
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && (self.contains('/') || !self.matches('^(?i:node|engine)[.]'))",message="use the key of a node label, such as topology.kubernetes.io/zone or kubernetes.io/hostname"
+type TopologyKey string
 
 // Level is one placement preference.
 //
-// +kubebuilder:validation:XValidation:rule="self.strategy == 'Spread' || !has(self.weights)",message="only a level that spreads has weights"
-// +kubebuilder:validation:XValidation:rule="!has(self.share) || self.strategy == 'Spread' && !has(self.weights)",message="share is for a level that spreads, and not beside weights"
-// +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.weights.all(w, w.value == '*' || (self.property.matches('^(?i:node[.]name)$') ? w.value.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$') : w.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')))",message="a weight is for a label value, for nodes without the label (an empty value), for a node's name at node.name, or for all other values (*)"
-// +kubebuilder:validation:XValidation:rule="!has(self.weights) || self.nodesWithoutKey == 'OwnDomain' || self.property.matches('^(?i:node[.]name)$') || self.weights.all(w, size(w.value) > 0)",message="nodes without the label have a share of their own with nodesWithoutKey: OwnDomain alone"
+// +kubebuilder:validation:XValidation:rule="self.strategy == 'Spread' || !has(self.shares) && !has(self.unlistedShare) && !has(self.nodesWithoutKeyShare)",message="only a level that spreads has shares"
+// +kubebuilder:validation:XValidation:rule="!has(self.share) || self.strategy == 'Spread' && !has(self.shares) && !has(self.unlistedShare) && !has(self.nodesWithoutKeyShare)",message="share is for a level that spreads, and not beside shares"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodesWithoutKeyShare) || self.nodesWithoutKey == 'OwnDomain'",message="nodes without the label have a share of their own with nodesWithoutKey: OwnDomain alone"
 type Level struct {
 	// strategy is Spread, which gives the next pod to the lowest branch, or Pack, which gives it
 	// to the fullest branch that still has room.
@@ -117,10 +113,11 @@ type Level struct {
 	// +kubebuilder:default=Spread
 	Strategy Strategy `json:"strategy,omitempty"`
 
-	// property is the node property whose values are the branches.
-	Property Property `json:"property"`
+	// topologyKey is the key of the node label whose values are the branches.
+	// +required
+	TopologyKey TopologyKey `json:"topologyKey"`
 
-	// nodesWithoutKey is what becomes of nodes that lack the property. LastResort puts pods on them only
+	// nodesWithoutKey is what becomes of nodes without the label. LastResort puts pods on them only
 	// where no other node is as healthy and fits. OwnDomain puts them together in one branch with an equal share. Exclude
 	// keeps the pods off them, even if there is room nowhere else.
 	// +optional
@@ -132,14 +129,26 @@ type Level struct {
 	// +optional
 	Share Share `json:"share,omitempty"`
 
-	// weights gives shares to values. "" is the nodes without the property where they are OwnDomain, "*" all values that have no weight
-	// of their own, together. Where there are weights but none for "*", a value that is not listed weighs 1.
+	// shares gives shares to values.
 	// +optional
 	// +listType=map
 	// +listMapKey=value
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=256
-	Weights []Weight `json:"weights,omitempty"`
+	// +kubebuilder:validation:MaxItems=254
+	Shares []ValueShare `json:"shares,omitempty"`
+
+	// unlistedShare is the share of all values together that shares does not list. Without it, each of them has a share of 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	UnlistedShare *int64 `json:"unlistedShare,omitempty"`
+
+	// nodesWithoutKeyShare is the share of the nodes without the label, where they are OwnDomain. Without it, it is 1, or part of
+	// unlistedShare.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	NodesWithoutKeyShare *int64 `json:"nodesWithoutKeyShare,omitempty"`
 }
 
 // Strategy is what a level does with its branches.
@@ -153,12 +162,12 @@ const (
 	StrategyPack   Strategy = "Pack"
 )
 
-// NodesWithoutKey is what a level does with nodes that lack its property.
+// NodesWithoutKey is what a level does with nodes without its label.
 //
 // +kubebuilder:validation:Enum=LastResort;OwnDomain;Exclude
 type NodesWithoutKey string
 
-// What may be done with nodes that lack a property.
+// What may be done with nodes without a label.
 const (
 	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
 	NodesWithoutKeyOwnDomain  NodesWithoutKey = "OwnDomain"
@@ -173,28 +182,33 @@ type Share string
 // ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
 const ShareAllocatable Share = "Allocatable"
 
-// Weight is the share of one value.
-type Weight struct {
-	// value is the property's value.
-	// +kubebuilder:validation:MaxLength=253
+// ValueShare is the share of one value.
+type ValueShare struct {
+	// value is the label's value.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Value string `json:"value"`
 
 	// share is how much of the pods the value gets, beside the shares of the other values.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Share int64 `json:"share"`
 }
 
-// DomainLimit bounds the pods of one revision of a workload that share a value of a node property.
+// DomainLimit bounds the pods of one revision of a workload on nodes that share a value of a label.
 type DomainLimit struct {
-	// property is the node property.
-	Property Property `json:"property"`
+	// topologyKey is the key of the node label.
+	// +required
+	TopologyKey TopologyKey `json:"topologyKey"`
 
-	// max is how many of the pods there may be on all nodes of one value. In the profile, among the
-	// arguments of the plugin DomainLimits, it is called maxPods.
+	// maxPods is how many of the pods there may be on all nodes of one value.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	Max int64 `json:"max"`
+	MaxPods int64 `json:"maxPods"`
 }
 
 // Faults says when a node counts as faulty for a workload.
@@ -205,12 +219,11 @@ type Faults struct {
 	// +kubebuilder:validation:Maximum=1000
 	Threshold *int32 `json:"threshold,omitempty"`
 
-	// window is how long a failure is remembered, from 1s to 24h.
+	// windowSeconds is how long a failure is remembered, up to a day.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="a window is from 1s to 24h"
-	Window *metav1.Duration `json:"window,omitempty"`
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 }
 
 // PlacementPolicyStatus is what has come of a policy.

@@ -29,7 +29,7 @@ var (
 func made(name, tier string, minute int) placementv1alpha1.PlacementPolicy {
 	p := placementv1alpha1.PlacementPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Generation: 3, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute))},
-		Spec:       placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Property: "zone"}}},
+		Spec:       placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{TopologyKey: "zone"}}},
 	}
 	if tier != "" {
 		p.Spec.PodSelector.MatchLabels = map[string]string{"tier": tier}
@@ -105,9 +105,9 @@ func brief(s placementv1alpha1.PlacementPolicyStatus) string {
 
 func TestCompute(t *testing.T) {
 	bad := made("bad", "web", 0)
-	bad.Spec.Levels[0].Property = "node.id"
+	bad.Spec.Levels[0].TopologyKey = "node.id"
 	limited := made("limited", "web", 0)
-	limited.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{Property: "zone", Max: 1}}
+	limited.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: "zone", MaxPods: 1}}
 	faults := made("faults", "web", 0)
 	faults.Spec.Levels, faults.Spec.Faults = nil, &placementv1alpha1.Faults{}
 	for name, tc := range map[string]struct {
@@ -188,7 +188,7 @@ func TestMessages(t *testing.T) {
 		policies = append(policies, made(fmt.Sprintf("newer-%d", i), "db", 2+i))
 	}
 	bad := made("bad", "none", 9)
-	bad.Spec.Levels[0].Property = "node.id"
+	bad.Spec.Levels[0].TopologyKey = "node.id"
 	withFaults := made("faults", "none", 10)
 	withFaults.Spec.Faults = &placementv1alpha1.Faults{}
 	policies = append(policies, bad, withFaults)
@@ -211,7 +211,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", tc.got, tc.want)
 		}
 	}
-	for _, part := range []string{`"node.id"`, "use node.name", "stay Pending"} {
+	for _, part := range []string{`"node.id"`, "use the key of a node label", "stay Pending"} {
 		if m := message(7, placementv1alpha1.ConditionAccepted); !strings.Contains(m, part) {
 			t.Errorf("the message does not say %q: %s", part, m)
 		}

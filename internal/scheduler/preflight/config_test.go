@@ -216,8 +216,8 @@ func TestConfigureRefuses(t *testing.T) {
 		"a bad value":                 {head + "percentageOfNodesToScore: 101\n", []string{"percentageOfNodesToScore", "101"}},
 		"an unknown field of ours":    {strings.Replace(mine, "countRevisions: All", "countRevision: All", 1), []string{`unknown field`, "countRevision"}},
 		"a bad value of ours":         {strings.Replace(mine, "countRevisions: All", "countRevisions: Some", 1), []string{"profiles[0].pluginConfig[0].args.countRevisions", `"Some"`, `"All"`}},
-		"a bad default limit":         {mine + "  - name: DomainLimits\n    args: {defaultLimits: [{property: rack, maxPods: 0}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLimits[0].maxPods", "from 1 to 1000000"}},
-		"a bad default level":         {mine + "  - name: Preferences\n    args: {defaultLevels: [{property: zone}, {property: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].property", `"node.id"`}},
+		"a bad default limit":         {mine + "  - name: DomainLimits\n    args: {defaultLimits: [{topologyKey: rack, maxPods: 0}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLimits[0].maxPods", "from 1 to 1000000"}},
+		"a bad default level":         {mine + "  - name: Preferences\n    args: {defaultLevels: [{topologyKey: zone}, {topologyKey: node.id}]}\n", []string{"profiles[0].pluginConfig[1].args.defaultLevels[1].topologyKey", `"node.id"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, tc.text)
@@ -239,18 +239,18 @@ func TestConfigureHandsOverALongConfiguration(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(mine + "  - name: Preferences\n    args:\n      defaultLevels:\n")
 	for i := range 16 {
-		fmt.Fprintf(&text, "      - {property: level-%d, weights: {", i)
-		for j := range 256 {
-			fmt.Fprintf(&text, "%s-%d: 7, ", strings.Repeat("x", 50), j)
+		fmt.Fprintf(&text, "      - {topologyKey: level-%d, shares: [", i)
+		for j := range 254 {
+			fmt.Fprintf(&text, "{value: %s-%d, share: 7}, ", strings.Repeat("x", 50), j)
 		}
-		text.WriteString("}}\n")
+		text.WriteString("]}\n")
 	}
 	if text.Len() < 3<<16 {
 		t.Fatalf("the configuration has %d bytes", text.Len())
 	}
 	cfg, _ := configured(t, "--config="+written(t, text.String()), "--kube-api-qps=3")
 	args, ok := cfg.Profiles[0].PluginConfig[1].Args.(*config.PreferencesArgs)
-	if cfg.ClientConnection.QPS != 3 || !ok || len(args.DefaultLevels) != 16 || len(args.DefaultLevels[15].Weights) != 256 {
+	if cfg.ClientConnection.QPS != 3 || !ok || len(args.DefaultLevels) != 16 || len(args.DefaultLevels[15].Shares) != 254 {
 		t.Errorf("it was cut to %+v", cfg)
 	}
 }

@@ -8,6 +8,11 @@
 // each of its branches over the second, and so on.
 package level
 
+import (
+	"slices"
+	"strings"
+)
+
 // Strategy is what a level does with its branches.
 type Strategy string
 
@@ -66,6 +71,19 @@ type Weight struct {
 	Value string
 	// Share is at least 1 and at most MaxShare.
 	Share int64
+}
+
+// Weights returns the weights of listed values, of all others together, and of nodes without the property, where these are not
+// nil, in the order in which a level has them.
+func Weights(listed []Weight, others, withoutKey *int64) []Weight {
+	all := slices.Clone(listed)
+	for value, share := range map[string]*int64{Others: others, "": withoutKey} {
+		if share != nil {
+			all = append(all, Weight{Value: value, Share: *share})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Weight) int { return strings.Compare(a.Value, b.Value) })
+	return all
 }
 
 const (

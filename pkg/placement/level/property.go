@@ -36,8 +36,9 @@ const (
 )
 
 const (
-	allowedProperty = "use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack"
-	allowedKey      = "a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, " +
+	allowedProperty    = "use node.name or the key of a node label, such as topology.kubernetes.io/zone or node.labels.rack"
+	allowedTopologyKey = "use the key of a node label, such as topology.kubernetes.io/zone or kubernetes.io/hostname"
+	allowedKey         = "a label key is at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends, " +
 		"after an optional DNS name of at most 253 characters and '/'"
 )
 
@@ -49,6 +50,20 @@ func ParseProperty(s string) (Property, error) {
 		return Property{}, err
 	}
 	return p, nil
+}
+
+// ParseKey reads the key of a node label, as topology spread constraints, policies and arguments have it: none of Docker's
+// spellings is one. The error is a *syntax.Error.
+func ParseKey(s string) (Property, error) {
+	switch {
+	case s == "":
+		return Property{}, syntax.Refuse("empty key", s, allowedTopologyKey)
+	case !strings.Contains(s, "/") && (hasPrefixFold(s, nodePrefix) || hasPrefixFold(s, enginePrefix)):
+		return Property{}, syntax.Refuse("unknown key", s, allowedTopologyKey)
+	case !isLabelKey(s):
+		return Property{}, syntax.Refuse("invalid label key", s, allowedKey)
+	}
+	return Property{Label: s}, nil
 }
 
 func parseProperty(s string) (Property, *syntax.Error) {

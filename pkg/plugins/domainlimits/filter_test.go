@@ -98,7 +98,7 @@ func TestMessage(t *testing.T) {
 }
 
 func TestDefaultLimits(t *testing.T) {
-	r := newRig(t.Context(), t, config.DomainLimit{Property: "rack", MaxPods: 1})
+	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 1})
 	r.join("a1 rack=a", "b1 rack=b", "n")
 	r.runs("a1", web("x", "2", ""))
 	r.expect("without limits of its own", web("p", "2", ""), "b1")

@@ -17,7 +17,7 @@ import (
 
 func TestNew(t *testing.T) {
 	limits := func(property string, pods int64) *config.DomainLimitsArgs {
-		return &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{Property: property, MaxPods: pods}}}
+		return &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: property, MaxPods: pods}}}
 	}
 	for _, tc := range []struct {
 		name string
@@ -28,7 +28,7 @@ func TestNew(t *testing.T) {
 		{"limits", limits("rack", 2), nil},
 		{"args of another plugin", &config.SpreadTreeArgs{}, []string{domainlimits.Name, "*config.DomainLimitsArgs", "*config.SpreadTreeArgs"}},
 		{"no args", nil, []string{domainlimits.Name, "*config.DomainLimitsArgs", "<nil>"}},
-		{"bad limits", limits("node.id", 0), []string{domainlimits.Name, "defaultLimits[0].property", `"node.id"`, "defaultLimits[0].maxPods"}},
+		{"bad limits", limits("node.id", 0), []string{domainlimits.Name, "defaultLimits[0].topologyKey", `"node.id"`, "defaultLimits[0].maxPods"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl, err := domainlimits.New(t.Context(), tc.args, handle{snapshot: cache.NewEmptySnapshot()})
@@ -42,7 +42,7 @@ func TestSignPod(t *testing.T) {
 	if fragments, s := plain.pl.SignPod(t.Context(), web("p", "2", "").Obj()); !s.IsSuccess() || len(fragments) != 0 {
 		t.Errorf("a pod without limits is signed %v, %v", fragments, s)
 	}
-	limited := newRig(t.Context(), t, config.DomainLimit{Property: "rack", MaxPods: 1})
+	limited := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 1})
 	if fragments, s := limited.pl.SignPod(t.Context(), web("p", "2", "").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
 		t.Errorf("a pod of a DaemonSet, which has no default limits, is signed %v, %v", fragments, s)
 	}

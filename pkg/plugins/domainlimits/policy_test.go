@@ -18,7 +18,7 @@ import (
 // An annotation comes before a policy, a policy before the profile. One that cannot be
 // read refuses the pods that need it.
 func TestLimitsOfAPolicy(t *testing.T) {
-	r := newRig(t.Context(), t, config.DomainLimit{Property: "rack", MaxPods: 9})
+	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 9})
 	policy := func(name, app string, limits ...placementv1alpha1.DomainLimit) *clusterview.Policy {
 		in := &placementv1alpha1.PlacementPolicy{}
 		in.Namespace, in.Name = "ns", name
@@ -27,9 +27,9 @@ func TestLimitsOfAPolicy(t *testing.T) {
 		return clusterview.ReadPolicy(in)
 	}
 	r.pl.Under(policies.Fixed(
-		policy("one", "web", placementv1alpha1.DomainLimit{Property: "rack", Max: 2}),
+		policy("one", "web", placementv1alpha1.DomainLimit{TopologyKey: "rack", MaxPods: 2}),
 		policy("silent", "api"),
-		policy("bad", "db", placementv1alpha1.DomainLimit{Property: "node.id", Max: 2}),
+		policy("bad", "db", placementv1alpha1.DomainLimit{TopologyKey: "node.id", MaxPods: 2}),
 	))
 	for name, tc := range map[string]struct {
 		pod  *st.PodWrapper

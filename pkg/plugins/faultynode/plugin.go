@@ -6,6 +6,7 @@ package faultynode
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,10 +83,10 @@ func governing(known *policies.Policies, pod *corev1.Pod) *clusterview.Policy {
 func options(schedulerName string, args *config.FaultyNodeArgs) faultcache.Options {
 	o := faultcache.Options{
 		SchedulerName: schedulerName,
-		Rule:          failure.Rule{Threshold: int(args.Threshold), Window: args.Window.Duration},
+		Rule:          failure.Rule{Threshold: int(args.Threshold), Window: time.Duration(args.WindowSeconds) * time.Second},
 		HalfOpen:      args.HalfOpen,
 		OwnErrors:     args.OwnErrors == config.OwnErrorsForgive,
-		ProvenAfter:   args.ProvenAfter.Duration,
+		ProvenAfter:   time.Duration(args.ProvenAfterSeconds) * time.Second,
 		Suspects:      int(args.Suspects.Workloads),
 	}
 	if args.Record.Enabled {

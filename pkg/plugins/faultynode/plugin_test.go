@@ -40,8 +40,8 @@ func (h *handle) ProfileName() string                                    { retur
 
 func args() *config.FaultyNodeArgs {
 	return &config.FaultyNodeArgs{
-		Threshold: 2, Window: metav1.Duration{Duration: 5 * time.Minute}, HalfOpen: true,
-		ProvenAfter: metav1.Duration{Duration: 10 * time.Second}, OwnErrors: config.OwnErrorsCount,
+		Threshold: 2, WindowSeconds: 300, HalfOpen: true,
+		ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsCount,
 		Record:   config.Record{Enabled: true, Namespace: "kube-system"},
 		Suspects: config.Suspects{Workloads: 3},
 	}

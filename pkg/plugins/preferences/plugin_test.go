@@ -25,7 +25,7 @@ func newPlugin(t *testing.T, defaults ...config.Level) *preferences.Preferences 
 }
 
 // byZone are default levels that no pod of these tests asks for itself.
-var byZone = config.Level{Strategy: config.StrategySpread, Property: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
+var byZone = config.Level{Strategy: config.StrategySpread, TopologyKey: "zone", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 
 var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
 
@@ -39,7 +39,7 @@ func asking(annotation string) *st.PodWrapper {
 }
 
 func TestNew(t *testing.T) {
-	bad := config.Level{Strategy: "Sprd", Property: "node.id", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
+	bad := config.Level{Strategy: "Sprd", TopologyKey: "node.id", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
 	for _, tc := range []struct {
 		name string
 		args runtime.Object
@@ -50,7 +50,7 @@ func TestNew(t *testing.T) {
 		{"args of another plugin", &config.SpreadTreeArgs{}, []string{preferences.Name, "*config.PreferencesArgs", "*config.SpreadTreeArgs"}},
 		{"no args", nil, []string{preferences.Name, "*config.PreferencesArgs", "<nil>"}},
 		{"bad levels", &config.PreferencesArgs{DefaultLevels: []config.Level{bad}},
-			[]string{preferences.Name, "defaultLevels[0].strategy", `"Sprd"`, "defaultLevels[0].property", `"node.id"`}},
+			[]string{preferences.Name, "defaultLevels[0].strategy", `"Sprd"`, "defaultLevels[0].topologyKey", `"node.id"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pl, err := preferences.New(t.Context(), tc.args, plugintest.NewCluster())

@@ -36,7 +36,7 @@ func under(t *testing.T, levels ...placementv1alpha1.Level) *preferences.Prefere
 
 func TestPreFilterUnderAPolicy(t *testing.T) {
 	web := st.MakeLabelSelector().Label("app", "web").Obj()
-	excluding := placementv1alpha1.Level{Property: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"}
+	excluding := placementv1alpha1.Level{TopologyKey: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"}
 	for _, tc := range []struct {
 		name   string
 		pod    *st.PodWrapper
@@ -61,8 +61,8 @@ func TestPreFilterUnderAPolicy(t *testing.T) {
 }
 
 func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
-	_, status := under(t, placementv1alpha1.Level{Property: "node.id"}).PreFilter(t.Context(), framework.NewCycleState(), asking("").Obj(), nil)
-	for _, part := range []string{`PlacementPolicy "racks"`, "spec.levels[0].property", `"node.id"`, "use node.name"} {
+	_, status := under(t, placementv1alpha1.Level{TopologyKey: "node.id"}).PreFilter(t.Context(), framework.NewCycleState(), asking("").Obj(), nil)
+	for _, part := range []string{`PlacementPolicy "racks"`, "spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"} {
 		if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), part) {
 			t.Errorf("got %v, want %q", status, part)
 		}
@@ -72,7 +72,7 @@ func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
 // A DaemonSet's pod is not placed by policies: one that cannot be read does not
 // block it, only its own annotation does.
 func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
-	pl := under(t, placementv1alpha1.Level{Property: "node.id"})
+	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
 	pod, bad := asking("").OwnerReference("ds", daemonSet).Obj(), asking("spread=node.id").OwnerReference("ds", daemonSet).Obj()
 	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod, nil); !status.IsSkip() {
 		t.Errorf("PreFilter says %v", status)
@@ -89,19 +89,19 @@ func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
 }
 
 func TestSignPodUnderAPolicy(t *testing.T) {
-	byRack := placementv1alpha1.Level{Property: "rack"}
+	byRack := placementv1alpha1.Level{TopologyKey: "rack"}
 	pl := under(t, byRack)
 	if web, db := fragment(t, pl, asking("").Obj()), fragment(t, pl, asking("").Label("app", "db").Obj()); web == db {
 		t.Errorf("a pod under a policy and one that is not are both signed %v", web)
 	}
-	if fragments, status := under(t, placementv1alpha1.Level{Property: "node.id"}).SignPod(t.Context(), asking("").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
+	if fragments, status := under(t, placementv1alpha1.Level{TopologyKey: "node.id"}).SignPod(t.Context(), asking("").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
 		t.Errorf("a pod whose policy cannot be read is signed %v, %v", fragments, status)
 	}
 }
 
 // A pod is given the label that a policy selects, or loses it.
 func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
-	pl := under(t, placementv1alpha1.Level{Property: "node.id"})
+	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
 	selected, free := asking("").Obj(), asking("").Label("app", "db").Obj()
 	if got, err := plugintest.Hint(t, pl, free, plugintest.PodUpdate(selected, free)); err != nil || got != fwk.Queue {
 		t.Errorf("it leaves a policy that cannot be read: %v, %v", got, err)
@@ -109,7 +109,7 @@ func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
 	if got, err := plugintest.Hint(t, pl, selected, plugintest.PodUpdate(free, selected)); err != nil || got != fwk.QueueSkip {
 		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
 	}
-	pl = under(t, placementv1alpha1.Level{Property: "rack", NodesWithoutKey: "Exclude"})
+	pl = under(t, placementv1alpha1.Level{TopologyKey: "rack", NodesWithoutKey: "Exclude"})
 	comes := func(n *st.NodeWrapper) plugintest.Change { return plugintest.NodeChange(fwk.Add, nil, n.Obj()) }
 	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n").Label("rack", "1"))); err != nil || got != fwk.Queue {
 		t.Errorf("a node with the policy's property comes: %v, %v", got, err)

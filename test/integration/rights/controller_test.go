@@ -46,15 +46,8 @@ func (s *stage) startController(environment ...string) {
 
 // governs: the status of a policy says how many pods it governs.
 func governs(s *stage) error {
-	client, err := dynamic.NewForConfig(cluster.config)
-	s.must(err)
-	policies := client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource)).Namespace(s.name)
-	policy := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": "all"},
-		"spec": map[string]any{"podSelector": map[string]any{}, "levels": []any{map[string]any{"property": "topology.kubernetes.io/zone"}}},
-	}}
-	_, err = policies.Create(s.Context(), policy, metav1.CreateOptions{})
-	s.must(err)
+	policies := s.policies()
+	s.policy("all")
 	s.create(s.pod("governed"))
 	return s.wait("the status of the policy", func() error {
 		now, err := policies.Get(s.Context(), "all", metav1.GetOptions{})
@@ -66,6 +59,25 @@ func governs(s *stage) error {
 		}
 		return nil
 	})
+}
+
+// policies are those of the stage.
+func (s *stage) policies() dynamic.ResourceInterface {
+	s.Helper()
+	client, err := dynamic.NewForConfig(cluster.config)
+	s.must(err)
+	return client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource)).Namespace(s.name)
+}
+
+// policy makes a policy over zones for all pods of the stage.
+func (s *stage) policy(name string) {
+	s.Helper()
+	policy := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"podSelector": map[string]any{}, "levels": []any{map[string]any{"topologyKey": "topology.kubernetes.io/zone"}}},
+	}}
+	_, err := s.policies().Create(s.Context(), policy, metav1.CreateOptions{})
+	s.must(err)
 }
 
 // taints: a node that a scheduler names in its record is tainted.

@@ -29,6 +29,7 @@ type need struct {
 // schedulerNeeds are the stories of the scheduler's rights to do something, by resource and verb.
 var schedulerNeeds = map[string]need{
 	"create pods/binding":           {"places", places, nil},
+	"list placementpolicies":        {"obeys", obeys, []string{listing}},
 	"get pods":                      {"confirms", confirms, nil},
 	"patch pods/status":             {"explains", explains, nil},
 	"delete pods":                   {"preempts", preempts, nil},

@@ -128,7 +128,7 @@ func (s *stage) configuration() string {
 		{"amespace: kube-system", "amespace: " + s.name},
 		{"threshold: 5", "threshold: 2"},
 		{"suspects:\n        workloads: 3", "suspects:\n        workloads: 2"},
-		{"provenAfter: 10s", "provenAfter: 0s"},
+		{"provenAfterSeconds: 10", "provenAfterSeconds: 0"},
 	} {
 		if !strings.Contains(content, change[0]) {
 			s.Fatalf("%q is not in the configuration", change[0])

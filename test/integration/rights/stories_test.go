@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,28 @@ func (s *stage) bound(pod *corev1.Pod) error {
 
 // places: a pod gets a node.
 func places(s *stage) error { return s.bound(s.create(s.pod("placed"))) }
+
+// obeys: a pod is placed over the levels of the policy that selects it. A pod that comes at the same time as the policy may be
+// placed before that is known, and so another one is made.
+func obeys(s *stage) error {
+	s.policy("obeyed")
+	pods := 0
+	return s.wait("a pod that is placed by a policy", func() error {
+		pods++
+		name := fmt.Sprint("obeys-", pods)
+		if err := s.bound(s.create(s.pod(name))); err != nil {
+			return err
+		}
+		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if by := now.Annotations["espalier.dev/placed-by"]; !strings.HasPrefix(by, "policy/obeyed@") {
+			return fmt.Errorf("pod %s is placed by %q", name, by)
+		}
+		return nil
+	})
+}
 
 // confirms: a pod that was bound is known to be, although the API server has said that
 // it is in trouble.
