@@ -11,8 +11,8 @@ import (
 )
 
 // A revision has one rule, and its pods may be under several policies: pods that a label makes
-// one workload, and pods that somebody has relabelled. The oldest policy that governs any of
-// them governs the revision. Were it the one of the pod that was looked at last, what is
+// one workload, and pods that somebody has relabelled. Of the policies that govern any of
+// them the one that comes first governs the revision. Were it the one of the pod that was looked at last, what is
 // faulty would change with each pod, and the whole revision be judged anew each time.
 //
 // It goes on to govern when those pods are gone, until it is edited or deleted: to notice
@@ -43,30 +43,29 @@ func (c *Cache) govern(of failure.Revision, t *tracked, pod *corev1.Pod) {
 	g := governed{c.Policy(pod), pod}
 	switch {
 	case t.witness == nil:
-		g = c.oldest(of, t.family, g)
+		g = c.first(of, t.family, g)
 	case g.by == t.by:
 		return
-	case g.isOlder(t.governed):
+	case g.isBefore(t.governed):
 	case c.Policy(t.witness) == t.by:
 		return
 	default:
-		// It was edited or is gone, or its witness is under an older one by now.
-		g = c.oldest(of, t.family, g)
+		// It was edited or is gone, or its witness is under another one by now.
+		g = c.first(of, t.family, g)
 	}
 	t.governed = g
 	c.ledger.SetRule(of, g.by.FaultRule(c.options.Rule))
 }
 
-// isOlder reports whether the policy of g comes before that of h: the older one, and any
-// before none.
-func (g governed) isOlder(h governed) bool {
+// isBefore reports whether the policy of g comes before that of h, as any does before none.
+func (g governed) isBefore(h governed) bool {
 	return g.by != nil && (h.by == nil || g.by.Compare(h.by) < 0)
 }
 
-// oldest asks all pods of a revision, and one that may not be among them yet.
-func (c *Cache) oldest(of failure.Revision, family string, g governed) governed {
+// first asks all pods of a revision, and one that may not be among them yet.
+func (c *Cache) first(of failure.Revision, family string, g governed) governed {
 	for pod := range c.family(family) {
-		if h := (governed{c.Policy(pod), pod}); h.isOlder(g) && revisionOf(c.identifier.Identify(pod)) == of {
+		if h := (governed{c.Policy(pod), pod}); h.isBefore(g) && revisionOf(c.identifier.Identify(pod)) == of {
 			g = h
 		}
 	}

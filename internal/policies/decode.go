@@ -39,9 +39,23 @@ func store(obj any) (any, error) {
 		s.policy = clusterview.ReadPolicy(&in)
 		return s, nil
 	}
-	in.Spec = placementv1alpha1.PlacementPolicySpec{PodSelector: selectorOf(spec)}
+	in.Spec = rankOf(spec)
+	in.Spec.PodSelector = selectorOf(spec)
 	s.policy = clusterview.UndecodablePolicy(&in, err)
 	return s, nil
+}
+
+// rankOf is the mode and the priority of a spec of which something else cannot be decoded. One whose mode cannot be read
+// overrides: what its pods say themselves must not let them go.
+func rankOf(spec map[string]any) (rank placementv1alpha1.PlacementPolicySpec) {
+	mode, found, err := unstructured.NestedString(spec, "mode")
+	if rank.Mode = placementv1alpha1.Mode(mode); err != nil || len(spec) == 0 || found && rank.Mode != placementv1alpha1.ModeDefault {
+		rank.Mode = placementv1alpha1.ModeOverride
+	}
+	if priority, _, err := unstructured.NestedInt64(spec, "priority"); err == nil {
+		rank.Priority = int32(priority)
+	}
+	return rank
 }
 
 // selectorOf is the selector of a spec of which something else cannot be decoded. If it cannot be either, it is the empty

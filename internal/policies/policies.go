@@ -23,9 +23,12 @@ import (
 // refuses the pod, and takes it up again when the policies are known.
 const awaitFor = 5 * time.Second
 
+// lackOfRight is how long the API server forbids something until it is more than the start of an API server.
+const lackOfRight = 30 * time.Second
+
 // errUnread is why a pod is refused before anything is known of the policies that
 // there are.
-var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see whether the API server answers")
+var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see whether the API server answers, and the scheduler's right to list and watch placementpolicies")
 
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
@@ -36,9 +39,14 @@ type Policies struct {
 	answered chan struct{}
 	answer   sync.Once
 
-	mu sync.RWMutex // guards err, byNamespace
+	// forbiddenFor is how long the API server forbids policies to be read until it counts as the lack of a right.
+	forbiddenFor time.Duration
+
+	mu sync.RWMutex // guards err, forbiddenSince, byNamespace
 	// err is why the policies are not known; nil if they are.
 	err error
+	// forbiddenSince is when the API server began to forbid that policies are read; zero if it did not the last time.
+	forbiddenSince time.Time
 	// byNamespace has the policies of a namespace in the order of Policy.Compare. The
 	// slices are replaced, never written to.
 	byNamespace map[string][]*clusterview.Policy
@@ -95,7 +103,7 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
 	return &Policies{
-		waiting: pods, edits: newEdits(), answered: make(chan struct{}),
+		waiting: pods, edits: newEdits(), forbiddenFor: lackOfRight, answered: make(chan struct{}),
 		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),
 	}
 }

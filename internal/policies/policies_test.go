@@ -14,11 +14,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 func TestInstalledLaterAndRemoved(t *testing.T) {
@@ -102,6 +105,54 @@ func TestForbidden(t *testing.T) {
 	r.cluster.set(func() { r.cluster.listErr = nil })
 	r.wakes("web")
 	r.governs("a", web)
+}
+
+// An API server that has been away does not leave the metric behind.
+func TestReadableAgain(t *testing.T) {
+	web := pod("ns", "web", "web")
+	r := start(t, installed, web)
+	r.wakes("web")
+	until := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(limit); isUnreadable(t) != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it does not become %t that the metric says that policies cannot be read", want)
+			}
+		}
+	}
+	r.cluster.set(func() { r.cluster.listErr = errors.New("it is down") })
+	r.cluster.ResetWatch()
+	until(true)
+	r.governs("", web)
+	r.cluster.set(func() { r.cluster.listErr = nil })
+	until(false)
+}
+
+// An API server that has just started forbids everything for a moment. That is no lack of a right.
+func TestForbiddenForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})), nil))
+		forbidden := apierrors.NewForbidden(placementv1alpha1.Resource(placementv1alpha1.PlacementPolicyResource), "", errors.New("no right"))
+		web := pod("ns", "web", "web")
+		refused := func(when string, want bool) {
+			t.Helper()
+			if _, err := p.Governing(web); (err != nil) != want {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		p.unreadable(forbidden)
+		refused("when it is forbidden", true)
+		time.Sleep(lackOfRight - time.Second)
+		p.unreadable(forbidden)
+		refused("for less than half a minute", true)
+		p.unreadable(errors.New("it is down"))
+		time.Sleep(2 * time.Second)
+		p.unreadable(forbidden)
+		refused("anew, after something else", true)
+		time.Sleep(lackOfRight)
+		p.unreadable(forbidden)
+		refused("for half a minute", false)
+	})
 }
 
 // What was known holds while the API server cannot be read.

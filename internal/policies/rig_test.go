@@ -71,7 +71,7 @@ func (c *cluster) installed(context.Context) (bool, error) {
 	return c.there, c.answerErr
 }
 
-func (c *cluster) listWatch() cache.ListerWatcher {
+func (c *cluster) listWatch(read func()) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			c.mu.Lock()
@@ -80,6 +80,7 @@ func (c *cluster) listWatch() cache.ListerWatcher {
 			if err != nil {
 				return nil, err
 			}
+			read()
 			return c.List(o)
 		},
 		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) { return c.Watch(o) },
@@ -120,6 +121,7 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 		r.woken <- slices.Sorted(maps.Keys(pods))
 	}))
 	r.edits.backoff = flowcontrol.NewBackOff(0, 0) // each edit wakes
+	r.forbiddenFor = 0                             // and each lack of a right is believed
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

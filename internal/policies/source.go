@@ -73,11 +73,23 @@ func (s *apiServer) installed(ctx context.Context) (bool, error) {
 	}), err
 }
 
-func (s *apiServer) listWatch() cache.ListerWatcher {
+func (s *apiServer) listWatch(read func()) cache.ListerWatcher {
 	all := s.policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource))
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return all.Watch(ctx, o) },
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := all.List(ctx, o)
+			if err == nil {
+				read()
+			}
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := all.Watch(ctx, o)
+			if err == nil {
+				read()
+			}
+			return w, err
+		},
 	}, s.policies)
 }
 

@@ -26,21 +26,22 @@ const (
 type edits struct {
 	backoff *flowcontrol.Backoff
 
-	mu sync.Mutex // guards gathered
-	// gathered has the policies of a namespace as they were before the edits that have woken nobody yet.
-	gathered map[string][]*clusterview.Policy
+	mu sync.Mutex // guards gathered, stopped
+	// gathered are the namespaces with edits that have woken nobody yet, and when they will.
+	gathered map[string]*time.Timer
+	stopped  bool
 }
 
 func newEdits() *edits {
-	return &edits{backoff: flowcontrol.NewBackOff(firstPause, longestPause), gathered: make(map[string][]*clusterview.Policy)}
+	return &edits{backoff: flowcontrol.NewBackOff(firstPause, longestPause), gathered: make(map[string]*time.Timer)}
 }
 
 // gather notes an edit, and reports whether it is to wake pods now. If it is not, later is called when it is, once for
 // all edits until then.
-func (e *edits) gather(namespace string, before []*clusterview.Policy, later func()) (now bool) {
+func (e *edits) gather(namespace string, later func()) (now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, gathering := e.gathered[namespace]; gathering {
+	if e.gathered[namespace] != nil || e.stopped {
 		return false
 	}
 	e.backoff.GC()
@@ -48,37 +49,50 @@ func (e *edits) gather(namespace string, before []*clusterview.Policy, later fun
 		e.backoff.Next(namespace, at)
 		return true
 	}
-	e.gathered[namespace] = before
-	time.AfterFunc(e.backoff.Get(namespace), later)
+	e.gathered[namespace] = time.AfterFunc(e.backoff.Get(namespace), func() {
+		if e.take(namespace) {
+			later()
+		}
+	})
 	return false
 }
 
-// take returns what was before the edits that have been gathered.
-func (e *edits) take(namespace string) (before []*clusterview.Policy) {
+// take ends a gathering. It is false after stop.
+func (e *edits) take(namespace string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.backoff.Next(namespace, time.Now())
-	before = e.gathered[namespace]
 	delete(e.gathered, namespace)
-	return before
+	return !e.stopped
 }
 
-// wake wakes the pods of a namespace for which it makes a difference that its policies have been edited.
-func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
-	if p.edits.gather(namespace, before, func() { p.wakeSince(namespace, p.edits.take(namespace)) }) {
-		p.wakeSince(namespace, before)
+// stop has nobody woken any more.
+func (e *edits) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+	for _, timer := range e.gathered {
+		timer.Stop()
 	}
 }
 
-func (p *Policies) wakeSince(namespace string, before []*clusterview.Policy) {
-	p.mu.RLock()
-	after := p.byNamespace[namespace]
-	p.mu.RUnlock()
-	p.waiting.Wake(differently(namespace, before, after))
+// wake wakes the pods of a namespace after an edit: those for which it makes a difference, and after several all that
+// there are, because a pod may have been refused for something in between.
+func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
+	if p.edits.gather(namespace, func() { p.waiting.Wake(everyPodOf(namespace)) }) {
+		p.mu.RLock()
+		after := p.byNamespace[namespace]
+		p.mu.RUnlock()
+		p.waiting.Wake(differently(namespace, before, after))
+	}
 }
 
 // everyPod is concerned when anything is known for the first time.
 func everyPod(*corev1.Pod) bool { return true }
+
+func everyPodOf(namespace string) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool { return pod.Namespace == namespace }
+}
 
 // differently are the pods of a namespace that another policy governs than before,
 // or the same one with another spec.

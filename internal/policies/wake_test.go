@@ -12,6 +12,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
@@ -95,5 +96,38 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 			t.Errorf("an edit after a minute has woken %d times", len(woken)-last)
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// A pod that was refused for a policy that came and went between two wakings is woken.
+func TestEditsInBetweenWake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		if err := pods.Add(pod("ns", "web", "web")); err != nil {
+			t.Fatal(err)
+		}
+		woken := 0
+		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken++ }))
+		p.err = nil
+		put := func(list ...*clusterview.Policy) {
+			p.replace("ns", func([]*clusterview.Policy) []*clusterview.Policy { return list })
+		}
+		other, bad := clusterview.ReadPolicy(policy("other", "db", 1)), clusterview.ReadPolicy(policy("bad", "web", 1))
+		put(other)
+		put(other, bad)
+		put(other) // the pod may have been refused by now
+		time.Sleep(longestPause + time.Second)
+		synctest.Wait()
+		if woken != 1 {
+			t.Errorf("it was woken %d times, want once", woken)
+		}
+		put(bad)
+		p.edits.stop()
+		put(bad, other)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if woken != 2 {
+			t.Errorf("after the end it was woken %d times more, want once for the edit before", woken-1)
+		}
 	})
 }

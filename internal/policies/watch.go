@@ -20,8 +20,8 @@ import (
 type source interface {
 	// installed asks whether there are PlacementPolicies at all.
 	installed(context.Context) (bool, error)
-	// listWatch lists and watches them.
-	listWatch() cache.ListerWatcher
+	// listWatch lists and watches them, and calls a function whenever the API server lets it.
+	listWatch(read func()) cache.ListerWatcher
 	// pause is the time between two questions.
 	pause() time.Duration
 }
@@ -29,6 +29,7 @@ type source interface {
 // watch keeps what is known up to date until the context ends.
 func (p *Policies) watch(ctx context.Context, from source) {
 	logger := klog.FromContext(ctx)
+	context.AfterFunc(ctx, p.edits.stop)
 	for {
 		there, err := from.installed(ctx)
 		switch {
@@ -40,7 +41,7 @@ func (p *Policies) watch(ctx context.Context, from source) {
 		case there:
 			logger.Info("Reading PlacementPolicies")
 			p.unread()
-			p.follow(ctx, from.listWatch())
+			p.follow(ctx, from.listWatch(p.read))
 		default:
 			logger.V(4).Info("PlacementPolicies are not installed")
 			p.none()
@@ -154,8 +155,16 @@ func (p *Policies) replace(namespace string, change func([]*clusterview.Policy) 
 
 // known says that what is in byNamespace is all there is.
 func (p *Policies) known() {
-	unreadable.Set(0)
+	p.read()
 	p.settle()
+}
+
+// read says that the API server lets policies be read.
+func (p *Policies) read() {
+	unreadable.Set(0)
+	p.mu.Lock()
+	p.forbiddenSince = time.Time{}
+	p.mu.Unlock()
 }
 
 // settle has pods placed by what is in byNamespace.
@@ -198,18 +207,25 @@ func (p *Policies) unread() {
 // unreadable says why the policies are not known, unless they are: what was known
 // when the API server could last be read holds until it can be read again.
 //
-// A scheduler without the right to read them goes on as if there were none. It will not have the right before somebody
-// gives it, and pods of namespaces without a policy must not wait for that. The metric says so, and an alert.
+// A scheduler without the right to read them goes on as if there were none, after some time. It will not have the right before
+// somebody gives it, and pods of namespaces without a policy must not wait for that. The metric says so, and an alert. But
+// an API server that has just started forbids what it has not read the roles of yet.
 func (p *Policies) unreadable(err error) {
 	unreadable.Set(1)
-	if apierrors.IsForbidden(err) {
-		p.settle()
-		return
-	}
 	p.mu.Lock()
+	switch {
+	case !apierrors.IsForbidden(err):
+		p.forbiddenSince = time.Time{}
+	case p.forbiddenSince.IsZero():
+		p.forbiddenSince = time.Now()
+	}
+	lacksRight := !p.forbiddenSince.IsZero() && time.Since(p.forbiddenSince) >= p.forbiddenFor
 	if p.err != nil {
-		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers", err)
+		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers, and the scheduler's right to list and watch placementpolicies", err)
 	}
 	p.mu.Unlock()
 	p.answer.Do(func() { close(p.answered) })
+	if lacksRight {
+		p.settle()
+	}
 }

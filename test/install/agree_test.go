@@ -46,7 +46,8 @@ func TestChartHasANodePool(t *testing.T) {
 // TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.
 func TestModesLeaveWhatIsGiven(t *testing.T) {
 	for set, want := range map[string]string{
-		`mode="NodePool",scheduler.profiles=[{"addedAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"mine","operator":"Exists"}]}]}}}]`: "key: mine",
+		`mode="NodePool",scheduler.profiles=[{"addedAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"mine","operator":"Exists"}]}]}}}]`:                                "key: mine",
+		`mode="NodePool",scheduler.profiles=[{"pluginArgs":{"NodeAffinity":{"addedAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"own","operator":"Exists"}]}]}}}}}]`: "key: own",
 		`mode="ReplaceDefault",scheduler.nodeSelector={"mine":"yes"}`:                                            "mine: \"yes\"",
 		`mode="ReplaceDefault",scheduler.strategy={"type":"Recreate"}`:                                           "type: Recreate",
 		`mode="ReplaceDefault",scheduler.tolerations=[{"key":"mine","operator":"Exists"}]`:                       "key: mine",

@@ -141,13 +141,14 @@ func anySelection(*selection) bool { return true }
 // evictSelection stops counting under one selector.
 func (c *Index) evictSelection() {
 	all := &c.selections
-	var most string
-	for namespace, of := range all.of {
-		if d := len(of) - len(all.of[most]); d > 0 || d == 0 && namespace < most {
-			most = namespace
+	var is *selection
+	for _, of := range all.of {
+		oldest := slices.MinFunc(of, func(a, b *selection) int { return cmp.Compare(a.used, b.used) })
+		if is == nil || cmp.Or(cmp.Compare(len(of), len(all.of[is.Namespace])), cmp.Compare(is.used, oldest.used)) > 0 {
+			is = oldest
 		}
 	}
-	is := slices.MinFunc(all.of[most], func(a, b *selection) int { return cmp.Compare(a.used, b.used) })
+	most := is.Namespace
 	if w := c.workloads.get(is.workload); w != nil {
 		for n := range c.nodesWith(w) {
 			for j := range n.pods {

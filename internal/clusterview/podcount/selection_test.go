@@ -188,6 +188,40 @@ func TestSelectorsOfOthersStay(t *testing.T) {
 	}
 }
 
+// Of many namespaces with a selector each, the one goes that was used least recently.
+func TestSelectorsOfManyNamespaces(t *testing.T) {
+	v := newView("n1")
+	const many = 257
+	name := func(i int) string { return fmt.Sprintf("ns-%03d", i) }
+	selector := func(i int) *clusterview.Selector {
+		s := selects(t, "svc=x")
+		s.Namespace = name(i)
+		return s
+	}
+	use := func(i int) {
+		id := clusterview.Identity{Workload: clusterview.Workload{Namespace: name(i), Kind: clusterview.KindPod, Name: "a"}}
+		v.index.Under(id, selector(i))
+	}
+	for i := range many {
+		for _, pod := range []string{"a", "b"} {
+			p := plugintest.Pod(st.MakePod().Name(pod).UID(name(i)+pod).Label("svc", "x"))
+			p.Namespace = name(i)
+			v.info("n1").AddPod(p)
+		}
+	}
+	v.refresh()
+	for i := range many - 1 {
+		use(i)
+	}
+	use(0) // and so the second is the one that was used least recently
+	use(many - 1)
+	for i, want := range map[int]bool{0: true, 1: false, 2: true, many - 1: true} {
+		if got := v.index.Counts(selector(i).Workload()); got != want {
+			t.Errorf("the selector of namespace %d is counted under: %t", i, got)
+		}
+	}
+}
+
 // Charts give pods two labels, each of which other workloads have too, and only together one alone. Nothing is counted
 // under a selector of both, however many there are.
 func TestSelectorsOfCharts(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *policyState) setConditions(conditions *[]metav1.Condition, now metav1.T
 func (s *policyState) accepted() metav1.Condition {
 	if s.beyond {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonTooMany,
-			fmt.Sprintf("there are %d older policies in the namespace, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies))
+			fmt.Sprintf("%d policies of the namespace come before it, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies))
 	}
 	if err := s.policy.Err(); err != nil {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,

@@ -104,8 +104,8 @@ func (s *policyState) govern(pod *corev1.Pod, first bool) {
 	if byLevels || byRest {
 		s.inForce++
 	}
-	if placedBy, bound := pod.Annotations[clusterview.PlacedByAnnotation]; bound {
-		byLevels = clusterview.PlacingPolicy(placedBy) == s.policy.Name
+	if placedBy, bound := pod.Annotations[clusterview.PlacedByAnnotation]; bound && s.levels {
+		byLevels, byRest = clusterview.PlacingPolicy(placedBy) == s.policy.Name, false
 	}
 	if byLevels || byRest {
 		s.governed++

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -285,5 +286,29 @@ func TestRegression_MessagesAreBounded(t *testing.T) {
 	got := condition("Accepted", metav1.ConditionFalse, "Invalid", strings.Repeat("ä", 40000)).Message
 	if len(got) > maxMessage+len("…") || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
 		t.Errorf("it has %d bytes and ends in %q", len(got), got[len(got)-10:])
+	}
+}
+
+// A cache trims what it is listed, and may trim it again when it keeps it.
+func TestTrimAgain(t *testing.T) {
+	pod := placedBy(1, "policy/a@1 spread=zone")[0]
+	pod.Spec.NodeName, pod.Annotations[clusterview.DomainLimitsAnnotation] = "n1", "zone=1"
+	once, err := Trim(&pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := Trim(once)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(once, twice); d != "" {
+		t.Errorf("once -, twice +:\n%s", d)
+	}
+	if by := once.(*corev1.Pod).Annotations[clusterview.PlacedByAnnotation]; by != "policy/a@1" {
+		t.Errorf("it keeps %q", by)
+	}
+	pod.Spec.NodeName = ""
+	if forged, err := Trim(&pod); err != nil || forged.(*corev1.Pod).Annotations[clusterview.PlacedByAnnotation] != "" {
+		t.Errorf("what a pod says that is not bound is kept: %v, %v", forged, err)
 	}
 }

@@ -100,7 +100,7 @@ func (r *Reconciler) podMatters() predicate.Predicate {
 	}
 }
 
-// Trim leaves of a pod what a status is computed from, some hundred bytes, for a cache.
+// Trim leaves of a pod what a status is computed from, some hundred bytes, for a cache. A cache may trim what it has trimmed before.
 func Trim(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -127,7 +127,7 @@ func Trim(obj any) (any, error) {
 			Labels: pod.Labels, Annotations: annotations, DeletionTimestamp: pod.DeletionTimestamp,
 			OwnerReferences: owners,
 		},
-		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName},
+		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName, NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}, nil
 }

@@ -31,16 +31,33 @@ func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, er
 // Name returns the plugin's name.
 func (b *RecordingBinder) Name() string { return Name }
 
-// Bind binds a pod to a node. A pod that is not spread gets no record.
+// Bind binds a pod to a node. A pod that is not spread gets no record, and loses one that somebody else has written.
 func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	if levels, found := clusterview.ReadPlacedBy(state); found {
-		binding.Annotations = map[string]string{clusterview.PlacedByAnnotation: levels.PlacedBy()}
+	_, written := pod.Annotations[clusterview.PlacedByAnnotation]
+	if by := placedBy(state, pod); by != "" || written {
+		binding.Annotations = map[string]string{clusterview.PlacedByAnnotation: by}
 	}
 	return fwk.AsStatus(b.send(ctx, binding))
+}
+
+// placedBy is by what a pod was placed, "" if it is not spread. Where the filters have left one node, as where a pod is
+// nominated, nobody has put its levels in order.
+func placedBy(state fwk.CycleState, pod *corev1.Pod) string {
+	if clusterview.Preassigned(pod) {
+		return ""
+	}
+	levels, found := clusterview.ReadPlacedBy(state)
+	if !found {
+		var err error
+		if levels, found, err = clusterview.ReadLevels(state); err != nil || !found {
+			return ""
+		}
+	}
+	return levels.PlacedBy()
 }
 
 // send sends a binding: by the scheduler's queue of API calls where it has one, as with the gate SchedulerAsyncAPICalls.

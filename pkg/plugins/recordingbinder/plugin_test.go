@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -56,7 +57,7 @@ func (*calls) WaitOnFinish(ctx context.Context, finished <-chan error) error {
 }
 
 // bind has the plugin bind a pod, and returns the bindings that a client has sent.
-func bind(t *testing.T, h *handle, state fwk.CycleState, refuse error) ([]*corev1.Binding, *fwk.Status) {
+func bind(t *testing.T, h *handle, state fwk.CycleState, pod *corev1.Pod, refuse error) ([]*corev1.Binding, *fwk.Status) {
 	t.Helper()
 	client := fake.NewClientset()
 	var sent []*corev1.Binding
@@ -72,7 +73,6 @@ func bind(t *testing.T, h *handle, state fwk.CycleState, refuse error) ([]*corev
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := st.MakePod().Namespace("ns").Name("p").UID("uid").Obj()
 	status := pl.(fwk.BindPlugin).Bind(t.Context(), state, pod, "n1")
 	return sent, status
 }
@@ -80,17 +80,27 @@ func bind(t *testing.T, h *handle, state fwk.CycleState, refuse error) ([]*corev
 func TestBind(t *testing.T) {
 	spread := framework.NewCycleState()
 	clusterview.WritePlacedBy(spread, clusterview.Levels{Source: clusterview.FromConstraints})
+	confined := framework.NewCycleState()
+	clusterview.WriteLevels(confined, clusterview.Levels{Source: clusterview.FromDefaults})
+	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p").UID("uid") }
+	daemonSet := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+	by := func(what string) map[string]string { return map[string]string{clusterview.PlacedByAnnotation: what} }
 	for name, tc := range map[string]struct {
+		pod   *st.PodWrapper
 		state fwk.CycleState
 		want  map[string]string
 	}{
-		"a pod that is spread":     {spread, map[string]string{clusterview.PlacedByAnnotation: "constraints"}},
-		"a pod that is not spread": {framework.NewCycleState(), nil},
+		"a pod that is spread":              {pod(), spread, by("constraints")},
+		"one with a node left":              {pod(), confined, by("defaults")},
+		"one that says it itself":           {pod().Annotation(clusterview.PlacedByAnnotation, "policy/x@1"), spread, by("constraints")},
+		"a pod of no cycle":                 {pod(), framework.NewCycleState(), nil},
+		"a DaemonSet's pod":                 {pod().OwnerReference("ds", daemonSet), confined, nil},
+		"a DaemonSet's that says it itself": {pod().OwnerReference("ds", daemonSet).Annotation(clusterview.PlacedByAnnotation, "policy/x@1"), confined, by("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := &calls{}
 			for _, h := range []*handle{{}, {calls: later}} {
-				sent, status := bind(t, h, tc.state, nil)
+				sent, status := bind(t, h, tc.state, tc.pod.Obj(), nil)
 				if h.calls != nil {
 					sent = later.made
 				}
@@ -109,7 +119,7 @@ func TestBind(t *testing.T) {
 func TestBindFails(t *testing.T) {
 	refused := errors.New("no such node")
 	for name, h := range map[string]*handle{"now": {}, "later": {calls: &calls{err: refused}}} {
-		if _, status := bind(t, h, framework.NewCycleState(), refused); status.Code() != fwk.Error || !errors.Is(status.AsError(), refused) {
+		if _, status := bind(t, h, framework.NewCycleState(), st.MakePod().Namespace("ns").Name("p").Obj(), refused); status.Code() != fwk.Error || !errors.Is(status.AsError(), refused) {
 			t.Errorf("%s: got %v", name, status)
 		}
 	}

@@ -28,8 +28,12 @@ func (pl *SpreadTree) Order(ctx context.Context, state fwk.CycleState, pod *core
 	if err != nil {
 		return nil, err
 	}
-	c.snapshot = pl.withNominated(c.snapshot, pod)
+	before := c.snapshot
+	c.snapshot = pl.withNominated(before, pod)
 	classes, _ := pl.classes(ctx, c, sets.New(nodes...))
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.trees.index.Refresh(before) // what is not there is not to be seen by a scrape
 	for node, class := range classes {
 		order[node] = -int64(class)
 	}

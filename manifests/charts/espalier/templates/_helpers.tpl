@@ -79,7 +79,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- $named := list -}}
 {{- range .Values.scheduler.profiles -}}
 {{- $profile := deepCopy (default dict .) -}}
-{{- if and (eq $.Values.mode "NodePool") (not $profile.addedAffinity) -}}
+{{- if and (eq $.Values.mode "NodePool") (not $profile.addedAffinity) (not (dig "pluginArgs" "NodeAffinity" "addedAffinity" dict $profile)) -}}
 {{- $pool := dict "key" "espalier.dev/node-pool" "operator" "In" "values" (list "espalier") -}}
 {{- $terms := list (dict "matchExpressions" (list $pool)) -}}
 {{- $_ := set $profile "addedAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms)) -}}
@@ -88,7 +88,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- $profiles = append $profiles $profile -}}
 {{- end -}}
 {{- if and (eq .Values.mode "ReplaceDefault") (not (has "default-scheduler" $named)) -}}
-{{- $profiles = append $profiles (dict "schedulerName" "default-scheduler") -}}
+{{- $profiles = append $profiles (merge (dict "schedulerName" "default-scheduler") (deepCopy (default dict (first $profiles)))) -}}
 {{- end -}}
 {{- dict "profiles" $profiles | toYaml -}}
 {{- end -}}
