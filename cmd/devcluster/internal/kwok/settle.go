@@ -34,18 +34,21 @@ const (
 // change, a stage that answers a question put to the node in an annotation. Stages
 // are delivered in order and cached together: when the answer is there, so is all
 // that was written before the question. Every nudge alters the question's stage
-// too, so that a stale cache is thrown away.
+// too, so that a stale cache is thrown away. An answer to an earlier question is as good: on a busy machine
+// each comes after the next question, and who waits for the last one alone waits in vain.
 func settle(ctx context.Context, kube kubernetes.Interface, stages dynamic.Interface, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	name := "settle." + node
 	defer cleanUp(ctx, kube, stages, node, name)
+	asked := make(map[string]bool)
 	err := wait.PollUntilContextCancel(ctx, nudgePeriod, true, func(ctx context.Context) (bool, error) {
 		token := string(uuid.NewUUID())
+		asked[token] = true
 		if err := put(ctx, stages, questionStage(name, token)); err != nil {
 			return false, err
 		}
-		return ask(ctx, kube, node, token)
+		return ask(ctx, kube, node, token, asked)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("kwok did not answer for node %q within %s: is the control plane up and the node not stopped?", node, settleLimit)
@@ -61,9 +64,9 @@ func questionStage(name, token string) Stage {
 	}
 }
 
-// ask puts the question to the node and waits a moment for the answer. The stage may
+// ask puts the question to the node and waits a moment for the answer, to this question or to any that was asked before. The stage may
 // reach kwok after the node does, and then nothing happens: the caller asks anew.
-func ask(ctx context.Context, kube kubernetes.Interface, node, token string) (bool, error) {
+func ask(ctx context.Context, kube kubernetes.Interface, node, token string, asked map[string]bool) (bool, error) {
 	answered := false
 	for range 3 {
 		if err := annotateNode(ctx, kube, node, map[string]any{askAnnotation: token}); err != nil {
@@ -74,7 +77,7 @@ func ask(ctx context.Context, kube kubernetes.Interface, node, token string) (bo
 			if err != nil {
 				return false, err
 			}
-			answered = object.Annotations[answerAnnotation] == token
+			answered = asked[object.Annotations[answerAnnotation]]
 			return answered, nil
 		})
 		if answered || (err != nil && !errors.Is(err, context.DeadlineExceeded)) {
