@@ -24,7 +24,7 @@ demo) hint="seconds, once the scheduler is built" ;;
 kwok) hint="the nodes of devcluster: about 3 minutes the first time" ;;
 kube-scheduler | nullscheduler | perf) hint="for the benchmark: seconds, once the scheduler is built" ;;
 helm | kubectl) hint="what installs: about 3 minutes the first time" ;;
-golangci-lint) hint="linters: about 2 minutes the first time" ;;
+golangci-lint | kube-api-linter) hint="linters: about 2 minutes the first time" ;;
 *) hint="a tool: about a minute the first time" ;;
 esac
 

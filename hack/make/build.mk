@@ -36,6 +36,9 @@ bin/kwok: hack/tools/kwok/go.mod hack/tools/kwok/go.sum
 $(TOOLS)/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
 	@hack/go-build.sh $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint hack/tools/golangci-lint
 
+$(TOOLS)/kube-api-linter: hack/tools/kube-api-linter/go.mod hack/tools/kube-api-linter/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter hack/tools/kube-api-linter
+
 $(TOOLS)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	@hack/go-build.sh $@ golang.org/x/perf/cmd/benchstat hack/tools/benchstat
 
@@ -68,4 +71,4 @@ $(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(
 	@hack/go-build.sh $@ ./promcheck hack/tools/prometheus
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use

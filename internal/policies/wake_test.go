@@ -45,7 +45,7 @@ func TestStatusWakesNobody(t *testing.T) {
 	r.cluster.Add(policy("a", "web", 1))
 	r.wakes("web")
 	reported := policy("a", "web", 1)
-	reported.Status.GovernedPods = 1
+	reported.Status.GovernedPods = new(int32(1))
 	r.cluster.Modify(reported)
 	r.cluster.Modify(policy("a", "web", 2))
 	r.wakes("web")

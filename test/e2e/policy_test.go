@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -85,8 +86,8 @@ func (s *story) status(p *placementv1alpha1.PlacementPolicy, governed int32, con
 		if err := c.Get(s.ctx, types.NamespacedName{Namespace: s.ns, Name: p.Name}, &got); err != nil {
 			return err
 		}
-		if got.Status.ObservedGeneration != got.Generation || got.Status.GovernedPods != governed {
-			return fmt.Errorf("generation %d of %d, governing %d pods: %v", got.Status.ObservedGeneration, got.Generation, got.Status.GovernedPods, got.Status.Conditions)
+		if got.Status.ObservedGeneration != got.Generation || ptr.Deref(got.Status.GovernedPods, -1) != governed {
+			return fmt.Errorf("generation %d of %d, governing %d pods: %v", got.Status.ObservedGeneration, got.Generation, ptr.Deref(got.Status.GovernedPods, -1), got.Status.Conditions)
 		}
 		for _, want := range conditions {
 			kind, reason, _ := strings.Cut(want, "=")
@@ -114,8 +115,8 @@ func TestStatusIsPutRight(t *testing.T) {
 	wrong := p.DeepCopy()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"selectedPods":0,"governedPods":0}}`))
 	s.must(s.policies().Status().Patch(s.ctx, wrong, patch), "writing over the status")
-	if wrong.Status.GovernedPods != 0 {
-		s.Fatalf("the status says %d after it was written over", wrong.Status.GovernedPods)
+	if ptr.Deref(wrong.Status.GovernedPods, -1) != 0 {
+		s.Fatalf("the status says %d after it was written over", ptr.Deref(wrong.Status.GovernedPods, -1))
 	}
 	s.status(p, 3)
 }

@@ -23,11 +23,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PlacementPolicy struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is that of any object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what is wanted.
-	Spec PlacementPolicySpec `json:"spec"`
+	// +required
+	Spec PlacementPolicySpec `json:"spec,omitzero"`
 
 	// status is what has come of it. Espalier's controller writes it; schedulers never read it.
 	// +optional
@@ -40,7 +42,7 @@ type PlacementPolicy struct {
 type PlacementPolicySpec struct {
 	// priority ranks the policies of a mode that select the same pod: the highest governs it.
 	// +optional
-	// +kubebuilder:default=0
+	// +default=0
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
@@ -48,10 +50,11 @@ type PlacementPolicySpec struct {
 	// mode says whose word counts. With Default the pod's does: its annotations and its topology spread constraints come before the policy.
 	// With Override the policy's does.
 	// +optional
-	// +kubebuilder:default=Default
+	// +default="Default"
 	Mode Mode `json:"mode,omitempty"`
 
 	// podSelector selects pods in the policy's namespace. An empty selector selects all of them.
+	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operators are In and NotIn with values, and Exists and DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, size(k) <= 317 && size(self.matchLabels[k]) <= 63)",message="a label's value has 63 characters at most, and its key 317: no pod has a longer one"
 	PodSelector metav1.LabelSelector `json:"podSelector"`
@@ -84,6 +87,7 @@ type PlacementPolicySpec struct {
 
 // Mode is whose word counts where a pod and a policy say something of the same.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:Enum=Default;Override
 type Mode string
 
@@ -110,18 +114,18 @@ type Level struct {
 	// strategy is Spread, which gives the next pod to the lowest branch, or Pack, which gives it
 	// to the fullest branch that still has room.
 	// +optional
-	// +kubebuilder:default=Spread
+	// +default="Spread"
 	Strategy Strategy `json:"strategy,omitempty"`
 
 	// topologyKey is the key of the node label whose values are the branches.
 	// +required
-	TopologyKey TopologyKey `json:"topologyKey"`
+	TopologyKey TopologyKey `json:"topologyKey,omitempty"`
 
 	// nodesWithoutKey is what becomes of nodes without the label. LastResort puts pods on them only
 	// where no other node is as healthy and fits. OwnDomain puts them together in one branch with an equal share. Exclude
 	// keeps the pods off them, even if there is room nowhere else.
 	// +optional
-	// +kubebuilder:default=LastResort
+	// +default="LastResort"
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
 	// share is Allocatable where each value is to get pods in proportion to what the nodes that have it have of
@@ -153,6 +157,7 @@ type Level struct {
 
 // Strategy is what a level does with its branches.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:Enum=Spread;Pack
 type Strategy string
 
@@ -164,6 +169,7 @@ const (
 
 // NodesWithoutKey is what a level does with nodes without its label.
 //
+// +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:Enum=LastResort;OwnDomain;Exclude
 type NodesWithoutKey string
 
@@ -177,6 +183,7 @@ const (
 // Share is where the shares of a level's values come from.
 //
 // +kubebuilder:validation:Enum=Allocatable
+// +kubebuilder:validation:MinLength=1
 type Share string
 
 // ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
@@ -189,29 +196,31 @@ type ValueShare struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 
 	// share is how much of the pods the value gets, beside the shares of the other values.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	Share int64 `json:"share"`
+	Share int64 `json:"share,omitempty"`
 }
 
 // DomainLimit bounds the pods of one revision of a workload on nodes that share a value of a label.
 type DomainLimit struct {
 	// topologyKey is the key of the node label.
 	// +required
-	TopologyKey TopologyKey `json:"topologyKey"`
+	TopologyKey TopologyKey `json:"topologyKey,omitempty"`
 
 	// maxPods is how many of the pods there may be on all nodes of one value.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	MaxPods int64 `json:"maxPods"`
+	MaxPods int64 `json:"maxPods,omitempty"`
 }
 
 // Faults says when a node counts as faulty for a workload.
+//
+// +kubebuilder:validation:MinProperties=1
 type Faults struct {
 	// threshold is how many failures within the window make a node faulty.
 	// +optional
@@ -230,23 +239,28 @@ type Faults struct {
 type PlacementPolicyStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// selectedPods is how many pods the selector selects: those that one of Espalier's schedulers
 	// places or has placed, and that have not completed and are not terminating. Pods of a DaemonSet are
 	// not among them: their controller chooses their nodes.
 	// +optional
-	SelectedPods int32 `json:"selectedPods"`
+	// +kubebuilder:validation:Minimum=0
+	SelectedPods *int32 `json:"selectedPods,omitempty"`
 
 	// governedPods is how many of them are placed by what this policy says, in whole or in part. Pods that are bound count for
 	// the policy whose levels they were placed over, which their annotation espalier.dev/placed-by names.
 	// +optional
-	GovernedPods int32 `json:"governedPods"`
+	// +kubebuilder:validation:Minimum=0
+	GovernedPods *int32 `json:"governedPods,omitempty"`
 
 	// conditions are Ready, Accepted and Conflicted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -60,15 +60,15 @@ func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 	}
 	reconcile()
 	counted := read()
-	if counted.Status.GovernedPods != 1 {
-		t.Fatalf("%d pods are governed, want 1", counted.Status.GovernedPods)
+	if *counted.Status.GovernedPods != 1 {
+		t.Fatalf("%d pods are governed, want 1", *counted.Status.GovernedPods)
 	}
 	if err := c.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	cached = before
 	reconcile()
-	if got := read().Status.GovernedPods; got != 1 {
+	if got := *read().Status.GovernedPods; got != 1 {
 		t.Fatalf("%d pods are governed by a look at the stale cache: this test tells nothing", got)
 	}
 	cached = nil
@@ -78,8 +78,8 @@ func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 	}
 	reconcile()
 	mended := read()
-	if mended.Status.GovernedPods != 0 {
-		t.Errorf("%d pods are governed, and there is none", mended.Status.GovernedPods)
+	if *mended.Status.GovernedPods != 0 {
+		t.Errorf("%d pods are governed, and there is none", *mended.Status.GovernedPods)
 	}
 	if matters.Update(event.UpdateEvent{ObjectOld: mended, ObjectNew: mended}) || matters.Create(event.CreateEvent{Object: mended}) {
 		t.Error("events that change no status ask for a look")

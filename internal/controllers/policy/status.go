@@ -125,7 +125,7 @@ func (s *policyState) meet(other *clusterview.Policy) {
 func (s *policyState) status(policy *placementv1alpha1.PlacementPolicy, now metav1.Time) placementv1alpha1.PlacementPolicyStatus {
 	out := *policy.Status.DeepCopy()
 	out.ObservedGeneration = policy.Generation
-	out.SelectedPods, out.GovernedPods = s.selected, s.governed
+	out.SelectedPods, out.GovernedPods = &s.selected, &s.governed
 	s.setConditions(&out.Conditions, now)
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -90,7 +91,7 @@ func TestTooManyPolicies(t *testing.T) {
 
 // brief is a status in one line: selected, governed, and the conditions' reasons.
 func brief(s placementv1alpha1.PlacementPolicyStatus) string {
-	text := fmt.Sprintf("%d %d", s.SelectedPods, s.GovernedPods)
+	text := fmt.Sprintf("%d %d", *s.SelectedPods, *s.GovernedPods)
 	for _, kind := range []string{placementv1alpha1.ConditionAccepted, placementv1alpha1.ConditionConflicted, placementv1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(s.Conditions, kind)
 		if c == nil || c.ObservedGeneration != s.ObservedGeneration || c.Message == "" {
@@ -226,7 +227,7 @@ func TestComputeIsStable(t *testing.T) {
 		policies[i].Status = s
 	}
 	for i, s := range compute(policies, pods(2, "web"), later) {
-		if fmt.Sprint(s) != fmt.Sprint(policies[i].Status) {
+		if !equality.Semantic.DeepEqual(s, policies[i].Status) {
 			t.Errorf("got %v after %v", s, policies[i].Status)
 		}
 	}
@@ -262,7 +263,7 @@ func TestStatusesAddUp(t *testing.T) {
 		}
 		got, gives, takes := int32(0), 0, 0
 		for i, s := range compute(policies, all, noon) {
-			got += s.GovernedPods
+			got += *s.GovernedPods
 			c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicted)
 			for j := range policies {
 				if i == j || !strings.Contains(c.Message, `"`+policies[j].Name+`"`) {
