@@ -4,6 +4,8 @@
 package policies
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,9 +65,14 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 		if err := pods.Add(pod("ns", "web", "web")); err != nil {
 			t.Fatal(err)
 		}
+		var mu sync.Mutex // guards woken: each timer is a goroutine
 		var woken []time.Duration
 		begun := time.Now()
-		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken = append(woken, time.Since(begun)) }))
+		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) {
+			mu.Lock()
+			defer mu.Unlock()
+			woken = append(woken, time.Since(begun))
+		}))
 		p.err = nil
 		edit := func(generation int64) {
 			s, err := store(said(policy("a", "web", generation)))
@@ -80,21 +87,27 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
+		mu.Lock()
 		if most := 10; len(woken) > most || len(woken) < 5 {
 			t.Errorf("%d edits in a minute have woken the pod at %v, want at most %d times", edits, woken, most)
 		}
+		mu.Unlock()
 		time.Sleep(longestPause + time.Second)
 		synctest.Wait()
+		mu.Lock()
 		last := len(woken)
+		mu.Unlock()
 		if got, err := p.Governing(pod("ns", "web", "web")); err != nil || got.Generation != edits {
 			t.Errorf("it is governed by generation %v, %v", got, err)
 		}
 		// After a time without edits the next one wakes at once.
 		time.Sleep(time.Minute)
 		edit(edits + 1)
+		mu.Lock()
 		if len(woken) != last+1 {
 			t.Errorf("an edit after a minute has woken %d times", len(woken)-last)
 		}
+		mu.Unlock()
 		time.Sleep(time.Minute)
 	})
 }
@@ -106,8 +119,8 @@ func TestEditsInBetweenWake(t *testing.T) {
 		if err := pods.Add(pod("ns", "web", "web")); err != nil {
 			t.Fatal(err)
 		}
-		woken := 0
-		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken++ }))
+		var woken atomic.Int32
+		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken.Add(1) }))
 		p.err = nil
 		put := func(list ...*clusterview.Policy) {
 			p.replace("ns", func([]*clusterview.Policy) []*clusterview.Policy { return list })
@@ -118,16 +131,16 @@ func TestEditsInBetweenWake(t *testing.T) {
 		put(other) // the pod may have been refused by now
 		time.Sleep(longestPause + time.Second)
 		synctest.Wait()
-		if woken != 1 {
-			t.Errorf("it was woken %d times, want once", woken)
+		if n := woken.Load(); n != 1 {
+			t.Errorf("it was woken %d times, want once", n)
 		}
 		put(bad)
 		p.edits.stop()
 		put(bad, other)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if woken != 2 {
-			t.Errorf("after the end it was woken %d times more, want once for the edit before", woken-1)
+		if n := woken.Load(); n != 2 {
+			t.Errorf("after the end it was woken %d times more, want once for the edit before", n-1)
 		}
 	})
 }
