@@ -21,7 +21,10 @@ cp manifests/crds/*_*.yaml "$chart/crds/"
 for file in scheduler-config serviceaccount rbac controller-rbac policies-rbac; do
   cp "manifests/base/$file.yaml" "$chart/files/"
 done
-cp manifests/monitoring/alerts.yaml "$chart/files/"
+cp manifests/monitoring/{alerts.yaml,dashboard.json} "$chart/files/"
+for file in annotations scheduler-name; do
+  cp "manifests/admission/$file.yaml" "$chart/files/admission-$file.yaml"
+done
 
 # shipped NOTE: the shipped profile with another note in place of its first one, after
 # the header. Without the comments above a field that an overlay changes.

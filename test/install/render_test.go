@@ -23,10 +23,10 @@ type object = *unstructured.Unstructured
 // id names an object in its cluster.
 func id(o object) string { return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName() }
 
-// template renders the chart.
+// template renders the chart, but for what `helm test` runs.
 func template(t *testing.T, release, namespace string, args ...string) string {
 	t.Helper()
-	return must(t, "", "helm", append([]string{"template", release, chart, "--namespace", namespace, "--include-crds"}, args...)...)
+	return must(t, "", "helm", append([]string{"template", release, chart, "--namespace", namespace, "--include-crds", "--skip-tests"}, args...)...)
 }
 
 // values is the document of values in a file.
