@@ -4,6 +4,7 @@
 package manifests_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
@@ -53,6 +54,7 @@ func TestKeysOfPoliciesAreReadAlike(t *testing.T) {
 		"rack", "Rack", "x.y/rack", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type", "a_b", "a.b", "nodes", "x/node.name",
 		"node.name", "NODE.Name", "node.labels.rack", "Engine.Labels.rack", "node.labels.x.y/rack", "engine.x", "node.x", "a b", "-a", "a-", "/a", "a/", "A.b/c", "a//b",
 	}
+	keys = append(keys, strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253)+"/b", strings.Repeat("a", 254)+"/b")
 	for _, list := range []string{"levels", "domainLimits"} {
 		programs := keyRules(t, list)
 		for _, key := range keys {

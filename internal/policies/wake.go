@@ -4,6 +4,7 @@
 package policies
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	longestPause = 10 * time.Second
 )
 
+// maxGathered bounds the edits of a namespace that are remembered one by one.
+const maxGathered = 16
+
 // edits are the namespaces whose policies have been edited lately. The first edit wakes pods at once. Those that follow
 // are gathered, for longer and longer: somebody who edits a policy all the time must not have his pods tried all the
 // time, at the expense of all others.
@@ -27,43 +31,57 @@ type edits struct {
 	backoff *flowcontrol.Backoff
 
 	mu sync.Mutex // guards gathered, stopped
-	// gathered are the namespaces with edits that have woken nobody yet, and when they will.
-	gathered map[string]*time.Timer
+	// gathered are the edits of namespaces that have woken nobody yet.
+	gathered map[string]*gathering
 	stopped  bool
 }
 
-func newEdits() *edits {
-	return &edits{backoff: flowcontrol.NewBackOff(firstPause, longestPause), gathered: make(map[string]*time.Timer)}
+// gathering is the policies of a namespace before each of some edits, and when they wake pods.
+type gathering struct {
+	befores [][]*clusterview.Policy
+	timer   *time.Timer
 }
 
-// gather notes an edit, and reports whether it is to wake pods now. If it is not, later is called when it is, once for
-// all edits until then.
-func (e *edits) gather(namespace string, later func()) (now bool) {
+func newEdits() *edits {
+	return &edits{backoff: flowcontrol.NewBackOff(firstPause, longestPause), gathered: make(map[string]*gathering)}
+}
+
+// gather notes an edit, and reports whether it is to wake pods now. If it is not, later is called when it is, with what was
+// before each of the edits until then.
+func (e *edits) gather(namespace string, before []*clusterview.Policy, later func(befores [][]*clusterview.Policy)) (now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gathered[namespace] != nil || e.stopped {
+	g := e.gathered[namespace]
+	if e.stopped {
 		return false
 	}
-	e.backoff.GC()
-	if at := time.Now(); !e.backoff.IsInBackOffSinceUpdate(namespace, at) {
-		e.backoff.Next(namespace, at)
-		return true
-	}
-	e.gathered[namespace] = time.AfterFunc(e.backoff.Get(namespace), func() {
-		if e.take(namespace) {
-			later()
+	if g == nil {
+		e.backoff.GC()
+		if at := time.Now(); !e.backoff.IsInBackOffSinceUpdate(namespace, at) {
+			e.backoff.Next(namespace, at)
+			return true
 		}
-	})
+		g = &gathering{timer: time.AfterFunc(e.backoff.Get(namespace), func() {
+			if befores, wanted := e.take(namespace); wanted {
+				later(befores)
+			}
+		})}
+		e.gathered[namespace] = g
+	}
+	if len(g.befores) <= maxGathered {
+		g.befores = append(g.befores, before)
+	}
 	return false
 }
 
 // take ends a gathering. It is false after stop.
-func (e *edits) take(namespace string) bool {
+func (e *edits) take(namespace string) (befores [][]*clusterview.Policy, wanted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.backoff.Next(namespace, time.Now())
+	befores = e.gathered[namespace].befores
 	delete(e.gathered, namespace)
-	return !e.stopped
+	return befores, !e.stopped
 }
 
 // stop has nobody woken any more.
@@ -71,33 +89,28 @@ func (e *edits) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopped = true
-	for _, timer := range e.gathered {
-		timer.Stop()
+	for _, g := range e.gathered {
+		g.timer.Stop()
 	}
 }
 
-// wake wakes the pods of a namespace after an edit: those for which it makes a difference, and after several all that
-// there are, because a pod may have been refused for something in between.
+// wake wakes the pods of a namespace for which an edit makes a difference: also one that was taken back since, because a pod
+// may have been refused in between.
 func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
-	if p.edits.gather(namespace, func() { p.waiting.Wake(everyPodOf(namespace)) }) {
+	wake := func(befores [][]*clusterview.Policy) {
 		p.mu.RLock()
 		after := p.byNamespace[namespace]
 		p.mu.RUnlock()
-		p.waiting.Wake(differently(namespace, before, after))
+		p.waiting.Wake(func(pod *corev1.Pod) bool {
+			return pod.Namespace == namespace && (len(befores) > maxGathered || slices.ContainsFunc(befores, func(before []*clusterview.Policy) bool {
+				return clusterview.Governing(before, pod) != clusterview.Governing(after, pod)
+			}))
+		})
+	}
+	if p.edits.gather(namespace, before, wake) {
+		wake([][]*clusterview.Policy{before})
 	}
 }
 
 // everyPod is concerned when anything is known for the first time.
 func everyPod(*corev1.Pod) bool { return true }
-
-func everyPodOf(namespace string) func(*corev1.Pod) bool {
-	return func(pod *corev1.Pod) bool { return pod.Namespace == namespace }
-}
-
-// differently are the pods of a namespace that another policy governs than before,
-// or the same one with another spec.
-func differently(namespace string, before, after []*clusterview.Policy) func(*corev1.Pod) bool {
-	return func(pod *corev1.Pod) bool {
-		return pod.Namespace == namespace && clusterview.Governing(before, pod) != clusterview.Governing(after, pod)
-	}
-}

@@ -217,15 +217,23 @@ func (p *Policies) unreadable(err error) {
 	case !apierrors.IsForbidden(err):
 		p.forbiddenSince = time.Time{}
 	case p.forbiddenSince.IsZero():
-		p.forbiddenSince = time.Now()
+		since := time.Now()
+		p.forbiddenSince = since
+		time.AfterFunc(p.forbiddenFor, func() { p.stillForbidden(since) })
 	}
-	lacksRight := !p.forbiddenSince.IsZero() && time.Since(p.forbiddenSince) >= p.forbiddenFor
 	if p.err != nil {
 		p.err = fmt.Errorf("PlacementPolicies cannot be read: %w: see whether the API server answers, and the scheduler's right to list and watch placementpolicies", err)
 	}
 	p.mu.Unlock()
 	p.answer.Do(func() { close(p.answered) })
-	if lacksRight {
+}
+
+// stillForbidden has pods placed as if there were no policies, if it has been forbidden to read them since a time.
+func (p *Policies) stillForbidden(since time.Time) {
+	p.mu.RLock()
+	is := p.forbiddenSince.Equal(since)
+	p.mu.RUnlock()
+	if is {
 		p.settle()
 	}
 }

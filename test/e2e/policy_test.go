@@ -256,7 +256,8 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 		spec placementv1alpha1.PlacementPolicySpec
 		want string
 	}{
-		"nothing":       {placementv1alpha1.PlacementPolicySpec{}, "a policy says something"},
+		"nothing":       {placementv1alpha1.PlacementPolicySpec{Priority: 1}, "a policy says something"},
+		"no spec":       {placementv1alpha1.PlacementPolicySpec{}, "spec: Required value"},
 		"node.id":       {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("node.id")}}, "use the key of a node label"},
 		"label key":     {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{over("a b")}}, "use the key of a node label"},
 		"strategy":      {weighted("Sprad", "a"), "Sprad"},

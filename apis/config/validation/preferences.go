@@ -12,6 +12,7 @@ package validation
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -82,7 +83,7 @@ func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList)
 	if out.Property, err = level.ParseKey(in.TopologyKey); err != nil {
 		errs = append(errs, field.Invalid(path.Child("topologyKey"), in.TopologyKey, err.Error()))
 	}
-	if len(errs) > 0 {
+	if errs = append(errs, shares(path, in)...); len(errs) > 0 {
 		return out, errs
 	}
 	if err := out.Validate(); err != nil {
@@ -90,6 +91,33 @@ func oneLevel(path *field.Path, in *config.Level) (level.Level, field.ErrorList)
 		errs = append(errs, field.Invalid(path.Child("shares"), part(err), err.Error()))
 	}
 	return out, errs
+}
+
+// maxShares bounds the values that a level lists: with those that are not listed, and nodes without the label, they are as
+// many as there may be.
+const maxShares = level.MaxWeights - 2
+
+// shares checks what a list of shares is not for.
+func shares(path *field.Path, in *config.Level) field.ErrorList {
+	var errs field.ErrorList
+	if len(in.Shares) > maxShares {
+		errs = append(errs, field.TooMany(path.Child("shares"), len(in.Shares), maxShares))
+	}
+	for i, s := range in.Shares {
+		if s.Value == "" || s.Value == level.Others {
+			errs = append(errs, field.Invalid(path.Child("shares").Index(i).Child("value"), s.Value,
+				"use the value of a label; unlistedShare is for all values that are not listed, nodesWithoutKeyShare for nodes without the label"))
+		}
+	}
+	for _, s := range []struct {
+		name  string
+		share *int64
+	}{{"unlistedShare", in.UnlistedShare}, {"nodesWithoutKeyShare", in.NodesWithoutKeyShare}} {
+		if s.share != nil && (*s.share < 1 || *s.share > level.MaxShare) {
+			errs = append(errs, field.Invalid(path.Child(s.name), *s.share, fmt.Sprintf("must be from 1 to %d", level.MaxShare)))
+		}
+	}
+	return errs
 }
 
 // weights are the shares of a level as the algorithms have them.

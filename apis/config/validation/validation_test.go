@@ -35,6 +35,10 @@ func TestPreferencesArgs(t *testing.T) {
 	all.UnlistedShare, all.NodesWithoutKeyShare = new(int64(30)), new(int64(1))
 	nobody := on("zone")
 	nobody.UnlistedShare = new(int64(0))
+	var many []config.ValueShare
+	for i := range 255 {
+		many = append(many, config.ValueShare{Value: fmt.Sprint("v", i), Share: 1})
+	}
 	twice := shared(on("zone"), a(1), a(2))
 	pack := on("rack")
 	pack.Strategy = config.StrategyPack
@@ -88,7 +92,15 @@ func TestPreferencesArgs(t *testing.T) {
 		},
 		"no share for those unlisted": {
 			[]config.Level{nobody},
-			[][]string{{"args.defaultLevels[0].shares", "weight.*=0"}},
+			[][]string{{"args.defaultLevels[0].unlistedShare", "0", "from 1 to 1000000"}},
+		},
+		"values that are none": {
+			[]config.Level{shared(on("zone"), config.ValueShare{Value: "*", Share: 1}, config.ValueShare{Share: 1})},
+			[][]string{{"args.defaultLevels[0].shares[0].value", `"*"`, "unlistedShare"}, {"args.defaultLevels[0].shares[1].value", "nodesWithoutKeyShare"}},
+		},
+		"too many shares": {
+			[]config.Level{shared(on("zone"), many...)},
+			[][]string{{"args.defaultLevels[0].shares", "255", "254"}},
 		},
 		"a value twice": {
 			[]config.Level{twice},

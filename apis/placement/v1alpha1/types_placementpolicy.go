@@ -102,7 +102,7 @@ const (
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=317
-// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && (self.contains('/') || !self.matches('^(?i:node|engine)[.]'))",message="use the key of a node label, such as topology.kubernetes.io/zone or kubernetes.io/hostname"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && (self.contains('/') ? self.indexOf('/') <= 253 && !self.matches('^(?i:node|engine)[.](?i:labels)[.]') : !self.matches('^(?i:node|engine)[.]'))",message="use the key of a node label, such as topology.kubernetes.io/zone or kubernetes.io/hostname"
 type TopologyKey string
 
 // Level is one placement preference.

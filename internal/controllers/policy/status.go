@@ -104,8 +104,10 @@ func (s *policyState) govern(pod *corev1.Pod, first bool) {
 	if byLevels || byRest {
 		s.inForce++
 	}
-	if placedBy, bound := pod.Annotations[clusterview.PlacedByAnnotation]; bound && s.levels {
-		byLevels, byRest = clusterview.PlacingPolicy(placedBy) == s.policy.Name, false
+	if placedBy := pod.Annotations[clusterview.PlacedByAnnotation]; placedBy != "" && s.levels {
+		by := clusterview.PlacingPolicy(placedBy)
+		byLevels = by == s.policy.Name
+		byRest = byRest && by == ""
 	}
 	if byLevels || byRest {
 		s.governed++

@@ -114,7 +114,7 @@ func Trim(obj any) (any, error) {
 		annotations[clusterview.DomainLimitsAnnotation] = ""
 	}
 	// What a pod says of it that is not bound is not the scheduler's word.
-	if placedBy, there := pod.Annotations[clusterview.PlacedByAnnotation]; there && pod.Spec.NodeName != "" {
+	if placedBy, there := pod.Annotations[clusterview.PlacedByAnnotation]; there && placedBy != "" && pod.Spec.NodeName != "" {
 		annotations[clusterview.PlacedByAnnotation] = clusterview.Trimmed(placedBy)
 	}
 	var owners []metav1.OwnerReference

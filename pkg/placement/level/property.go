@@ -58,7 +58,7 @@ func ParseKey(s string) (Property, error) {
 	switch {
 	case s == "":
 		return Property{}, syntax.Refuse("empty key", s, allowedTopologyKey)
-	case !strings.Contains(s, "/") && (hasPrefixFold(s, nodePrefix) || hasPrefixFold(s, enginePrefix)):
+	case reserved(s):
 		return Property{}, syntax.Refuse("unknown key", s, allowedTopologyKey)
 	case !isLabelKey(s):
 		return Property{}, syntax.Refuse("invalid label key", s, allowedKey)

@@ -31,7 +31,7 @@ func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, er
 // Name returns the plugin's name.
 func (b *RecordingBinder) Name() string { return Name }
 
-// Bind binds a pod to a node. A pod that is not spread gets no record, and loses one that somebody else has written.
+// Bind binds a pod to a node. A pod that is not spread gets no record, and one that somebody else has written is emptied.
 func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},

@@ -147,9 +147,6 @@ func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
 // has failed nowhere sees all nodes alike: bare pods and Jobs of one pod need none of their own.
 func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults clusterview.Faults) *tally {
 	b := t.batch(id, levels, faults)
-	if b.countsAs.Workload != id.Workload {
-		delete(t.tallies, id.Workload) // of before its selector came to select pods of others: they would be misplaced twice
-	}
 	if b.shared {
 		faults = nil // there are none, and those of another owner to come are not of all
 	}
@@ -176,11 +173,14 @@ func (t *trees) tally(id clusterview.Identity, levels clusterview.Levels, faults
 	return is
 }
 
-// evictFormer evicts the tallies of what a batch counted as before its selector ceased to select pods of others: the same
-// pods would be counted as misplaced twice. It evicts those under selectors that the index has evicted
+// evictFormer evicts the tallies of what a batch counted as before its selector came to select pods of others, or ceased to: the same
+// pods would be counted as misplaced twice until they are idle. It evicts those under selectors that the index has evicted
 // too, which bounds them as the index does.
 func (t *trees) evictFormer(b batch) {
-	if b.countsAs.Workload == b.id.Workload && b.levels.Selector != nil {
+	switch {
+	case b.countsAs.Workload != b.id.Workload:
+		delete(t.tallies, b.id.Workload)
+	case b.levels.Selector != nil:
 		delete(t.tallies, b.levels.Selector.Workload())
 		return
 	}
