@@ -61,7 +61,8 @@ func (a *author) withdraw(ctx context.Context) (bool, error) {
 func (a *author) put(ctx context.Context, name string, levels []evenness.Level) error {
 	var list []any
 	for _, level := range levels {
-		list = append(list, map[string]any{"topologyKey": level.Name})
+		// As the annotations have it, by which the others are spread: what is to be even knows no last resort.
+		list = append(list, map[string]any{"topologyKey": level.Name, "nodesWithoutKey": "OwnDomain"})
 	}
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": name},
