@@ -84,7 +84,7 @@ func olderChart(t *testing.T) string {
 	if err := os.CopyFS(older, os.DirFS(chart)); err != nil {
 		t.Fatal(err)
 	}
-	for _, later := range []string{"servicemonitor.yaml", "prometheusrule.yaml"} {
+	for _, later := range []string{"servicemonitor.yaml", "prometheusrule.yaml", "metricsservice.yaml"} {
 		if err := os.Remove(filepath.Join(older, "templates", later)); err != nil {
 			t.Fatal(err)
 		}
