@@ -28,23 +28,13 @@ percentageOfNodesToScore: 100
 profiles:
 - plugins: {multiPoint: {disabled: [{name: DynamicResources}]}}
 `
-	// As shipped, as far as scores go.
-	ourProfile = `
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- plugins:
-    multiPoint:
-      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
-      disabled: [{name: DynamicResources}, {name: NodePorts}]
-    preScore: {disabled: [{name: PodTopologySpread}]}
-    score: {disabled: [{name: PodTopologySpread}]}
-  pluginConfig:
-  - name: PodTopologySpread
-    args: {defaultingType: List}
-`
 	zoneKey = "topology.kubernetes.io/zone"
 )
+
+// ourProfile scores as the shipped one does: soft constraints are levels there, and are not scored as well.
+var ourProfile = strings.Replace(configuration, "  pluginConfig:", `    preScore: {disabled: [{name: PodTopologySpread}]}
+    score: {disabled: [{name: PodTopologySpread}]}
+  pluginConfig:`, 1)
 
 // scenario is a cluster and the pods that come to it, in turn.
 type scenario struct {
