@@ -38,6 +38,10 @@ var (
 
 	_ func(internalqueue.SchedulingQueue, klog.Logger, fwk.ClusterEvent, any, any, internalqueue.PreEnqueueCheck) = internalqueue.SchedulingQueue.MoveAllToActiveOrBackoffQueue
 
+	_ func(internalqueue.SchedulingQueue, context.Context, *corev1.Pod)              = internalqueue.SchedulingQueue.Add
+	_ func(internalqueue.SchedulingQueue, context.Context, *corev1.Pod, *corev1.Pod) = internalqueue.SchedulingQueue.Update
+	_ func(internalqueue.SchedulingQueue, klog.Logger, *corev1.Pod)                  = internalqueue.SchedulingQueue.Delete
+
 	_ func(preemption.Interface, context.Context, map[string]*extenderv1.Victims) []func(node string) int64 = preemption.Interface.OrderedScoreFuncs
 
 	_ func(internalcache.Cache, klog.Logger, *internalcache.Snapshot) error = internalcache.Cache.UpdateSnapshot

@@ -6,8 +6,11 @@ package upstream
 import (
 	"context"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -41,7 +44,7 @@ func Narrow(ctx context.Context, queue internalqueue.SchedulingQueue, profiles p
 		klog.FromContext(ctx).Info("Every waiting pod is looked at after every binding, because of default constraints", "plugin", names.PodTopologySpread)
 		return queue
 	}
-	return &narrowedQueue{queue}
+	return &narrowedQueue{SchedulingQueue: queue, awaiting: sets.New[types.UID]()}
 }
 
 // awaitedByOthers returns the plugin of a profile that wants to know of bound pods and is not
@@ -78,15 +81,57 @@ func spreadsByDefault(profiles []config.KubeSchedulerProfile) bool {
 	return false
 }
 
-// narrowedQueue is a queue that looks at fewer pods after a binding.
+// narrowedQueue is a queue that looks at fewer pods after a binding, and at none if it can help none.
 type narrowedQueue struct {
 	internalqueue.SchedulingQueue
+
+	mu sync.Mutex // guards awaiting
+	// awaiting are the pods without a node for which awaitsPods holds, in the queue or being tried.
+	awaiting sets.Set[types.UID]
+}
+
+// Add, Update and Delete are told of each pod without a node; Delete also when it gets one.
+func (q *narrowedQueue) Add(ctx context.Context, pod *corev1.Pod) {
+	q.note(pod.UID, awaitsPods(pod))
+	q.SchedulingQueue.Add(ctx, pod)
+}
+
+// Update is beside Add.
+func (q *narrowedQueue) Update(ctx context.Context, oldPod, newPod *corev1.Pod) {
+	q.note(newPod.UID, awaitsPods(newPod))
+	q.SchedulingQueue.Update(ctx, oldPod, newPod)
+}
+
+// Delete is beside Add.
+func (q *narrowedQueue) Delete(logger klog.Logger, pod *corev1.Pod) {
+	q.note(pod.UID, false)
+	q.SchedulingQueue.Delete(logger, pod)
+}
+
+func (q *narrowedQueue) note(uid types.UID, awaits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if awaits {
+		q.awaiting.Insert(uid)
+	} else {
+		q.awaiting.Delete(uid)
+	}
+}
+
+// anyAwaits reports whether there is a pod that one with a node may help.
+func (q *narrowedQueue) anyAwaits() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.awaiting.Len() > 0
 }
 
 // MoveAllToActiveOrBackoffQueue moves the waiting pods that an event may help. Pods that are being
 // tried meanwhile are not left out: the queue keeps the event for them.
 func (q *narrowedQueue) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, oldObj, newObj any, preCheck internalqueue.PreEnqueueCheck) {
 	if preCheck == nil && event == framework.EventAssignedPodAdd {
+		if !q.anyAwaits() {
+			return
+		}
 		preCheck = awaitsPods
 	}
 	q.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, oldObj, newObj, preCheck)

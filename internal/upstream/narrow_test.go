@@ -106,8 +106,9 @@ func TestNarrowedQueue(t *testing.T) {
 		internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
 			"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
 		}))
+	narrowed := Narrow(ctx, queue, profile.Map{}, nil)
 	for _, pod := range waiting {
-		queue.Add(ctx, pod)
+		narrowed.Add(ctx, pod)
 		entity, err := queue.Pop(logger)
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +120,6 @@ func TestNarrowedQueue(t *testing.T) {
 		}
 		queue.Done(info.Pod.UID)
 	}
-	narrowed := Narrow(ctx, queue, profile.Map{}, nil)
 	for _, tc := range []struct {
 		event fwk.ClusterEvent
 		want  []string
@@ -150,4 +150,53 @@ func TestNarrowedQueue(t *testing.T) {
 	if !slices.Contains(asked, "tried") {
 		t.Errorf("a pod that was being tried was not asked: %v", asked)
 	}
+}
+
+// What a binding can help is looked for only while there is a pod that it can help.
+func TestNarrowedQueueWithNobodyToHelp(t *testing.T) {
+	logger, ctx := ktesting.NewTestContext(t)
+	moves := &moved{}
+	queue := Narrow(ctx, moves, profile.Map{}, nil)
+	plain := st.MakePod().Name("plain").Namespace("ns").UID("plain").Obj()
+	affine := st.MakePod().Name("affine").Namespace("ns").UID("affine").PodAffinityExists("app", "zone", st.PodAffinityWithRequiredReq).Obj()
+	tamed := affine.DeepCopy()
+	tamed.Spec.Affinity = nil
+	bind := func(want int) {
+		t.Helper()
+		moves.after = nil
+		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodAdd, nil, plain, nil)
+		if len(moves.after) != want {
+			t.Errorf("after a binding pods are moved %d times, want %d", len(moves.after), want)
+		}
+		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodDelete, plain, nil, nil)
+		if len(moves.after) != want+1 {
+			t.Error("after a deletion no pods are moved")
+		}
+	}
+	bind(0)
+	queue.Add(ctx, plain)
+	bind(0)
+	queue.Add(ctx, affine)
+	bind(1)
+	queue.Update(ctx, affine, tamed)
+	bind(0)
+	queue.Update(ctx, tamed, affine)
+	bind(1)
+	queue.Delete(logger, plain)
+	bind(1)
+	queue.Delete(logger, affine)
+	bind(0)
+}
+
+// moved is a queue that notes after what it was to move pods.
+type moved struct {
+	internalqueue.SchedulingQueue
+	after []fwk.ClusterEvent
+}
+
+func (m *moved) Add(context.Context, *corev1.Pod)                 {}
+func (m *moved) Update(context.Context, *corev1.Pod, *corev1.Pod) {}
+func (m *moved) Delete(klog.Logger, *corev1.Pod)                  {}
+func (m *moved) MoveAllToActiveOrBackoffQueue(_ klog.Logger, event fwk.ClusterEvent, _, _ any, _ internalqueue.PreEnqueueCheck) {
+	m.after = append(m.after, event)
 }
