@@ -78,14 +78,15 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, and
-// has the queue look at fewer pods for it.
+// adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, writes refusals
+// beside, and has the queue look at fewer pods.
 func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
 	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
 	}
 	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
+	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, sched.FailureHandler)
 	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)

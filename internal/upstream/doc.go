@@ -11,6 +11,7 @@
 //   - cache.go, journal.go: which nodes have changed since the last snapshot
 //   - confirm.go: what became of a binding whose answer did not come
 //   - narrow.go: which waiting pods are looked at when another one is bound
+//   - failures.go: why a pod was refused is written while the next one is decided
 //   - pace.go, yield.go: the next pod waits for those that bind
 //   - names.go: what the command has of kube-scheduler; asserts.go: which methods are overridden
 //

@@ -1,0 +1,181 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// registry is an API server that takes what is written down of pods when it is let.
+type registry struct {
+	*testing.T
+	stop     context.CancelFunc
+	profiles profile.Map
+	fail     scheduler.FailureHandlerFn
+	release  chan struct{}
+
+	mu    sync.Mutex // guards began, ends
+	began int
+	ends  []error // what the contexts said of those that have ended
+}
+
+func newRegistry(t *testing.T) *registry {
+	ctx, stop := context.WithCancel(t.Context())
+	r := &registry{T: t, stop: stop, release: make(chan struct{}), profiles: profile.Map{"one": &hanging{release: make(chan struct{})}}}
+	close(r.profiles["one"].(*hanging).release)
+	r.fail = FailAsync(ctx, r.profiles, func(ctx context.Context, _ framework.Framework, _ *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
+		r.note(func() { r.began++ })
+		select {
+		case <-r.release:
+		case <-ctx.Done():
+		}
+		r.note(func() { r.ends = append(r.ends, ctx.Err()) })
+	})
+	return r
+}
+
+func (r *registry) note(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// seen is how many were begun, and what the contexts said of those that have ended.
+func (r *registry) seen() (began int, ends []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.began, slices.Clone(r.ends)
+}
+
+// returns reports whether a call returns before anything is let be written.
+func (r *registry) returns(call func()) bool {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		call()
+	}()
+	synctest.Wait()
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// refuse has a pod refused in a cycle whose context ends with it.
+func (r *registry) refuse(pod *corev1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo) {
+	cycle, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		r.Error(err)
+	}
+	r.fail(cycle, r.profiles["one"], &framework.QueuedPodInfo{PodInfo: info}, status, nominating, time.Now())
+}
+
+func (r *registry) bind(pod *corev1.Pod) {
+	r.profiles["one"].RunBindPlugins(r.Context(), nil, pod, "node")
+}
+
+var (
+	rejected = fwk.NewStatus(fwk.Unschedulable, "no room")
+	nobody   = &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride}
+)
+
+// Only what the next cycle need not know of is written while it runs.
+func TestFailAsync(t *testing.T) {
+	group := "group"
+	for name, tc := range map[string]struct {
+		change     func(*corev1.Pod)
+		status     *fwk.Status
+		nominating *fwk.NominatingInfo
+		want       bool
+	}{
+		"refused":             {nil, rejected, nobody, true},
+		"refused for good":    {nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable), nil, true},
+		"an error":            {nil, fwk.AsStatus(errors.New("no answer")), nobody, false},
+		"nominated":           {nil, rejected, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n"}, false},
+		"no longer nominated": {func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }, rejected, nobody, false},
+		"of a group":          {func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group} }, rejected, nobody, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRegistry(t)
+				pod := st.MakePod().Name("p").UID("p").Obj()
+				if tc.change != nil {
+					tc.change(pod)
+				}
+				if got := r.returns(func() { r.refuse(pod, tc.status, tc.nominating) }); got != tc.want {
+					t.Errorf("the next cycle begins before it is written: %t", got)
+				}
+				close(r.release)
+				synctest.Wait()
+				if began, ends := r.seen(); began != 1 || len(ends) != 1 || ends[0] != nil {
+					t.Errorf("it was begun %d times, and ended with %v", began, ends)
+				}
+			})
+		})
+	}
+}
+
+// What comes of a pod later is written later, and other pods are not kept waiting for it.
+func TestFailAsyncKeepsTheOrderOfAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t)
+		pod, other := st.MakePod().Name("p").UID("p").Obj(), st.MakePod().Name("q").UID("q").Obj()
+		r.refuse(pod, rejected, nobody)
+		if r.returns(func() { r.bind(pod) }) {
+			t.Error("it is bound before it is written that it was refused")
+		}
+		if !r.returns(func() { r.bind(other) }) {
+			t.Error("another pod waits")
+		}
+		waits := !r.returns(func() { r.refuse(pod, rejected, nobody) })
+		if began, _ := r.seen(); !waits || began != 1 {
+			t.Errorf("it is written %d times at once", began)
+		}
+		close(r.release)
+		synctest.Wait()
+		if began, _ := r.seen(); began != 2 {
+			t.Errorf("it was written %d times, want twice", began)
+		}
+	})
+}
+
+// So many are written at a time, and those that are end with the scheduler.
+func TestFailAsyncIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t)
+		refuse := func(i int) func() {
+			return func() { r.refuse(st.MakePod().Name("p").UID(string(rune('a'+i))).Obj(), rejected, nobody) }
+		}
+		for i := range mostFailures {
+			if !r.returns(refuse(i)) {
+				t.Fatalf("pod %d waits", i)
+			}
+		}
+		if r.returns(refuse(mostFailures)) {
+			t.Errorf("more than %d are written at once", mostFailures)
+		}
+		r.stop()
+		synctest.Wait()
+		if _, ends := r.seen(); len(ends) != mostFailures+1 || ends[0] == nil {
+			t.Errorf("%d have ended with the scheduler: %v", len(ends), ends)
+		}
+	})
+}
