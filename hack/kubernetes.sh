@@ -27,3 +27,6 @@ staging_modules() {
   gomod=$(go list -m -f '{{.GoMod}}' "k8s.io/kubernetes@$1") || return 1
   awk '$2 == "=>" && $3 ~ /^\.\/staging\// { print $1 }' "$gomod" | LC_ALL=C sort
 }
+
+# kubernetes_modules names the folders of the modules that are built with Kubernetes itself.
+kubernetes_modules() { printf '%s\n' . test/upstream; }

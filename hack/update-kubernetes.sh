@@ -19,33 +19,40 @@ staging=$(staging_version "$new")
 echo "Kubernetes $old -> $new, staging modules -> $staging"
 names=$(staging_modules "$new")
 
-# All replacements of k8s.io modules are laid anew: a module that this version no
-# longer has would keep its old one. By hand, because go mod edit would take the
-# block apart and lose its comment.
-mkdir -p _output
-awk -v names="$names" -v version="$staging" '
-  { print }
-  /^replace \($/ {
-    n = split(names, name, "\n")
-    for (i = 1; i <= n; i++) printf "\t%s => %s %s\n", name[i], name[i], version
-    while ((getline line) > 0) {
-      if (line !~ /^\tk8s\.io\/[^ ]+ => /) print line
-      if (line == ")") break
+# lay writes one go.mod, in the current folder.
+lay() {
+  # All replacements of k8s.io modules are laid anew: a module that this version no
+  # longer has would keep its old one. By hand, because go mod edit would take the
+  # block apart and lose its comment.
+  local laid
+  laid=$(mktemp)
+  awk -v names="$names" -v version="$staging" '
+    { print }
+    /^replace \($/ {
+      n = split(names, name, "\n")
+      for (i = 1; i <= n; i++) printf "\t%s => %s %s\n", name[i], name[i], version
+      while ((getline line) > 0) {
+        if (line !~ /^\tk8s\.io\/[^ ]+ => /) print line
+        if (line == ")") break
+      }
     }
-  }
-' go.mod >_output/go.mod.new
-cat _output/go.mod.new >go.mod
-rm _output/go.mod.new
+  ' go.mod >"$laid"
+  cat "$laid" >go.mod
+  rm "$laid"
 
-# Whatever version is required, the replacement is what is built: say the same in both.
-edits=(-require="k8s.io/kubernetes@$new")
-required=$(go mod edit -print | awk '$1 ~ /^k8s\.io\// && $2 ~ /^v/ { print $1 }')
-for module in $names; do
-  if grep -qx "$module" <<<"$required"; then
-    edits+=(-require="$module@$staging")
-  fi
+  # Whatever version is required, the replacement is what is built: say the same in both.
+  local edits=(-require="k8s.io/kubernetes@$new") required module
+  required=$(go mod edit -print | awk '$1 ~ /^k8s\.io\// && $2 ~ /^v/ { print $1 }')
+  for module in $names; do
+    if grep -qx "$module" <<<"$required"; then
+      edits+=(-require="$module@$staging")
+    fi
+  done
+  go mod edit "${edits[@]}"
+}
+for folder in $(kubernetes_modules); do
+  (cd "$folder" && lay)
 done
-go mod edit "${edits[@]}"
 
 generators=()
 for tool in conversion-gen deepcopy-gen defaulter-gen; do

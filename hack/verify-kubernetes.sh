@@ -2,7 +2,7 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Sees that go.mod speaks of one Kubernetes version only: every staging module of
+# Sees that each go.mod that builds with Kubernetes speaks of one version only: every staging module of
 # the version that is required is replaced, each by its release, and the code
 # generators are of that release.
 
@@ -15,20 +15,26 @@ version=$(kubernetes_version)
 staging=$(staging_version "$version")
 names=$(staging_modules "$version")
 want=$(awk -v v="$staging" '{ print $1, $1, v }' <<<"$names")
-have=$(go mod edit -print | sed 's/^replace //' | awk '$2 == "=>" && $1 ~ /^k8s\.io\// { print $1, $3, $4 }' | LC_ALL=C sort)
 
 failed=0
-if ! difference=$(diff <(echo "$want") <(echo "$have")); then
-  echo "go.mod does not replace the staging modules of Kubernetes $version, < wanted and > there:" >&2
-  grep '^[<>]' <<<"$difference" >&2
-  failed=1
-fi
-while read -r module required; do
-  if grep -qx "$module" <<<"$names" && [[ $required != "$staging" ]]; then
-    echo "go.mod requires $module $required, and builds $staging" >&2
+for folder in $(kubernetes_modules); do
+  gomod=$(cd "$folder" && go mod edit -print)
+  have=$(sed 's/^replace //' <<<"$gomod" | awk '$2 == "=>" && $1 ~ /^k8s\.io\// { print $1, $3, $4 }' | LC_ALL=C sort)
+  if ! difference=$(diff <(echo "$want") <(echo "$have")); then
+    echo "$folder/go.mod does not replace the staging modules of Kubernetes $version, < wanted and > there:" >&2
+    grep '^[<>]' <<<"$difference" >&2
     failed=1
   fi
-done < <(go mod edit -print | awk '$1 ~ /^k8s\.io\// && $2 ~ /^v/ && $4 != "indirect" { print $1, $2 }')
+  while read -r module required; do
+    if [[ $module == k8s.io/kubernetes && $required != "$version" ]]; then
+      echo "$folder/go.mod requires $module $required, and go.mod $version" >&2
+      failed=1
+    elif grep -qx "$module" <<<"$names" && [[ $required != "$staging" ]]; then
+      echo "$folder/go.mod requires $module $required, and builds $staging" >&2
+      failed=1
+    fi
+  done < <(awk '$1 ~ /^k8s\.io\// && $2 ~ /^v/ && $4 != "indirect" { print $1, $2 }' <<<"$gomod")
+done
 generators=$(cd hack/tools/kubernetes && go mod edit -print | awk '$1 == "k8s.io/code-generator" { print $2 }')
 if [[ $generators != "$staging" ]]; then
   echo "hack/tools/kubernetes/go.mod has k8s.io/code-generator $generators, not $staging" >&2

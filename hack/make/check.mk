@@ -23,6 +23,10 @@ e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the lead
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
 
+.PHONY: e2e-upstream
+e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption
+	@cd test/upstream && go test -v -count=1 -timeout 1h . $(if $(RUN),-ginkgo.focus='$(RUN)')
+
 .PHONY: soak
 soak: bin/espalier-scheduler bin/devcluster bin/kwok ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
 	@hack/soak.sh '$(or $(DURATION),20m)' '$(SEED)'
