@@ -22,7 +22,7 @@ for file in scheduler-config serviceaccount rbac controller-rbac policies-rbac; 
   cp "manifests/base/$file.yaml" "$chart/files/"
 done
 cp manifests/monitoring/{alerts.yaml,dashboard.json} "$chart/files/"
-for file in annotations scheduler-name; do
+for file in annotations native-twins scheduler-name; do
   cp "manifests/admission/$file.yaml" "$chart/files/admission-$file.yaml"
 done
 
