@@ -91,12 +91,12 @@ var rights = map[string][]string{
 		"[] [events] [] [create]",
 	},
 	"espalier-scheduler-failures":        {"[] [configmaps] [espalier-scheduler-failures] [get patch create]"},
-	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies] [] [list watch]"},
+	"espalier-scheduler-policies":        {"[placement.espalier.dev] [placementpolicies clusterplacementpolicies] [] [list watch]"},
 	"espalier-scheduler-runtime-classes": {"[node.k8s.io] [runtimeclasses] [] [list watch]"},
 	"espalier-scheduler-events":          {"[] [events] [] [list watch]"},
 
 	"espalier-policies-edit": {"[placement.espalier.dev] [placementpolicies] [] [get list watch create update patch delete deletecollection]"},
-	"espalier-policies-view": {"[placement.espalier.dev] [placementpolicies] [] [get list watch]"},
+	"espalier-policies-view": {"[placement.espalier.dev] [placementpolicies clusterplacementpolicies] [] [get list watch]"},
 }
 
 func checkRights(t *testing.T, role string, rules []rbacv1.PolicyRule) {

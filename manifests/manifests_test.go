@@ -159,8 +159,11 @@ func object(doc []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if policy, ok := versioned.(*placementv1alpha1.PlacementPolicy); ok {
+	switch policy := versioned.(type) {
+	case *placementv1alpha1.PlacementPolicy:
 		return policy, clusterview.ReadPolicy(policy).Err()
+	case *placementv1alpha1.ClusterPlacementPolicy:
+		return policy, clusterview.ReadClusterPolicy(policy).Err()
 	}
 	legacyscheme.Scheme.Default(versioned)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(versioned, runtime.InternalGroupVersioner)

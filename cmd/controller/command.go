@@ -122,8 +122,12 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		}
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:         scheme,
-		Cache:          cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: policy.Trim}, &corev1.Node{}: {Transform: suspect.Trim}}},
+		Scheme: scheme,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {Transform: policy.Trim}, &corev1.Namespace{}: {Transform: policy.TrimNamespace}, &corev1.Node{}: {Transform: suspect.Trim},
+		}},
+		// Policies are read as the API server has them, and from the cache like all else.
+		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		LeaderElection: o.elect, LeaderElectionID: o.lease, LeaderElectionNamespace: o.namespace,
 		// The process ends when it is told to, so the next one need not wait for the Lease to run out.
 		LeaderElectionReleaseOnCancel: true,

@@ -15,7 +15,7 @@ import (
 func Ignored(pod *corev1.Pod, levels Levels) []string {
 	var ignored []string
 	if _, ok := pod.Annotations[PlacementAnnotation]; ok && levels.Source == FromPolicy {
-		ignored = append(ignored, fmt.Sprintf("The annotation %s is not looked at, because PlacementPolicy %q overrides it.", PlacementAnnotation, levels.Policy.Name))
+		ignored = append(ignored, fmt.Sprintf("The annotation %s is not looked at, because %s overrides it.", PlacementAnnotation, levels.Policy))
 	}
 	var first string // the selector that is counted by
 	if levels.Selector != nil {
@@ -34,7 +34,7 @@ func Ignored(pod *corev1.Pod, levels Levels) []string {
 			say("is not looked at, because the annotation %s says over what the pod is spread", PlacementAnnotation)
 			continue
 		case levels.Source == FromPolicy:
-			say("is not looked at, because PlacementPolicy %q overrides it", levels.Policy.Name)
+			say("is not looked at, because %s overrides it", levels.Policy)
 			continue
 		case err != nil:
 			continue // the pod is refused for it

@@ -13,12 +13,13 @@ import (
 // MaxPlacedBy bounds the value of PlacedByAnnotation, in bytes. Levels beyond it are left out, and "..." stands for them.
 const MaxPlacedBy = 512
 
-// The value is SOURCE LEVEL,LEVEL,... where the source may be policy/NAME@GENERATION.
+// The value is SOURCE LEVEL,LEVEL,... where the source may be policy/NAME@GENERATION or clusterpolicy/NAME@GENERATION.
 const (
-	policySource = "policy/"
-	atGeneration = "@"
-	beforeLevels = " "
-	moreLevels   = ",..."
+	policySource        = "policy/"
+	clusterPolicySource = "clusterpolicy/"
+	atGeneration        = "@"
+	beforeLevels        = " "
+	moreLevels          = ",..."
 )
 
 // placedByKey is where the levels are that a pod is placed by, in their order.
@@ -53,7 +54,7 @@ func (l Levels) PlacedBy() string {
 	case FromAnnotation:
 		text.WriteString("annotation")
 	case FromPolicy:
-		fmt.Fprintf(&text, "%s%s%s%d", policySource, l.Policy.Name, atGeneration, l.Policy.Generation)
+		fmt.Fprintf(&text, "%s%s%d", l.Policy.placedBy(), atGeneration, l.Policy.Generation)
 	case FromConstraints:
 		text.WriteString("constraints")
 	case FromDefaults:
@@ -77,19 +78,27 @@ func (l Levels) PlacedBy() string {
 	return text.String()
 }
 
-// PlacingPolicy returns the name of the policy over whose levels a pod was placed, "" if that was not a policy, by the value of
-// its PlacedByAnnotation.
-func PlacingPolicy(placedBy string) string {
-	source, _, _ := strings.Cut(placedBy, beforeLevels)
-	policy, ok := strings.CutPrefix(source, policySource)
-	if !ok {
-		return ""
+// placedBy is the policy in a value of PlacedByAnnotation, but for its generation.
+func (p *Policy) placedBy() string {
+	if p.Cluster() {
+		return clusterPolicySource + p.Name
 	}
-	name, _, _ := strings.Cut(policy, atGeneration)
-	return name
+	return policySource + p.Name
 }
 
-// Trimmed is a value of PlacedByAnnotation with nothing but what PlacingPolicy reads.
+// Placed reports whether a pod was placed over the policy's levels, by the value of the pod's PlacedByAnnotation.
+func (p *Policy) Placed(placedBy string) bool {
+	source, _, _ := strings.Cut(placedBy, beforeLevels)
+	policy, _, _ := strings.Cut(source, atGeneration)
+	return policy == p.placedBy()
+}
+
+// ByPolicy reports that a pod was placed over the levels of a policy, by the value of its PlacedByAnnotation.
+func ByPolicy(placedBy string) bool {
+	return strings.HasPrefix(placedBy, policySource) || strings.HasPrefix(placedBy, clusterPolicySource)
+}
+
+// Trimmed is a value of PlacedByAnnotation with nothing but what Placed reads.
 func Trimmed(placedBy string) string {
 	source, _, _ := strings.Cut(placedBy, beforeLevels)
 	return source

@@ -25,18 +25,20 @@ func TestPlacedBy(t *testing.T) {
 			TopologyKey: "zone", Shares: []placementv1alpha1.ValueShare{{Value: "a", Share: 70}, {Value: "b", Share: 30}},
 		}}},
 	})
+	everywhere := clusterview.ReadClusterPolicy(clusterPolicy("frontend", "", placementv1alpha1.Level{TopologyKey: "rack"}))
 	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p").Label("app", "web") }
 	for name, tc := range map[string]struct {
 		pod    *st.PodWrapper
 		policy *clusterview.Policy
 		want   string
-		by     string // the policy
+		by     *clusterview.Policy
 	}{
-		"an annotation": {pod().Annotation(clusterview.PlacementAnnotation, "spread=zone,pack=rack"), frontend, "annotation spread=zone,pack=rack", ""},
-		"a policy":      {pod(), frontend, "policy/frontend@3 spread=zone;weight.a=70;weight.b=30;nodesWithoutKey=LastResort", "frontend"},
+		"an annotation":           {pod().Annotation(clusterview.PlacementAnnotation, "spread=zone,pack=rack"), frontend, "annotation spread=zone,pack=rack", nil},
+		"a policy":                {pod(), frontend, "policy/frontend@3 spread=zone;weight.a=70;weight.b=30;nodesWithoutKey=LastResort", frontend},
+		"a policy of the cluster": {pod(), everywhere, "clusterpolicy/frontend@1 spread=rack;nodesWithoutKey=LastResort", everywhere},
 		"constraints": {pod().SpreadConstraint(1, "rack", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("app", "web").Obj(), nil, nil, nil, nil), nil,
-			"constraints spread=rack;nodesWithoutKey=LastResort", ""},
-		"the defaults": {pod(), nil, "defaults spread=zone", ""},
+			"constraints spread=rack;nodesWithoutKey=LastResort", nil},
+		"the defaults": {pod(), nil, "defaults spread=zone", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			levels, err := clusterview.LevelsOf(tc.pod.Obj(), tc.policy, plugintest.Levels(t, "spread=zone"))
@@ -48,8 +50,13 @@ func TestPlacedBy(t *testing.T) {
 				t.Errorf("it is placed by %q, want %q", got, tc.want)
 			}
 			for _, value := range []string{got, clusterview.Trimmed(got)} {
-				if by := clusterview.PlacingPolicy(value); by != tc.by {
-					t.Errorf("%q names policy %q, want %q", value, by, tc.by)
+				for _, policy := range []*clusterview.Policy{frontend, everywhere} {
+					if policy.Placed(value) != (policy == tc.by) {
+						t.Errorf("%q names %s: %t", value, policy, policy.Placed(value))
+					}
+				}
+				if clusterview.ByPolicy(value) != (tc.by != nil) {
+					t.Errorf("%q names a policy: %t", value, clusterview.ByPolicy(value))
 				}
 			}
 		})

@@ -21,9 +21,10 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
-// Policy is a PlacementPolicy, read. It is never modified: two pointers that are
+// Policy is a PlacementPolicy or a ClusterPlacementPolicy, read. It is never modified: two pointers that are
 // equal say the same.
 type Policy struct {
+	// Namespace is "" for a ClusterPlacementPolicy.
 	Namespace, Name string
 	// Generation is that of the spec that was read.
 	Generation int64
@@ -35,8 +36,10 @@ type Policy struct {
 	priority int32
 	override bool
 	selector labels.Selector
-	levels   []level.Level
-	limits   []limit.Limit
+	// namespaces selects those that a ClusterPlacementPolicy is for. It is nil for a PlacementPolicy, which is for its own.
+	namespaces labels.Selector
+	levels     []level.Level
+	limits     []limit.Limit
 	// levelsErr and limitsErr say what cannot be read. They are apart because a
 	// pod may have an annotation for one and need the policy for the other.
 	levelsErr, limitsErr error
@@ -71,20 +74,31 @@ func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
 	p.limits, p.limitsErr = policyLimits(in.Spec.DomainLimits)
 	var err error
-	if p.selector, err = metav1.LabelSelectorAsSelector(&in.Spec.PodSelector); err != nil {
+	if p.selector, err = readSelector("spec.podSelector", &in.Spec.PodSelector); err != nil {
 		p.selector = labels.Everything()
-		// The API server takes labels of any length here, and quotes them all.
-		p.levelsErr = fmt.Errorf("spec.podSelector: %s: keys and values must be those of labels, with 63 characters at most, and operators In, NotIn, Exists or DoesNotExist",
-			syntax.Cut(err.Error()))
-		p.limitsErr = p.levelsErr
+		p.levelsErr, p.limitsErr = err, err
 	}
 	return p
 }
 
-// UndecodablePolicy is a policy of which only the selector could be decoded, if that: the pods that it selects are refused
+// readSelector reads a selector. The error names its field.
+func readSelector(field string, in *metav1.LabelSelector) (labels.Selector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(in)
+	if err != nil {
+		// The API server takes labels of any length here, and quotes them all.
+		return nil, fmt.Errorf("%s: %s: keys and values must be those of labels, with 63 characters at most, and operators In, NotIn, Exists or DoesNotExist",
+			field, syntax.Cut(err.Error()))
+	}
+	return selector, nil
+}
+
+// undecodablePolicy is a policy of which only the selector could be decoded, if that: the pods that it selects are refused
 // until it is mended.
-func UndecodablePolicy(in *placementv1alpha1.PlacementPolicy, err error) *Policy {
-	p := ReadPolicy(in)
+func undecodablePolicy(in *placementv1alpha1.PlacementPolicy, err error) *Policy {
+	return ReadPolicy(in).undecodable(err)
+}
+
+func (p *Policy) undecodable(err error) *Policy {
 	p.levelsErr = fmt.Errorf("it cannot be decoded: %s: it was written for another version of its kind; apply the CRD of this release, and the policy anew", syntax.Cut(err.Error()))
 	p.limitsErr = p.levelsErr
 	return p
@@ -152,6 +166,12 @@ func policyLimits(in []placementv1alpha1.DomainLimit) ([]limit.Limit, error) {
 // them. The error quotes what cannot be read and names the policy.
 func (p *Policy) Levels() ([]level.Level, error) { return p.levels, p.named(p.levelsErr) }
 
+// SaysLevels reports whether the policy says anything of levels, and SaysLimits of limits. One that cannot be read may.
+func (p *Policy) SaysLevels() bool { return len(p.levels) > 0 || p.levelsErr != nil }
+
+// SaysLimits is beside SaysLevels.
+func (p *Policy) SaysLimits() bool { return len(p.limits) > 0 || p.limitsErr != nil }
+
 // DomainLimits returns the limits of the policy's pods, none where it says nothing
 // of them. The error quotes what cannot be read and names the policy.
 func (p *Policy) DomainLimits() ([]limit.Limit, error) { return p.limits, p.named(p.limitsErr) }
@@ -163,34 +183,54 @@ func (p *Policy) named(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("PlacementPolicy %q: %w", p.Name, err)
+	return fmt.Errorf("%s: %w", p, err)
 }
 
-// Selects reports whether the policy is about a pod.
+// String names the policy and its kind.
+func (p *Policy) String() string {
+	if p.Cluster() {
+		return fmt.Sprintf("ClusterPlacementPolicy %q", p.Name)
+	}
+	return fmt.Sprintf("PlacementPolicy %q", p.Name)
+}
+
+// Cluster reports that the policy is a ClusterPlacementPolicy.
+func (p *Policy) Cluster() bool { return p.namespaces != nil }
+
+// Selects reports whether the policy is about a pod. For a ClusterPlacementPolicy, the pod must be of a namespace that
+// it selects: see Effective.
 func (p *Policy) Selects(pod *corev1.Pod) bool {
-	return pod.Namespace == p.Namespace && p.selector.Matches(labels.Set(pod.Labels))
+	return (p.Cluster() || pod.Namespace == p.Namespace) && p.selector.Matches(labels.Set(pod.Labels))
 }
 
 // Overrides reports that the policy comes before what its pods say themselves.
 func (p *Policy) Overrides() bool { return p.override }
 
-// Compare orders policies by who governs a pod that they all select: one that overrides; that of the higher priority; the older
-// one; and of two of the same age, which the API server knows to the second, the one
+// Compare orders policies by who governs a pod that they all select: a ClusterPlacementPolicy that overrides; a
+// PlacementPolicy that does; a PlacementPolicy that does not, and a ClusterPlacementPolicy last. Among these, that of the higher
+// priority; the older one; and of two of the same age, which the API server knows to the second, the one
 // whose name comes first.
 func (p *Policy) Compare(q *Policy) int {
-	if p.override != q.override {
-		if p.override {
-			return -1
-		}
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(q.priority, p.priority), p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
+}
+
+// rank is lower for what comes first by kind and mode. Who runs the cluster has the first word, and the last.
+func (p *Policy) rank() int {
+	switch {
+	case p.override && p.Cluster():
+		return 0
+	case p.override:
 		return 1
+	case !p.Cluster():
+		return 2
 	}
-	return cmp.Or(cmp.Compare(q.priority, p.priority), p.created.Compare(q.created), cmp.Compare(p.Name, q.Name))
+	return 3
 }
 
 // Places reports whether the policy has a say in where pods go. One that has none, as
 // a definition without our rules may let pass, must not keep another from having it.
 func (p *Policy) Places() bool {
-	return p.Err() != nil || len(p.levels) > 0 || len(p.limits) > 0 || p.Faults != nil
+	return p.SaysLevels() || p.SaysLimits() || p.Faults != nil
 }
 
 // FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.
@@ -209,14 +249,10 @@ func (p *Policy) FaultRule(rule failure.Rule) failure.Rule {
 	return rule.Normal()
 }
 
-// MaxPolicies bounds the policies of a namespace that have a say, the first in order of Compare: each pod of it is compared
-// with all of them, and a tenant must not make that slow for others.
-const MaxPolicies = 100
-
 // Governing returns the policy that governs a pod: the first in order of Compare
-// that selects it and has a say. It is nil if none does. The policies must be in that order.
-func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
-	for _, p := range policies[:min(len(policies), MaxPolicies)] {
+// that selects it and has a say. It is nil if none does. The policies must be those of Effective for the pod's namespace.
+func Governing(effective []*Policy, pod *corev1.Pod) *Policy {
+	for _, p := range effective {
 		if p.Places() && p.Selects(pod) {
 			return p
 		}
@@ -224,18 +260,12 @@ func Governing(policies []*Policy, pod *corev1.Pod) *Policy {
 	return nil
 }
 
-// Contested reports that another policy than the one that governs a pod would if it
-// were alone. The policies must be in order of Compare.
-func Contested(policies []*Policy, governing *Policy, pod *corev1.Pod) bool {
-	for _, p := range slices.Backward(policies[:min(len(policies), MaxPolicies)]) {
-		if p.Name == governing.Name {
-			return false // those before it do not select the pod
-		}
-		if p.Places() && p.Selects(pod) {
-			return true
-		}
-	}
-	return false
+// Contested reports that another policy of the same kind than the one that governs a pod would if it
+// were alone. That a policy of a namespace comes before a ClusterPlacementPolicy, or after it, is what the kinds are for.
+func Contested(effective []*Policy, governing *Policy, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(effective, func(p *Policy) bool {
+		return p.Cluster() == governing.Cluster() && p.Name != governing.Name && p.Places() && p.Selects(pod)
+	})
 }
 
 // Same reports whether q is the policy p with the same spec. A policy that was

@@ -16,12 +16,12 @@ import (
 // Which policies they are is in their status: their names are no labels.
 var conflictsTotal = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem: "espalier", Name: "policy_conflicts_total", StabilityLevel: metrics.ALPHA,
-	Help: "Number of times that a pod was to be placed which more than one PlacementPolicy selects.",
+	Help: "Number of times that a pod was to be placed which more than one PlacementPolicy selects, or more than one ClusterPlacementPolicy.",
 })
 
 var unreadable = metrics.NewGauge(&metrics.GaugeOpts{
 	Subsystem: "espalier", Name: "policies_unreadable", StabilityLevel: metrics.ALPHA,
-	Help: "1 while PlacementPolicies cannot be read: changes of them are missed, and a scheduler that has not read any places pods as if there " +
+	Help: "1 while PlacementPolicies or ClusterPlacementPolicies cannot be read: changes of them are missed, and a scheduler that has not read any places pods as if there " +
 		"were none where it lacks the right, and else refuses them.",
 })
 
@@ -35,7 +35,19 @@ func (p *Policies) NoteRivals(governing *clusterview.Policy, pod *corev1.Pod) {
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if clusterview.Contested(p.byNamespace[pod.Namespace], governing, pod) {
+	if list, err := p.in(pod.Namespace); err == nil && clusterview.Contested(list, governing, pod) {
 		conflictsTotal.Inc()
 	}
+}
+
+// noteReadable has the metric say whether all kinds can be read. The caller holds mu for writing.
+func (p *Policies) noteReadable(k kind, readable bool) {
+	p.of[k].unreadable = !readable
+	value := 0.0
+	for _, of := range p.of {
+		if of.unreadable {
+			value = 1
+		}
+	}
+	unreadable.Set(value)
 }

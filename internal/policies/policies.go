@@ -13,8 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
@@ -28,28 +30,71 @@ const lackOfRight = 30 * time.Second
 
 // errUnread is why a pod is refused before anything is known of the policies that
 // there are.
-var errUnread = errors.New("PlacementPolicies have not been read yet: wait, or see whether the API server answers, and the scheduler's right to list and watch placementpolicies")
+var errUnread = errors.New("policies have not been read yet")
+
+// kind is one of the kinds of policies.
+type kind int
+
+const (
+	ofNamespace kind = iota
+	ofCluster
+	kinds
+)
+
+// everywhere is where the policies of the cluster are in byNamespace.
+const everywhere = ""
+
+// String is the kind's name, in the plural.
+func (k kind) String() string {
+	if k == ofCluster {
+		return "ClusterPlacementPolicies"
+	}
+	return "PlacementPolicies"
+}
+
+// resource is the kind's resource in URLs and rights.
+func (k kind) resource() string {
+	if k == ofCluster {
+		return placementv1alpha1.ClusterPlacementPolicyResource
+	}
+	return placementv1alpha1.PlacementPolicyResource
+}
+
+// knowledge is what is known of the policies of a kind.
+type knowledge struct {
+	// err is why they are not known; nil if they are.
+	err error
+	// forbiddenSince is when the API server began to forbid that they are read; zero if it did not the last time.
+	forbiddenSince time.Time
+	// unreadable: they could not be read the last time.
+	unreadable bool
+	// answered: they are known, or it is known why not.
+	answered bool
+}
 
 // Policies is what is known of the policies of a cluster.
 type Policies struct {
 	// waiting are woken without mu: the queue asks plugins, and they ask for policies.
 	waiting *refusal.Waiting
 	edits   *edits
+	// namespaces are those whose labels say which ClusterPlacementPolicies are for them. Nil where there are no such policies.
+	namespaces corelisters.NamespaceLister
 	// answered is closed when the policies are known, or unreadable, for the first time.
 	answered chan struct{}
-	answer   sync.Once
 
 	// forbiddenFor is how long the API server forbids policies to be read until it counts as the lack of a right.
 	forbiddenFor time.Duration
 
-	mu sync.RWMutex // guards err, forbiddenSince, byNamespace
-	// err is why the policies are not known; nil if they are.
-	err error
-	// forbiddenSince is when the API server began to forbid that policies are read; zero if it did not the last time.
-	forbiddenSince time.Time
-	// byNamespace has the policies of a namespace in the order of Policy.Compare. The
+	mu sync.RWMutex // guards of, byNamespace, and that answered is closed once
+	of [kinds]knowledge
+	// byNamespace has the policies of a namespace in the order of Policy.Compare, and at everywhere those of the cluster. The
 	// slices are replaced, never written to.
 	byNamespace map[string][]*clusterview.Policy
+
+	merging sync.Mutex // guards effective; taken with mu, read or written
+	// effective has those of a namespace and of the cluster that have a say in it, where there are any of the cluster. It is filled
+	// with mu read, and emptied with mu written.
+	effective map[string][]*clusterview.Policy
 }
 
 // shared has the policies of each scheduler of this process: one, outside of tests.
@@ -74,38 +119,50 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	if config == nil {
 		return Fixed(), nil
 	}
-	server, err := newAPIServer(config)
+	servers, err := newAPIServers(config)
 	if err != nil {
 		return nil, fmt.Errorf("a client for PlacementPolicies: %w", err)
 	}
 	p := newPolicies(refusal.WaitingOf(ctx, handle))
+	if err := p.watchNamespaces(factory.Core().V1().Namespaces()); err != nil {
+		return nil, err
+	}
 	shared.of[factory] = p
 	context.AfterFunc(ctx, func() {
 		shared.Lock()
 		defer shared.Unlock()
 		delete(shared.of, factory)
 	})
-	go p.watch(ctx, server)
+	context.AfterFunc(ctx, p.edits.stop)
+	for k, server := range servers {
+		go p.watch(ctx, kind(k), server)
+	}
 	return p, nil
 }
 
 // Fixed are policies that never change, for simulations and tests.
 func Fixed(policies ...*clusterview.Policy) *Policies {
 	p := newPolicies(refusal.NewWaiting(nil, nil))
-	p.err = nil
 	for _, policy := range policies {
 		p.byNamespace[policy.Namespace] = put(p.byNamespace[policy.Namespace], policy)
 	}
-	p.answer.Do(func() { close(p.answered) })
+	for k := range kinds {
+		p.of[k].err = nil
+		p.answers(k)
+	}
 	return p
 }
 
 func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
-	return &Policies{
+	p := &Policies{
 		waiting: pods, edits: newEdits(), forbiddenFor: lackOfRight, answered: make(chan struct{}),
-		err: errUnread, byNamespace: make(map[string][]*clusterview.Policy),
+		byNamespace: make(map[string][]*clusterview.Policy), effective: make(map[string][]*clusterview.Policy),
 	}
+	for k := range kinds {
+		p.of[k].err = errUnread
+	}
+	return p
 }
 
 // Governing returns the policy that governs a pod, nil for none. The error says why
@@ -113,10 +170,47 @@ func newPolicies(pods *refusal.Waiting) *Policies {
 func (p *Policies) Governing(pod *corev1.Pod) (*clusterview.Policy, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.err != nil {
-		return nil, p.err
+	list, err := p.in(pod.Namespace)
+	return clusterview.Governing(list, pod), err
+}
+
+// in returns the policies that have a say in a namespace, in order. The caller holds mu.
+func (p *Policies) in(namespace string) ([]*clusterview.Policy, error) {
+	if err := p.err(); err != nil {
+		return nil, err
 	}
-	return clusterview.Governing(p.byNamespace[pod.Namespace], pod), nil
+	if len(p.byNamespace[everywhere]) == 0 {
+		return clusterview.Effective(nil, p.byNamespace[namespace], nil), nil
+	}
+	p.merging.Lock()
+	defer p.merging.Unlock()
+	if list, ok := p.effective[namespace]; ok {
+		return list, nil
+	}
+	list, err := p.merge(p.byNamespace[everywhere], namespace)
+	if err == nil {
+		p.effective[namespace] = list
+	}
+	return list, err
+}
+
+// merge returns what in would if these were the policies of the cluster. The caller holds mu.
+func (p *Policies) merge(cluster []*clusterview.Policy, namespace string) ([]*clusterview.Policy, error) {
+	its, err := p.labelsOf(namespace)
+	if err != nil {
+		return nil, err
+	}
+	return clusterview.Effective(cluster, p.byNamespace[namespace], its), nil
+}
+
+// err says why the policies are not known, nil if all kinds are. The caller holds mu.
+func (p *Policies) err() error {
+	for k := range kinds {
+		if err := p.of[k].err; err != nil {
+			return fmt.Errorf("%w: see whether the API server answers, and the scheduler's right to list and watch %s", err, k.resource())
+		}
+	}
+	return nil
 }
 
 // Placing returns the policy that a pod is placed by, nil for none. It is the one that

@@ -64,7 +64,7 @@ func TestUnreadable(t *testing.T) {
 				r.cluster.set(func() { tc.later(r.cluster) })
 				r.refuses(web)
 			}
-			if p, err := r.Await(t.Context(), framework.NewCycleState(), web); err == nil || !strings.Contains(err.Error(), "it is down") || !strings.Contains(err.Error(), "PlacementPolicies cannot be read") {
+			if p, err := r.Await(t.Context(), framework.NewCycleState(), web); err == nil || !strings.Contains(err.Error(), "it is down") || !strings.Contains(err.Error(), "policies cannot be read") {
 				t.Errorf("got %v, %v", p, err)
 			}
 			if !isUnreadable(t) {
@@ -132,6 +132,7 @@ func TestReadableAgain(t *testing.T) {
 func TestForbiddenForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})), nil))
+		p.known(ofCluster)
 		forbidden := apierrors.NewForbidden(placementv1alpha1.Resource(placementv1alpha1.PlacementPolicyResource), "", errors.New("no right"))
 		web := pod("ns", "web", "web")
 		refused := func(when string, want bool) {
@@ -140,13 +141,13 @@ func TestForbiddenForAMoment(t *testing.T) {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
-		p.unreadable(forbidden)
+		p.unreadable(ofNamespace, forbidden)
 		refused("when it is forbidden", true)
 		time.Sleep(lackOfRight - time.Second)
 		refused("for less than half a minute", true)
-		p.unreadable(errors.New("it is down"))
+		p.unreadable(ofNamespace, errors.New("it is down"))
 		time.Sleep(2 * time.Second)
-		p.unreadable(forbidden)
+		p.unreadable(ofNamespace, forbidden)
 		refused("anew, after something else", true)
 		time.Sleep(lackOfRight - 2*time.Second)
 		refused("anew, for less than half a minute", true)
@@ -163,7 +164,7 @@ func TestKnownHoldsThroughAnOutage(t *testing.T) {
 	r.wakes("web")
 	r.cluster.Add(policy("a", "web", 1))
 	r.wakes("web")
-	r.unreadable(errors.New("outage"))
+	r.unreadable(ofNamespace, errors.New("outage"))
 	r.governs("a", web)
 }
 
@@ -198,7 +199,7 @@ func TestRefusalsNameTheMend(t *testing.T) {
 		if _, err := p.Governing(pod("ns", "p", "web")); err == nil || !strings.Contains(err.Error(), "see whether the API server answers") {
 			t.Errorf("got %v", err)
 		}
-		p.unreadable(errors.New("it is down"))
+		p.unreadable(ofNamespace, errors.New("it is down"))
 	}
 }
 
@@ -263,7 +264,7 @@ func TestAsksForTheKindEveryFiveSeconds(t *testing.T) {
 		server, ended := &absent{asked: make(chan time.Time)}, make(chan struct{})
 		go func() {
 			defer close(ended)
-			Fixed().watch(ctx, server)
+			Fixed().watch(ctx, ofNamespace, server)
 		}()
 		last := <-server.asked
 		for range 3 {

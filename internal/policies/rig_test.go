@@ -120,6 +120,7 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 		}
 		r.woken <- slices.Sorted(maps.Keys(pods))
 	}))
+	r.of[ofCluster] = knowledge{answered: true}    // there are none, unless a test adds some
 	r.edits.backoff = flowcontrol.NewBackOff(0, 0) // each edit wakes
 	r.forbiddenFor = 0                             // and each lack of a right is believed
 	_, ctx := ktesting.NewTestContext(t)
@@ -127,11 +128,12 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.watch(ctx, r.cluster)
+		r.watch(ctx, ofNamespace, r.cluster)
 	}()
 	t.Cleanup(func() {
 		cancel()
 		<-ended
+		r.edits.stop()
 		r.cluster.Shutdown()
 	})
 	return r

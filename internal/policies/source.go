@@ -28,18 +28,19 @@ const (
 	answering = 10 * time.Second
 )
 
-// apiServer is the source outside of tests.
+// apiServer is the source of a kind outside of tests.
 type apiServer struct {
 	client   rest.Interface
 	policies dynamic.Interface
+	resource string
 }
 
-// newAPIServer makes a client of its own: the scheduler's speaks protobuf, in which
+// newAPIServers makes a client of its own for all kinds: the scheduler's speaks protobuf, in which
 // custom resources are not served.
-func newAPIServer(config *rest.Config) (*apiServer, error) {
+func newAPIServers(config *rest.Config) (servers [kinds]*apiServer, err error) {
 	scheme := runtime.NewScheme()
 	if err := placementv1alpha1.AddToScheme(scheme); err != nil {
-		return nil, err
+		return servers, err
 	}
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -47,13 +48,13 @@ func newAPIServer(config *rest.Config) (*apiServer, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, err
+		return servers, err
 	}
 	policies, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
+	for k := range kinds {
+		servers[k] = &apiServer{client, policies, k.resource()}
 	}
-	return &apiServer{client, policies}, nil
+	return servers, err
 }
 
 // installed asks for the resources of our group. Listing policies would answer the
@@ -69,12 +70,12 @@ func (s *apiServer) installed(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Name == placementv1alpha1.PlacementPolicyResource
+		return r.Name == s.resource
 	}), err
 }
 
 func (s *apiServer) listWatch(read func()) cache.ListerWatcher {
-	all := s.policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource))
+	all := s.policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(s.resource))
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := all.List(ctx, o)

@@ -24,7 +24,7 @@ const (
 // maxGathered bounds the edits of a namespace that are remembered one by one.
 const maxGathered = 16
 
-// edits are the namespaces whose policies have been edited lately. The first edit wakes pods at once. Those that follow
+// edits are the namespaces whose policies have been edited lately, and everywhere for those of the cluster. The first edit wakes pods at once. Those that follow
 // are gathered, for longer and longer: somebody who edits a policy all the time must not have his pods tried all the
 // time, at the expense of all others.
 type edits struct {
@@ -94,22 +94,46 @@ func (e *edits) stop() {
 	}
 }
 
-// wake wakes the pods of a namespace for which an edit makes a difference: also one that was taken back since, because a pod
-// may have been refused in between.
+// wake wakes the pods for which an edit makes a difference: also one that was taken back since, because a pod
+// may have been refused in between. Before is what before returns for the namespace, or for everywhere.
 func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
 	wake := func(befores [][]*clusterview.Policy) {
-		p.mu.RLock()
-		after := p.byNamespace[namespace]
-		p.mu.RUnlock()
+		had := befores
+		ofNamespaces := make(map[string][][]*clusterview.Policy)
 		p.waiting.Wake(func(pod *corev1.Pod) bool {
-			return pod.Namespace == namespace && (len(befores) > maxGathered || slices.ContainsFunc(befores, func(before []*clusterview.Policy) bool {
-				return clusterview.Governing(before, pod) != clusterview.Governing(after, pod)
-			}))
+			switch {
+			case namespace != everywhere && pod.Namespace != namespace:
+				return false
+			case len(befores) > maxGathered:
+				return true
+			case namespace == everywhere:
+				var ok bool
+				if had, ok = ofNamespaces[pod.Namespace]; !ok {
+					had = p.mergeAll(befores, pod.Namespace)
+					ofNamespaces[pod.Namespace] = had
+				}
+			}
+			now, err := p.Governing(pod)
+			return err == nil && slices.ContainsFunc(had, func(before []*clusterview.Policy) bool {
+				return clusterview.Governing(before, pod) != now
+			})
 		})
 	}
 	if p.edits.gather(namespace, before, wake) {
 		wake([][]*clusterview.Policy{before})
 	}
+}
+
+// mergeAll returns what had a say in a namespace with each of some lists of policies of the cluster.
+func (p *Policies) mergeAll(clusters [][]*clusterview.Policy, namespace string) (had [][]*clusterview.Policy) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, cluster := range clusters {
+		if list, err := p.merge(cluster, namespace); err == nil {
+			had = append(had, list)
+		}
+	}
+	return had
 }
 
 // everyPod is concerned when anything is known for the first time.

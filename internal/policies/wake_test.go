@@ -73,7 +73,7 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 			defer mu.Unlock()
 			woken = append(woken, time.Since(begun))
 		}))
-		p.err = nil
+		p.of = [kinds]knowledge{} // all are known
 		edit := func(generation int64) {
 			s, err := store(said(policy("a", "web", generation)))
 			if err != nil {
@@ -121,7 +121,7 @@ func TestEditsInBetweenWake(t *testing.T) {
 		}
 		var woken atomic.Int32
 		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken.Add(1) }))
-		p.err = nil
+		p.of = [kinds]knowledge{} // all are known
 		put := func(list ...*clusterview.Policy) {
 			p.replace("ns", func([]*clusterview.Policy) []*clusterview.Policy { return list })
 		}

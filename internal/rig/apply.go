@@ -66,6 +66,20 @@ func (a *Applier) Rights(ctx context.Context, files fs.FS) error {
 	return nil
 }
 
+// Definitions installs all kinds of the project's own API.
+func (a *Applier) Definitions(ctx context.Context, files fs.FS) error {
+	names, err := fs.Glob(files, "crds/*_*.yaml")
+	if err != nil || len(names) == 0 {
+		return fmt.Errorf("there are no kinds in crds: %w", err)
+	}
+	for _, name := range names {
+		if err := a.Apply(ctx, files, name, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ApplyObject applies one object. One without a namespace of its own goes to the given one.
 func (a *Applier) ApplyObject(ctx context.Context, obj *unstructured.Unstructured, namespace string) error {
 	gvk := obj.GroupVersionKind()

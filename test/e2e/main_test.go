@@ -115,7 +115,7 @@ func prepareScheduler(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
 	if world.controller, err = startController(ctx); err != nil {

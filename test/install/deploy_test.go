@@ -112,6 +112,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 	for _, want := range []string{
 		"deployments.apps kube-system/espalier-scheduler", "deployments.apps kube-system/espalier-controller",
 		"customresourcedefinitions.apiextensions.k8s.io /placementpolicies.placement.espalier.dev",
+		"customresourcedefinitions.apiextensions.k8s.io /clusterplacementpolicies.placement.espalier.dev",
 	} {
 		if !slices.Contains(there, want) {
 			t.Errorf("%s is not there; new are %v", want, there)

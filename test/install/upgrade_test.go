@@ -22,7 +22,7 @@ func TestUpgradeAsDocumented(t *testing.T) {
 	must(t, "", "helm", "install", "espalier", olderChart(t), "--namespace", namespace, "--create-namespace",
 		"--set", "scheduler.replicas=3,imageRegistry=registry.example.com/espalier,scheduler.image.tag=v0,controller.image.tag=v0")
 	here := strings.NewReplacer(
-		"placement.espalier.dev_placementpolicies.yaml", chart+"/crds/placement.espalier.dev_placementpolicies.yaml",
+		"placement.espalier.dev_", chart+"/crds/placement.espalier.dev_",
 		"espalier-VERSION.tgz", chart, "kube-system", namespace)
 	_, _, err := tool(t, "", "helm", "upgrade", "espalier", chart, "--namespace", namespace, "--reuse-values")
 	if want := "missing properties 'serviceMonitor', 'prometheusRule'"; err == nil || !strings.Contains(err.Error(), want) {

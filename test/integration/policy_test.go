@@ -23,12 +23,12 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// definition is the object that installs PlacementPolicy.
-const definition = "placementpolicies.placement.espalier.dev"
+// installed are the objects that install the kinds of policies.
+var installed = []string{"placementpolicies.placement.espalier.dev", "clusterplacementpolicies.placement.espalier.dev"}
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// installPolicies installs the kind, and a policy that spreads all pods of the
+// installPolicies installs the kinds, and a policy that spreads all pods of the
 // namespace over zones.
 func installPolicies(t *testing.T, ns string) {
 	t.Helper()
@@ -36,7 +36,7 @@ func installPolicies(t *testing.T, ns string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := applier.Apply(t.Context(), manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+	if err := applier.Definitions(t.Context(), manifests.Files); err != nil {
 		t.Fatal(err)
 	}
 	policy := write(t, "policy.yaml", `apiVersion: placement.espalier.dev/v1alpha1
@@ -54,7 +54,7 @@ spec: {podSelector: {}, levels: [{topologyKey: topology.kubernetes.io/zone}]}
 	})
 }
 
-// removePolicies removes the kind, and waits until it is gone.
+// removePolicies removes the kinds, and waits until they are gone.
 func removePolicies(t *testing.T) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(cluster.config)
@@ -64,18 +64,20 @@ func removePolicies(t *testing.T) {
 	// Not the test's own context: this cleans up as well.
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	err = rig.Poll(ctx, timeout, 50*time.Millisecond, "the definition to be gone", func() error {
-		err := client.Resource(definitions).Delete(ctx, definition, metav1.DeleteOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err == nil:
-			return errors.New("it is being deleted")
+	for _, definition := range installed {
+		err = rig.Poll(ctx, timeout, 50*time.Millisecond, "the definition "+definition+" to be gone", func() error {
+			err := client.Resource(definitions).Delete(ctx, definition, metav1.DeleteOptions{})
+			switch {
+			case apierrors.IsNotFound(err):
+				return nil
+			case err == nil:
+				return errors.New("it is being deleted")
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -108,8 +110,8 @@ func waits(t *testing.T, ns, name string) {
 	})
 }
 
-// The scheduler runs without the kind PlacementPolicy, and has no policies then. It
-// notices when the kind is installed, removed, and installed again, and every time
+// The scheduler runs without the kinds of policies, and has no policies then. It
+// notices when they are installed, removed, and installed again, and every time
 // takes up the pods for which that makes a difference: here the profile's default
 // level leaves out all nodes, and the policy's leaves out none.
 func TestPoliciesInstalledLater(t *testing.T) {

@@ -72,7 +72,7 @@ func prepare(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)

@@ -12,8 +12,11 @@ import (
 // GroupName is the API group.
 const GroupName = "placement.espalier.dev"
 
-// PlacementPolicyResource is the resource of PlacementPolicy in URLs and rights.
-const PlacementPolicyResource = "placementpolicies"
+// The resources of the kinds in URLs and rights.
+const (
+	PlacementPolicyResource        = "placementpolicies"
+	ClusterPlacementPolicyResource = "clusterplacementpolicies"
+)
 
 var (
 	// SchemeGroupVersion is the group and version of the types in this package.
@@ -32,7 +35,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{}, &ClusterPlacementPolicy{}, &ClusterPlacementPolicyList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

@@ -53,7 +53,7 @@ type PlacementPolicySpec struct {
 	// +default="Default"
 	Mode Mode `json:"mode,omitempty"`
 
-	// podSelector selects pods in the policy's namespace. An empty selector selects all of them.
+	// podSelector selects pods of the policy's namespaces. An empty selector selects all of them.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="operators are In and NotIn with values, and Exists and DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, size(k) <= 317 && size(self.matchLabels[k]) <= 63)",message="a label's value has 63 characters at most, and its key 317: no pod has a longer one"
@@ -266,8 +266,8 @@ type PlacementPolicyStatus struct {
 
 // Types of conditions.
 const (
-	// ConditionAccepted is True if the spec can be read, and has a say: of one namespace the first 100 policies have. The pods of
-	// one that cannot be read stay Pending.
+	// ConditionAccepted is True if the spec can be read, and has a say: the first 100 policies of a namespace have, and the first 100 of
+	// the cluster. The pods of one that cannot be read stay Pending.
 	ConditionAccepted = "Accepted"
 	// ConditionConflicted is True if another policy selects some of the same pods.
 	ConditionConflicted = "Conflicted"

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,7 +34,7 @@ func (s *policyState) setConditions(conditions *[]metav1.Condition, now metav1.T
 func (s *policyState) accepted() metav1.Condition {
 	if s.beyond {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonTooMany,
-			fmt.Sprintf("%d policies of the namespace come before it, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies))
+			fmt.Sprintf("%d policies of %s come before it, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies, s.scope()))
 	}
 	if err := s.policy.Err(); err != nil {
 		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
@@ -42,22 +43,30 @@ func (s *policyState) accepted() metav1.Condition {
 	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
 }
 
+// scope is what the policy is one of many in.
+func (s *policyState) scope() string {
+	if s.policy.Cluster() {
+		return "the cluster"
+	}
+	return "the namespace"
+}
+
 // conflicted tells both sides of a conflict, each what it needs to know: who comes
-// first.
+// first. A policy of the namespace and one of the cluster are not in conflict: to come before each other is what they are for.
 func (s *policyState) conflicted() metav1.Condition {
-	before, after := s.split()
+	before, after := s.split(func(r rival) bool { return r.policy.Cluster() == s.policy.Cluster() })
 	if len(before)+len(after) == 0 {
 		return condition(placementv1alpha1.ConditionConflicted, metav1.ConditionFalse, placementv1alpha1.ReasonNoConflict,
-			"no other policy selects any of the same pods")
+			"no other policy of "+s.scope()+" selects any of the same pods")
 	}
 	var parts []string
 	reason := placementv1alpha1.ReasonPolicyAfter
 	if len(before) > 0 {
 		reason = placementv1alpha1.ReasonPolicyBefore
-		parts = append(parts, "before this one: "+list(before))
+		parts = append(parts, "before this one: "+s.list(before))
 	}
 	if len(after) > 0 {
-		parts = append(parts, "after this one: "+list(after))
+		parts = append(parts, "after this one: "+s.list(after))
 	}
 	parts = append(parts, "mode Override comes first, then the higher priority, then the older policy, then the name")
 	return condition(placementv1alpha1.ConditionConflicted, metav1.ConditionTrue, reason,
@@ -69,10 +78,10 @@ func (s *policyState) ready() metav1.Condition {
 	if s.accepted().Status != metav1.ConditionTrue {
 		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonNotAccepted, "the policy is not accepted: see the condition Accepted")
 	}
-	before, _ := s.split()
+	before, _ := s.split(func(rival) bool { return true })
 	var parts []string
 	if len(before) > 0 {
-		parts = append(parts, "policies that come before this one govern some of the selected pods: "+list(before))
+		parts = append(parts, "policies that come before this one govern some of the selected pods: "+s.list(before))
 	}
 	if s.bySelf > 0 {
 		parts = append(parts, number(s.bySelf)+" with annotations or constraints of their own, which come before a policy whose mode is Default")
@@ -86,9 +95,12 @@ func (s *policyState) ready() metav1.Condition {
 	return condition(placementv1alpha1.ConditionReady, metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "nothing comes before this policy for any of the selected pods")
 }
 
-// split divides the rivals into those that come before this policy and those after.
-func (s *policyState) split() (before, after []rival) {
+// split divides some of the rivals into those that come before this policy and those after.
+func (s *policyState) split(some func(rival) bool) (before, after []rival) {
 	for _, r := range s.rivals {
+		if !some(r) {
+			continue
+		}
 		if r.policy.Compare(s.policy) < 0 {
 			before = append(before, r)
 		} else {
@@ -98,11 +110,15 @@ func (s *policyState) split() (before, after []rival) {
 	return before, after
 }
 
-// list names rivals and how many pods they share with this policy.
-func list(rivals []rival) string {
+// list names rivals and how many pods they share with this policy, and their kind if it is the other one.
+func (s *policyState) list(rivals []rival) string {
 	var names []string
 	for _, r := range rivals[:min(len(rivals), maxNamed)] {
-		names = append(names, fmt.Sprintf("%q (%s)", r.policy.Name, number(r.pods)))
+		name := strconv.Quote(r.policy.Name)
+		if r.policy.Cluster() != s.policy.Cluster() {
+			name = r.policy.String()
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", name, number(r.pods)))
 	}
 	if more := len(rivals) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))

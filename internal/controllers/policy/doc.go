@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is the controller that writes the status of PlacementPolicies: how
+// Package policy is the controller that writes the status of PlacementPolicies and ClusterPlacementPolicies: how
 // many pods each selects and governs, and what stands in its way.
 //
 // It decides nothing. Schedulers read policies themselves and never their status, so
@@ -9,7 +9,7 @@
 // wrote from the scheduler was rejected: a thousand pods placed would be a thousand
 // patches on the path that places them.
 //
-//   - status.go: the status of all policies of a namespace, computed from its pods
+//   - status.go: how all policies of a namespace, or of the cluster, stand among its pods
 //   - condition.go: that in conditions
 //   - reconciler.go: read, compute, patch what differs
 //   - watch.go: when

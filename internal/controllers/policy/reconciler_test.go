@@ -48,7 +48,7 @@ func TestReconcile(t *testing.T) {
 	a, elsewhere := made("a", "web", 0), made("a", "web", 0)
 	elsewhere.Namespace = "elsewhere"
 	now := metav1.Now()
-	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&placementv1alpha1.PlacementPolicy{}).WithObjects(
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&placementv1alpha1.PlacementPolicy{}, &placementv1alpha1.ClusterPlacementPolicy{}).WithObjects(
 		&a, &elsewhere,
 		named("pending", same), named("running", func(p *corev1.Pod) { p.Spec.NodeName = "n" }),
 		named("other-scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }),
@@ -97,7 +97,7 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 		t.Fatalf("got %T, %v", out, err)
 	}
 	policies := []placementv1alpha1.PlacementPolicy{made("a", "web", 0)}
-	before, after := compute(policies, []corev1.Pod{*full}, noon), compute(policies, []corev1.Pod{*trimmed}, noon)
+	before, after := computed(policies, []corev1.Pod{*full}, noon), computed(policies, []corev1.Pod{*trimmed}, noon)
 	if brief(before[0]) != brief(after[0]) || !counts(trimmed, []string{"espalier-scheduler"}) {
 		t.Errorf("got %q, want %q", brief(after[0]), brief(before[0]))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,22 +31,23 @@ func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 		}
 	}
 	policy, pod := made("a", "web", 0), named("p", same)
-	var cached *placementv1alpha1.PlacementPolicy // what a list says, while it is not nil
+	var cached *unstructured.Unstructured // what a list says, while it is not nil
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&placementv1alpha1.PlacementPolicy{}).WithObjects(&policy).
 		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if policies, ok := list.(*placementv1alpha1.PlacementPolicyList); ok && cached != nil {
-				policies.Items = []placementv1alpha1.PlacementPolicy{*cached.DeepCopy()}
+			if policies, ok := list.(*unstructured.UnstructuredList); ok && cached != nil && policies.GetKind() == ofNamespace+"List" {
+				policies.Items = []unstructured.Unstructured{*cached.DeepCopy()}
 				return nil
 			}
 			return c.List(ctx, list, opts...)
 		}}).Build()
-	read := func() *placementv1alpha1.PlacementPolicy {
-		var p placementv1alpha1.PlacementPolicy
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(&policy), &p); err != nil {
+	read := func() *unstructured.Unstructured {
+		u := object(ofNamespace).(*unstructured.Unstructured)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(&policy), u); err != nil {
 			t.Fatal(err)
 		}
-		return &p
+		return u
 	}
+	governed := func(u *unstructured.Unstructured) int32 { return *statusOf(u).GovernedPods }
 	r := &Reconciler{Client: c, Schedulers: []string{"espalier-scheduler"}, Clock: clocktesting.NewFakePassiveClock(noon.Time)}
 	reconcile := func() {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns"}}); err != nil {
@@ -60,15 +62,15 @@ func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 	}
 	reconcile()
 	counted := read()
-	if *counted.Status.GovernedPods != 1 {
-		t.Fatalf("%d pods are governed, want 1", *counted.Status.GovernedPods)
+	if governed(counted) != 1 {
+		t.Fatalf("%d pods are governed, want 1", governed(counted))
 	}
 	if err := c.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	cached = before
 	reconcile()
-	if got := *read().Status.GovernedPods; got != 1 {
+	if got := governed(read()); got != 1 {
 		t.Fatalf("%d pods are governed by a look at the stale cache: this test tells nothing", got)
 	}
 	cached = nil
@@ -78,8 +80,8 @@ func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 	}
 	reconcile()
 	mended := read()
-	if *mended.Status.GovernedPods != 0 {
-		t.Errorf("%d pods are governed, and there is none", *mended.Status.GovernedPods)
+	if governed(mended) != 0 {
+		t.Errorf("%d pods are governed, and there is none", governed(mended))
 	}
 	if matters.Update(event.UpdateEvent{ObjectOld: mended, ObjectNew: mended}) || matters.Create(event.CreateEvent{Object: mended}) {
 		t.Error("events that change no status ask for a look")

@@ -8,20 +8,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// policyState is how one policy stands among the pods and the other policies of its
-// namespace.
+// policyState is how one policy stands among the pods and the other policies.
 type policyState struct {
 	policy *clusterview.Policy
-	// beyond: there are too many before it in the namespace, so that it has no say.
+	// beyond: there are too many before it in the namespace, or in the cluster, so that it has no say.
 	beyond bool
-	// levels and limits are whether the policy says anything of them, which an annotation
-	// of the pod's own comes before. Of faults no annotation says anything.
-	levels, limits bool
 	// selected and governed are numbers of pods; bySelf is how many of those that
 	// no other policy takes say something themselves that comes before something it says.
 	selected, governed, bySelf int32
@@ -38,32 +35,39 @@ type rival struct {
 	pods   int32
 }
 
-// compute returns the statuses of the policies of one namespace, in the order in
-// which they are given. Pods are those that count, see counts. A condition that
-// changes does so now.
-func compute(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, now metav1.Time) []placementv1alpha1.PlacementPolicyStatus {
+// compute returns how policies stand among pods, in the order in which they are given. Namespaces has the labels of those in which
+// there are pods; without policies of the cluster none are needed. Pods are those that count, see counts.
+func compute(policies []*clusterview.Policy, namespaces map[string]labels.Set, pods []corev1.Pod) []*policyState {
 	states := make([]*policyState, len(policies))
-	for i := range policies {
-		spec := &policies[i].Spec
-		states[i] = &policyState{
-			policy: clusterview.ReadPolicy(&policies[i]),
-			levels: len(spec.Levels) > 0, limits: len(spec.DomainLimits) > 0,
+	of := make(map[*clusterview.Policy]*policyState, len(policies))
+	byNamespace := make(map[string][]*clusterview.Policy) // "" has those of the cluster
+	for i, p := range policies {
+		states[i] = &policyState{policy: p}
+		of[p] = states[i]
+		byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
+	}
+	for _, list := range byNamespace {
+		slices.SortFunc(list, (*clusterview.Policy).Compare)
+		for i, p := range list {
+			of[p].beyond = i >= clusterview.MaxPolicies
 		}
 	}
-	ordered := slices.Clone(states)
-	slices.SortFunc(ordered, func(a, b *policyState) int { return a.policy.Compare(b.policy) })
-	for i, s := range ordered {
-		s.beyond = i >= clusterview.MaxPolicies
-	}
+	effective := make(map[string][]*policyState)
 	for i := range pods {
-		count(ordered[:min(len(ordered), clusterview.MaxPolicies)], &pods[i])
+		namespace := pods[i].Namespace
+		ordered, ok := effective[namespace]
+		if !ok {
+			for _, p := range clusterview.Effective(byNamespace[""], byNamespace[namespace], namespaces[namespace]) {
+				ordered = append(ordered, of[p])
+			}
+			effective[namespace] = ordered
+		}
+		count(ordered, &pods[i])
 	}
-	statuses := make([]placementv1alpha1.PlacementPolicyStatus, len(policies))
-	for i, s := range states {
+	for _, s := range states {
 		slices.SortFunc(s.rivals, func(a, b rival) int { return a.policy.Compare(b.policy) })
-		statuses[i] = s.status(&policies[i], now)
 	}
-	return statuses
+	return states
 }
 
 // count counts one pod for the policies, which are in the order of Policy.Compare.
@@ -96,18 +100,17 @@ func (s *policyState) govern(pod *corev1.Pod, first bool) {
 	_, limits := pod.Annotations[clusterview.DomainLimitsAnnotation]
 	limits = limits && !s.policy.Overrides()
 	placement := clusterview.AsksForLevels(pod) && !s.policy.Overrides()
-	if first && (s.levels && placement || s.limits && limits) {
+	if first && (s.policy.SaysLevels() && placement || s.policy.SaysLimits() && limits) {
 		s.bySelf++
 	}
-	byLevels := first && s.levels && !placement
-	byRest := first && (s.limits && !limits || s.policy.Faults != nil)
+	byLevels := first && s.policy.SaysLevels() && !placement
+	byRest := first && (s.policy.SaysLimits() && !limits || s.policy.Faults != nil)
 	if byLevels || byRest {
 		s.inForce++
 	}
-	if placedBy := pod.Annotations[clusterview.PlacedByAnnotation]; placedBy != "" && s.levels {
-		by := clusterview.PlacingPolicy(placedBy)
-		byLevels = by == s.policy.Name
-		byRest = byRest && by == ""
+	if placedBy := pod.Annotations[clusterview.PlacedByAnnotation]; placedBy != "" && s.policy.SaysLevels() {
+		byLevels = s.policy.Placed(placedBy)
+		byRest = byRest && !clusterview.ByPolicy(placedBy)
 	}
 	if byLevels || byRest {
 		s.governed++
@@ -123,10 +126,10 @@ func (s *policyState) meet(other *clusterview.Policy) {
 	s.rivals[i].pods++
 }
 
-// status is the state as the policy's status.
-func (s *policyState) status(policy *placementv1alpha1.PlacementPolicy, now metav1.Time) placementv1alpha1.PlacementPolicyStatus {
-	out := *policy.Status.DeepCopy()
-	out.ObservedGeneration = policy.Generation
+// status is the state as the policy's status, which was another one. A condition that changes does so now.
+func (s *policyState) status(was placementv1alpha1.PlacementPolicyStatus, now metav1.Time) placementv1alpha1.PlacementPolicyStatus {
+	out := *was.DeepCopy()
+	out.ObservedGeneration = s.policy.Generation
 	out.SelectedPods, out.GovernedPods = &s.selected, &s.governed
 	s.setConditions(&out.Conditions, now)
 	return out

@@ -80,13 +80,25 @@ func TestTooManyPolicies(t *testing.T) {
 		policies = append(policies, made(fmt.Sprintf("p%03d", i), fmt.Sprint("tier", i), i))
 	}
 	last := len(policies) - 1
-	got := compute(policies, append(pods(1, "tier0"), pods(1, fmt.Sprint("tier", last))...), noon)
+	got := computed(policies, append(pods(1, "tier0"), pods(1, fmt.Sprint("tier", last))...), noon)
 	if b := brief(got[0]); b != "1 1 Valid! NoConflict InForce!" {
 		t.Errorf("the oldest: %q", b)
 	}
 	if b := brief(got[last]); b != "0 0 TooMany NoConflict NotAccepted" {
 		t.Errorf("the youngest: %q", b)
 	}
+}
+
+// computed are the statuses of policies of one namespace among pods.
+func computed(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, now metav1.Time) (statuses []placementv1alpha1.PlacementPolicyStatus) {
+	var read []*clusterview.Policy
+	for i := range policies {
+		read = append(read, clusterview.ReadPolicy(&policies[i]))
+	}
+	for i, s := range compute(read, nil, pods) {
+		statuses = append(statuses, s.status(policies[i].Status, now))
+	}
+	return statuses
 }
 
 // brief is a status in one line: selected, governed, and the conditions' reasons.
@@ -171,7 +183,7 @@ func TestCompute(t *testing.T) {
 		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotAccepted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := compute(tc.policies, tc.pods, noon)
+			got := computed(tc.policies, tc.pods, noon)
 			if len(got) != len(tc.want) {
 				t.Fatalf("got %d statuses, want %d", len(got), len(tc.want))
 			}
@@ -194,7 +206,7 @@ func TestMessages(t *testing.T) {
 	withFaults := made("faults", "none", 10)
 	withFaults.Spec.Faults = &placementv1alpha1.Faults{}
 	policies = append(policies, bad, withFaults)
-	statuses := compute(policies, append(append(pods(2, "web"), pods(3, "db")...), pods(1, "x", clusterview.PlacementAnnotation)...), noon)
+	statuses := computed(policies, append(append(pods(2, "web"), pods(3, "db")...), pods(1, "x", clusterview.PlacementAnnotation)...), noon)
 	message := func(i int, kind string) string { return meta.FindStatusCondition(statuses[i].Conditions, kind).Message }
 	for _, tc := range []struct{ got, want string }{
 		{message(0, placementv1alpha1.ConditionConflicted),
@@ -223,15 +235,15 @@ func TestMessages(t *testing.T) {
 // A status that says the same must be the same, or it would be patched for ever.
 func TestComputeIsStable(t *testing.T) {
 	policies := []placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "web", 1)}
-	for i, s := range compute(policies, pods(2, "web"), noon) {
+	for i, s := range computed(policies, pods(2, "web"), noon) {
 		policies[i].Status = s
 	}
-	for i, s := range compute(policies, pods(2, "web"), later) {
+	for i, s := range computed(policies, pods(2, "web"), later) {
 		if !equality.Semantic.DeepEqual(s, policies[i].Status) {
 			t.Errorf("got %v after %v", s, policies[i].Status)
 		}
 	}
-	s := compute(policies[1:], pods(2, "web"), later)[0]
+	s := computed(policies[1:], pods(2, "web"), later)[0]
 	if c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicted); c.Status != metav1.ConditionFalse || !c.LastTransitionTime.Equal(&later) {
 		t.Errorf("after the other policy is gone: %v", c)
 	}
@@ -262,7 +274,7 @@ func TestStatusesAddUp(t *testing.T) {
 			}
 		}
 		got, gives, takes := int32(0), 0, 0
-		for i, s := range compute(policies, all, noon) {
+		for i, s := range computed(policies, all, noon) {
 			got += *s.GovernedPods
 			c := meta.FindStatusCondition(s.Conditions, placementv1alpha1.ConditionConflicted)
 			for j := range policies {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,14 +32,20 @@ import (
 // bounds how fast two controllers that know other schedulers overwrite each other.
 const gatherFor = time.Second
 
+// gatherForCluster is the same for the policies of the cluster, for which all pods are counted.
+const gatherForCluster = 5 * time.Second
+
 // Name is the controller's name in logs and metrics.
 const Name = "placementpolicy"
 
 // AddTo adds the controller to a manager.
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(manager).Named(Name).
-		Watches(&placementv1alpha1.PlacementPolicy{}, after(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&placementv1alpha1.PlacementPolicy{}, after(gatherFor), builder.WithPredicates(statusChanges())).
+		Watches(object(ofNamespace), after(0), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(object(ofNamespace), after(gatherFor), builder.WithPredicates(statusChanges())).
+		Watches(object(ofCluster), r.afterAll(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(object(ofCluster), after(gatherForCluster), builder.WithPredicates(statusChanges())).
+		Watches(&corev1.Namespace{}, after(gatherFor), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&corev1.Pod{}, after(gatherFor), builder.WithPredicates(r.podMatters())).
 		Complete(r)
 	if err != nil {
@@ -47,22 +54,54 @@ func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	return nil
 }
 
-// after asks for the namespace of whatever an event is about, some time later.
+// object stands for all of a kind.
+func object(kind string) client.Object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(placementv1alpha1.SchemeGroupVersion.WithKind(kind))
+	return u
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// after asks for the namespace of whatever an event is about, some time later, and for the cluster.
 // Events that come in the meantime ask for nothing more.
 func after(delay time.Duration) handler.EventHandler {
-	ask := func(o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace()}}, delay)
-	}
+	return eachEvent(func(_ context.Context, o client.Object, q queue) {
+		namespace := o.GetNamespace()
+		if _, is := o.(*corev1.Namespace); is {
+			namespace = o.GetName()
+		}
+		if namespace != "" {
+			q.AddAfter(of(namespace), delay)
+		}
+		q.AddAfter(of(""), gatherForCluster)
+	})
+}
+
+// afterAll asks for the cluster and for all namespaces that have policies: what comes before these may have changed.
+func (r *Reconciler) afterAll() handler.EventHandler {
+	return eachEvent(func(ctx context.Context, _ client.Object, q queue) {
+		q.AddAfter(of(""), gatherFor)
+		policies, err := r.list(ctx, ofNamespace, "")
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Asking which namespaces have policies")
+		}
+		for i := range policies {
+			q.AddAfter(of(policies[i].GetNamespace()), gatherFor)
+		}
+	})
+}
+
+func of(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}
+}
+
+// eachEvent asks alike whatever happens to an object.
+func eachEvent(ask func(context.Context, client.Object, queue)) handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			ask(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			ask(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			ask(e.Object, q)
-		},
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { ask(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { ask(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
 	}
 }
 
@@ -76,9 +115,9 @@ func statusChanges() predicate.Predicate {
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*placementv1alpha1.PlacementPolicy)
-			after, alsoOK := e.ObjectNew.(*placementv1alpha1.PlacementPolicy)
-			return ok && alsoOK && !equality.Semantic.DeepEqual(before.Status, after.Status)
+			before, ok := e.ObjectOld.(*unstructured.Unstructured)
+			after, alsoOK := e.ObjectNew.(*unstructured.Unstructured)
+			return ok && alsoOK && !equality.Semantic.DeepEqual(before.Object["status"], after.Object["status"])
 		},
 	}
 }
@@ -98,6 +137,15 @@ func (r *Reconciler) podMatters() predicate.Predicate {
 				(!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())))
 		},
 	}
+}
+
+// TrimNamespace leaves of a namespace its name and labels, for a cache.
+func TrimNamespace(obj any) (any, error) {
+	namespace, ok := obj.(*corev1.Namespace)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels}}, nil
 }
 
 // Trim leaves of a pod what a status is computed from, some hundred bytes, for a cache. A cache may trim what it has trimmed before.

@@ -4,12 +4,14 @@
 package rights
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -21,16 +23,19 @@ import (
 // controllerNeeds are the stories of the controller's rights to do something. What it lists and
 // watches it needs to write a status.
 var controllerNeeds = map[string]need{
-	"patch placementpolicies/status": {"governs", governs, nil},
-	"list placementpolicies":         {"governs", governs, []string{listed}},
-	"list pods":                      {"governs", governs, []string{listed}},
-	"create leases":                  {"elects", elects, nil},
-	"get leases":                     {"elects", elects, nil},
-	"update leases":                  {"elects", elects, nil},
-	"create events":                  {"takes over", takesOver, nil},
-	"get configmaps":                 {"taints", taints, nil},
-	"list nodes":                     {"taints", taints, []string{listed}},
-	"patch nodes":                    {"taints", taints, nil},
+	"patch placementpolicies/status":        {"governs", governs, nil},
+	"list placementpolicies":                {"governs", governs, []string{listed}},
+	"patch clusterplacementpolicies/status": {"governs the cluster", governsCluster, nil},
+	"list clusterplacementpolicies":         {"governs the cluster", governsCluster, []string{listed}},
+	"list namespaces":                       {"governs", governs, []string{listed}},
+	"list pods":                             {"governs", governs, []string{listed}},
+	"create leases":                         {"elects", elects, nil},
+	"get leases":                            {"elects", elects, nil},
+	"update leases":                         {"elects", elects, nil},
+	"create events":                         {"takes over", takesOver, nil},
+	"get configmaps":                        {"taints", taints, nil},
+	"list nodes":                            {"taints", taints, []string{listed}},
+	"patch nodes":                           {"taints", taints, nil},
 }
 
 // listed stands for the environment of a controller that lists. It has no flag for that.
@@ -46,16 +51,28 @@ func (s *stage) startController(environment ...string) {
 
 // governs: the status of a policy says how many pods it governs.
 func governs(s *stage) error {
-	policies := s.policies()
 	s.policy("all")
 	s.create(s.pod("governed"))
-	return s.wait("the status of the policy", func() error {
-		now, err := policies.Get(s.Context(), "all", metav1.GetOptions{})
+	return s.says(s.policies(), "all")
+}
+
+// governsCluster: and so does that of a policy of the cluster.
+func governsCluster(s *stage) error {
+	s.clusterPolicy()
+	s.create(s.pod("governed-with-all"))
+	return s.says(s.clusterPolicies(), s.name)
+}
+
+// says waits until the status of a policy says that it governs pods.
+func (s *stage) says(policies dynamic.ResourceInterface, name string) error {
+	s.Helper()
+	return s.wait("the status of policy "+name, func() error {
+		now, err := policies.Get(s.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if n, _, _ := unstructured.NestedInt64(now.Object, "status", "governedPods"); n != 1 {
-			return fmt.Errorf("it says %d", n)
+		if n, _, _ := unstructured.NestedInt64(now.Object, "status", "governedPods"); n == 0 {
+			return fmt.Errorf("it is %v", now.Object["status"])
 		}
 		return nil
 	})
@@ -64,9 +81,39 @@ func governs(s *stage) error {
 // policies are those of the stage.
 func (s *stage) policies() dynamic.ResourceInterface {
 	s.Helper()
+	return s.resource(placementv1alpha1.PlacementPolicyResource).Namespace(s.name)
+}
+
+// clusterPolicies are those of all stages.
+func (s *stage) clusterPolicies() dynamic.ResourceInterface {
+	s.Helper()
+	return s.resource(placementv1alpha1.ClusterPlacementPolicyResource)
+}
+
+func (s *stage) resource(name string) dynamic.NamespaceableResourceInterface {
+	s.Helper()
 	client, err := dynamic.NewForConfig(cluster.config)
 	s.must(err)
-	return client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PlacementPolicyResource)).Namespace(s.name)
+	return client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(name))
+}
+
+// clusterPolicy makes a policy of the cluster over zones for all pods of the stage, with the name of the stage.
+func (s *stage) clusterPolicy() {
+	s.Helper()
+	policies := s.clusterPolicies()
+	_, err := policies.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "ClusterPlacementPolicy", "metadata": map[string]any{"name": s.name},
+		"spec": map[string]any{
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: s.name}}, "mode": "Override",
+			"podSelector": map[string]any{}, "levels": []any{map[string]any{"topologyKey": "topology.kubernetes.io/zone"}},
+		},
+	}}, metav1.CreateOptions{})
+	s.must(err)
+	s.Cleanup(func() {
+		if err := policies.Delete(context.Background(), s.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			s.Errorf("deleting the policy of the cluster: %v", err)
+		}
+	})
 }
 
 // policy makes a policy over zones for all pods of the stage.
@@ -113,7 +160,7 @@ func TestControllerWithAllRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := build(t, objects, rig.ControllerName, nil)
 			s.startController(environment...)
-			for _, tell := range []story{governs, elects, taints, takesOver} {
+			for _, tell := range []story{governs, governsCluster, elects, taints, takesOver} {
 				if err := tell(s); err != nil {
 					t.Fatal(err)
 				}

@@ -64,5 +64,5 @@ func prepare(ctx context.Context, kubeconfig string) (err error) {
 	if cluster.applier, err = rig.NewApplier(cluster.config); err != nil {
 		return err
 	}
-	return cluster.applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, "")
+	return cluster.applier.Definitions(ctx, manifests.Files)
 }

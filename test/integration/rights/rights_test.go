@@ -30,6 +30,7 @@ type need struct {
 var schedulerNeeds = map[string]need{
 	"create pods/binding":           {"places", places, nil},
 	"list placementpolicies":        {"obeys", obeys, []string{listing}},
+	"list clusterplacementpolicies": {"obeys the cluster", obeysCluster, []string{listing}},
 	"get pods":                      {"confirms", confirms, nil},
 	"patch pods/status":             {"explains", explains, nil},
 	"delete pods":                   {"preempts", preempts, nil},

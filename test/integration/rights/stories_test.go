@@ -59,10 +59,23 @@ func places(s *stage) error { return s.bound(s.create(s.pod("placed"))) }
 // placed before that is known, and so another one is made.
 func obeys(s *stage) error {
 	s.policy("obeyed")
+	return s.placedBy("policy/obeyed@")
+}
+
+// obeysCluster: and so it is over those of a policy of the cluster.
+func obeysCluster(s *stage) error {
+	s.clusterPolicy()
+	return s.placedBy("clusterpolicy/" + s.name + "@")
+}
+
+// placedBy makes pods until one is placed by a policy.
+func (s *stage) placedBy(policy string) error {
+	s.Helper()
+	kind, _, _ := strings.Cut(policy, "/")
 	pods := 0
-	return s.wait("a pod that is placed by a policy", func() error {
+	return s.wait("a pod that is placed by "+policy, func() error {
 		pods++
-		name := fmt.Sprint("obeys-", pods)
+		name := fmt.Sprintf("obeys-%s-%d", kind, pods)
 		if err := s.bound(s.create(s.pod(name))); err != nil {
 			return err
 		}
@@ -70,7 +83,7 @@ func obeys(s *stage) error {
 		if err != nil {
 			return err
 		}
-		if by := now.Annotations["espalier.dev/placed-by"]; !strings.HasPrefix(by, "policy/obeyed@") {
+		if by := now.Annotations["espalier.dev/placed-by"]; !strings.HasPrefix(by, policy) {
 			return fmt.Errorf("pod %s is placed by %q", name, by)
 		}
 		return nil

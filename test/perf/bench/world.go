@@ -132,7 +132,7 @@ func (w *World) install(ctx context.Context) error {
 		return err
 	}
 	// A cluster that has Espalier installed has it, and our scheduler watches it.
-	if err := applier.Apply(ctx, manifests.Files, manifests.PolicyDefinition, ""); err != nil {
+	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
 	// Whoever asks too early is told to come again in a second, for which the first pod would wait.
