@@ -6,6 +6,7 @@ package upstream
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +28,15 @@ func TestSpecs(t *testing.T) {
 	ginkgo.RunSpecs(t, "Kubernetes' specs of scheduling")
 }
 
+// terminal is the standard error of the process. While a spec runs, what is written to os.Stderr is kept with the spec.
+var terminal = func() *os.File {
+	fd, err := syscall.Dup(int(os.Stderr.Fd()))
+	if err != nil {
+		return os.Stderr
+	}
+	return os.NewFile(uintptr(fd), "terminal")
+}()
+
 // progress says how far the specs are. The framework looks through them once before they run.
 var progress struct {
 	runs       bool
@@ -40,8 +50,8 @@ var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
 		return // it is looked through, or was not chosen
 	}
 	progress.ended++
-	fmt.Fprintf(os.Stderr, "upstream: %d of %d %s after %s: %s\n", progress.ended, progress.all, report.State, time.Since(report.StartTime).Round(100*time.Millisecond), report.FullText())
+	fmt.Fprintf(terminal, "upstream: %d of %d %s after %s: %s\n", progress.ended, progress.all, report.State, time.Since(report.StartTime).Round(100*time.Millisecond), report.FullText())
 	if report.State.Is(types.SpecStateSkipped) {
-		fmt.Fprintf(os.Stderr, "upstream: it was skipped: %s\n", report.Failure.Message)
+		fmt.Fprintf(terminal, "upstream: it was skipped: %s\n", report.Failure.Message)
 	}
 })
