@@ -17,6 +17,7 @@ import (
 func TestNativeTwins(t *testing.T) {
 	s := begin(t)
 	s.admit("admission/native-twins.yaml")
+	var owned []metav1.OwnerReference
 	twins := func(annotations map[string]string, change ...func(*corev1.PodSpec)) string {
 		s.Helper()
 		template := s.template("tried", "", change...)
@@ -25,6 +26,7 @@ func TestNativeTwins(t *testing.T) {
 		for name, value := range annotations {
 			template.Annotations["espalier.dev/"+name] = value
 		}
+		template.OwnerReferences = owned
 		template.Labels = map[string]string{"app": "tried", "apps.kubernetes.io/pod-index": "3"}
 		pod, err := s.client.CoreV1().Pods(s.ns).Create(s.ctx, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		s.must(err, "creating a pod")
@@ -61,11 +63,28 @@ func TestNativeTwins(t *testing.T) {
 		"one on a host":  {map[string]string{"domain-limits": "example.com/rack=2, kubernetes.io/hostname = 01"}, "apart over kubernetes.io/hostname from map[app:tried]"},
 		"two on a host":  {map[string]string{"domain-limits": "kubernetes.io/hostname=2"}, ""},
 		"ten on a host":  {map[string]string{"domain-limits": "kubernetes.io/hostname=10"}, ""},
+		"no label":       {map[string]string{"platforms": "linux/" + strings.Repeat("a", 64), "constraints": "node.labels." + strings.Repeat("a.", 130) + "b/c == d"}, ""},
 		"what is no use": {map[string]string{"placement": "nonsense;;=", "platforms": ",", "constraints": "==", "domain-limits": "="}, ""},
 	} {
 		if got := twins(tc.annotations); got != tc.want {
 			s.Errorf("%s: got  %q\nwant %q", name, got, tc.want)
 		}
+	}
+
+	// The controller of a DaemonSet chooses the node: nothing but the constraints and the platform keeps such a pod off it.
+	owned = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "1", Controller: new(true)}}
+	everything := map[string]string{"constraints": "node.labels.disk==ssd", "placement": "spread=rack;nodesWithoutKey=Exclude", "domain-limits": "kubernetes.io/hostname=1"}
+	if got, want := twins(everything), "disk In ssd"; got != want {
+		s.Errorf("of a DaemonSet: got %q, want %q", got, want)
+	}
+	owned = nil
+
+	// A term without anything selects no node, and goes on to do so.
+	nothing := func(spec *corev1.PodSpec) {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}}}
+	}
+	if got := twins(everything, nothing); !strings.HasPrefix(got, "; ") {
+		s.Errorf("a pod that fits nowhere by itself: got %q", got)
 	}
 
 	// What the pod requires itself stays, and each of its alternatives gets the twins.
