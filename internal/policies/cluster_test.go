@@ -84,9 +84,29 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	r.label(known, "ns", "prod")
-	r.relabelled("ns")
+	r.arrived("ns")
 	r.wakes("web")
 	r.governs("all", web)
+	r.arrived("ns") // and for nobody twice
+	r.arrived("other")
+	r.unseen(&metav1.ObjectMeta{Name: "all"})
+	r.wakes("web")
+}
+
+// A pod that waits for its namespace is woken also when the last policy for which that matters goes.
+func TestNamespaceThatNeedNotBeKnownAnyMore(t *testing.T) {
+	web := pod("ns", "web", "web")
+	r := start(t, installed, web)
+	known := r.namespaces(nil)
+	r.wakes("web")
+	r.seen(&stored{metav1.ObjectMeta{Name: "all"}, clusterPolicy("all", "web", 1)})
+	if _, err := r.Governing(web); err == nil {
+		t.Fatal("it is known which policies are for a namespace that is not")
+	}
+	r.unseen(&metav1.ObjectMeta{Name: "all"})
+	r.wakes("web")
+	r.label(known, "ns", "prod")
+	r.governs("", web)
 }
 
 // While the policies of the cluster are not known no pod is placed as if there were none.

@@ -20,7 +20,7 @@ func (p *Policies) watchNamespaces(informer coreinformers.NamespaceInformer) err
 	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if namespace, ok := obj.(*corev1.Namespace); ok {
-				p.relabelled(namespace.Name)
+				p.arrived(namespace.Name)
 			}
 		},
 		UpdateFunc: func(before, obj any) {
@@ -30,7 +30,7 @@ func (p *Policies) watchNamespaces(informer coreinformers.NamespaceInformer) err
 				p.relabelled(namespace.Name)
 			}
 		},
-		DeleteFunc: func(obj any) { p.relabelled(keyOf(obj)) },
+		DeleteFunc: func(obj any) { p.forget(keyOf(obj)) },
 	})
 	if err != nil {
 		return fmt.Errorf("watching namespaces for ClusterPlacementPolicies: %w", err)
@@ -50,19 +50,37 @@ func (p *Policies) labelsOf(namespace string) (labels.Set, error) {
 	return is.Labels, nil
 }
 
-// relabelled wakes the pods of a namespace that is there now, or whose labels have changed, where that makes a difference.
+// relabelled wakes the pods of a namespace whose labels have changed. Which policies they were refused by, and with which labels, is not
+// known any more.
 func (p *Policies) relabelled(namespace string) {
 	p.mu.Lock()
-	before, wasKnown := p.effective[namespace]
 	delete(p.effective, namespace)
 	matters := len(p.byNamespace[everywhere]) > 0
 	p.mu.Unlock()
-	switch {
-	case !matters:
-	case wasKnown:
-		p.wake(namespace, before)
-	default:
-		// Pods may have been refused because it was not known.
-		p.waiting.Wake(func(pod *corev1.Pod) bool { return pod.Namespace == namespace })
+	if matters {
+		p.wakeAll(namespace)
 	}
+}
+
+// arrived wakes the pods of a namespace that was asked for before it was known.
+func (p *Policies) arrived(namespace string) {
+	p.mu.Lock()
+	waits := p.unknown[namespace]
+	delete(p.unknown, namespace)
+	p.mu.Unlock()
+	if waits {
+		p.wakeAll(namespace)
+	}
+}
+
+// forget forgets a namespace that is gone.
+func (p *Policies) forget(namespace string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.effective, namespace)
+	delete(p.unknown, namespace)
+}
+
+func (p *Policies) wakeAll(namespace string) {
+	p.waiting.Wake(func(pod *corev1.Pod) bool { return pod.Namespace == namespace })
 }

@@ -95,6 +95,8 @@ type Policies struct {
 	// effective has those of a namespace and of the cluster that have a say in it, where there are any of the cluster. It is filled
 	// with mu read, and emptied with mu written.
 	effective map[string][]*clusterview.Policy
+	// unknown are the namespaces that were asked for before they were known. It is guarded as effective is.
+	unknown map[string]bool
 }
 
 // shared has the policies of each scheduler of this process: one, outside of tests.
@@ -157,7 +159,7 @@ func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
 	p := &Policies{
 		waiting: pods, edits: newEdits(), forbiddenFor: lackOfRight, answered: make(chan struct{}),
-		byNamespace: make(map[string][]*clusterview.Policy), effective: make(map[string][]*clusterview.Policy),
+		byNamespace: make(map[string][]*clusterview.Policy), effective: make(map[string][]*clusterview.Policy), unknown: make(map[string]bool),
 	}
 	for k := range kinds {
 		p.of[k].err = errUnread
@@ -188,10 +190,12 @@ func (p *Policies) in(namespace string) ([]*clusterview.Policy, error) {
 		return list, nil
 	}
 	list, err := p.merge(p.byNamespace[everywhere], namespace)
-	if err == nil {
-		p.effective[namespace] = list
+	if err != nil {
+		p.unknown[namespace] = true
+		return nil, err
 	}
-	return list, err
+	p.effective[namespace] = list
+	return list, nil
 }
 
 // merge returns what in would if these were the policies of the cluster. The caller holds mu.

@@ -114,9 +114,9 @@ func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
 				}
 			}
 			now, err := p.Governing(pod)
-			return err == nil && slices.ContainsFunc(had, func(before []*clusterview.Policy) bool {
+			return err == nil && (len(had) < len(befores) || slices.ContainsFunc(had, func(before []*clusterview.Policy) bool {
 				return clusterview.Governing(before, pod) != now
-			})
+			}))
 		})
 	}
 	if p.edits.gather(namespace, before, wake) {
@@ -124,7 +124,7 @@ func (p *Policies) wake(namespace string, before []*clusterview.Policy) {
 	}
 }
 
-// mergeAll returns what had a say in a namespace with each of some lists of policies of the cluster.
+// mergeAll returns what had a say in a namespace with each of some lists of policies of the cluster. They are fewer where that is not known.
 func (p *Policies) mergeAll(clusters [][]*clusterview.Policy, namespace string) (had [][]*clusterview.Policy) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
