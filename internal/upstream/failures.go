@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +27,15 @@ const mostFailures = 32
 // end meanwhile, and none begins: each pod that fits nowhere cost those of others 2 ms of processor time, and with this it
 // costs one (`make perf ONLY=Ordinary,AttackLevels`, 120 pods among 1,000, eight rounds).
 //
-// What the next cycle must know of is written before it begins, as without this: that a pod is nominated or no longer is, and what
-// became of the pods of a group. So are errors, which are rare.
-func FailAsync(ctx context.Context, profiles profile.Map, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+// What the next cycle must know of is written before it begins, as without this: that a pod is nominated or no longer is. So are errors,
+// which are rare, and what a Permit plugin refuses, because kube-scheduler counts on that.
+//
+// The handler is returned as it is where the queue tries groups, which takes a pod that is put back to be the one that it gave last; and where
+// an extender binds, which does not ask us before it does.
+func FailAsync(ctx context.Context, profiles profile.Map, groups bool, extenders []fwk.Extender, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+	if groups || slices.ContainsFunc(extenders, fwk.Extender.IsBinder) {
+		return handle
+	}
 	w := &written{slots: make(chan struct{}, mostFailures), pods: make(map[types.UID]chan struct{})}
 	for name, f := range profiles {
 		profiles[name] = &orderedFramework{f, w}
@@ -53,7 +60,8 @@ func FailAsync(ctx context.Context, profiles profile.Map, handle scheduler.Failu
 // mayWait reports whether the next cycle need not know what became of a pod.
 func mayWait(pod *corev1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo) bool {
 	nominated := pod.Status.NominatedNodeName != "" || nominating != nil && nominating.NominatedNodeName != ""
-	return status.IsRejected() && !nominated && pod.Spec.SchedulingGroup == nil
+	assumed := pod.Spec.NodeName != "" // it was refused while it was being bound
+	return status.IsRejected() && !nominated && !assumed
 }
 
 // written are the refused pods that are being written down.

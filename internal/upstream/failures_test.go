@@ -37,7 +37,7 @@ func newRegistry(t *testing.T) *registry {
 	ctx, stop := context.WithCancel(t.Context())
 	r := &registry{T: t, stop: stop, release: make(chan struct{}), profiles: profile.Map{"one": &hanging{release: make(chan struct{})}}}
 	close(r.profiles["one"].(*hanging).release)
-	r.fail = FailAsync(ctx, r.profiles, func(ctx context.Context, _ framework.Framework, _ *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
+	r.fail = FailAsync(ctx, r.profiles, false, nil, func(ctx context.Context, _ framework.Framework, _ *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
 		r.note(func() { r.began++ })
 		select {
 		case <-r.release:
@@ -99,7 +99,6 @@ var (
 
 // Only what the next cycle need not know of is written while it runs.
 func TestFailAsync(t *testing.T) {
-	group := "group"
 	for name, tc := range map[string]struct {
 		change     func(*corev1.Pod)
 		status     *fwk.Status
@@ -111,7 +110,7 @@ func TestFailAsync(t *testing.T) {
 		"an error":            {nil, fwk.AsStatus(errors.New("no answer")), nobody, false},
 		"nominated":           {nil, rejected, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n"}, false},
 		"no longer nominated": {func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }, rejected, nobody, false},
-		"of a group":          {func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group} }, rejected, nobody, false},
+		"being bound":         {func(p *corev1.Pod) { p.Spec.NodeName = "n" }, rejected, nobody, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,6 +128,36 @@ func TestFailAsync(t *testing.T) {
 					t.Errorf("it was begun %d times, and ended with %v", began, ends)
 				}
 			})
+		})
+	}
+}
+
+// extender is one that binds, or not.
+type extender struct {
+	fwk.Extender
+	binds bool
+}
+
+func (b extender) IsBinder() bool { return b.binds }
+
+// Where others count on it, a refusal is written before the next cycle.
+func TestFailAsyncLeavesOthersAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		groups    bool
+		extenders []fwk.Extender
+		want      bool
+	}{
+		"an extender that does not bind": {false, []fwk.Extender{extender{}}, true},
+		"one that binds":                 {false, []fwk.Extender{extender{}, extender{binds: true}}, false},
+		"groups":                         {true, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &hanging{}
+			profiles := profile.Map{"one": before}
+			FailAsync(t.Context(), profiles, tc.groups, tc.extenders, nil)
+			if wrapped := profiles["one"] != framework.Framework(before); wrapped != tc.want {
+				t.Errorf("refusals are written beside: %t", wrapped)
+			}
 		})
 	}
 }
