@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -63,7 +62,7 @@ type cluster struct {
 
 	config     *rest.Config // admin's, without limits
 	client     kubernetes.Interface
-	etcd       *embed.Etcd
+	etcd       *etcd
 	endpoint   string // etcd's
 	kwok       *kwok.Process
 	listener   *listener // the API server's

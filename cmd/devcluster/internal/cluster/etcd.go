@@ -20,10 +20,23 @@ const etcdStartLimit = 30 * time.Second
 // maxSocketPath is the shortest limit among the systems we run on (macOS; Linux has 107).
 const maxSocketPath = 100
 
+// etcd is one member, and the calls that it is answering.
+type etcd struct {
+	*embed.Etcd
+	calls *calls
+}
+
+// crash ends it without waiting for those who watch. Asked to end in order it would wait seconds for the API server's watches.
+func (e *etcd) crash() {
+	e.calls.end()
+	e.Server.HardStop()
+	e.Close()
+}
+
 // startEtcd runs one etcd member on unix sockets in dir. Sockets and not ports:
 // nothing to collide with, and the folder's mode keeps other users out without
 // another set of certificates.
-func startEtcd(dir string, logFile string) (*embed.Etcd, string, error) {
+func startEtcd(dir string, logFile string) (*etcd, string, error) {
 	socket := filepath.Join(dir, "client.sock")
 	if len(socket) > maxSocketPath {
 		return nil, "", fmt.Errorf("the state folder's path is too long for a unix socket (%s: %d bytes, at most %d): choose a shorter --dir",
@@ -48,9 +61,10 @@ func startEtcd(dir string, logFile string) (*embed.Etcd, string, error) {
 	config.AutoCompactionMode, config.AutoCompactionRetention = "periodic", "10m"
 	config.LogLevel = "warn"
 	config.LogOutputs = []string{logFile}
+	calls := newCalls()
 	// Close ends the store next after the connections. A watch that still sends reads the store, and the process
 	// would die of it.
-	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.WaitForHandlers(true)}
+	config.GRPCAdditionalServerOptions = append(calls.options(), grpc.WaitForHandlers(true))
 
 	server, err := embed.StartEtcd(config)
 	if err != nil {
@@ -58,7 +72,7 @@ func startEtcd(dir string, logFile string) (*embed.Etcd, string, error) {
 	}
 	select {
 	case <-server.Server.ReadyNotify():
-		return server, client.String(), nil
+		return &etcd{server, calls}, client.String(), nil
 	case err := <-server.Err():
 		server.Close()
 		return nil, "", fmt.Errorf("starting etcd in %s: %w", dir, err)

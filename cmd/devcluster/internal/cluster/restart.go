@@ -60,9 +60,7 @@ func (c *cluster) restart(ctx context.Context, part string) error {
 const awayFor = time.Second
 
 func (c *cluster) restartEtcd(ctx context.Context) error {
-	// Asked to end in order it would wait seconds for the watches of the API server.
-	c.etcd.Server.HardStop()
-	c.etcd.Close()
+	c.etcd.crash()
 	select {
 	case <-time.After(awayFor):
 	case <-ctx.Done():
