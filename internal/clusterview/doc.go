@@ -11,7 +11,8 @@
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
 //   - preassigned.go: which pods have their node already
-//   - levels.go: which levels a pod asks for; selector.go: which pods its constraints count
+//   - levels.go: which levels a pod asks for; selector.go: which pods its constraints count; services.go: which
+//     pods count for one that stands alone
 //   - limits.go: which limits a pod has, and a node's domains
 //   - constraints.go, platform.go: what a pod wants of its node, and the node as these see it
 //   - policy.go: what a PlacementPolicy says, and which one governs a pod

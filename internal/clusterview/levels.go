@@ -20,7 +20,8 @@ type Levels struct {
 	Source Source
 	// Policy is the one that says so, nil for another source.
 	Policy *Policy
-	// Selector is that of the first constraint, nil for another source: the pods that it selects are counted.
+	// Selector is that of the first constraint, or for a pod that stands alone that of its Services: the pods that it selects
+	// are counted. It is nil for others.
 	Selector *Selector
 }
 

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Selector is which pods of a namespace the constraints of a pod count. It is nil where no constraint says.
+// Selector is which pods of a namespace count for a pod: as its constraints say, or its Services. It is nil where neither
+// say.
 type Selector struct {
 	labels.Selector
 	Namespace string

@@ -44,6 +44,8 @@ type scenario struct {
 	// zones says that the pods are to be spread over zones first; roomy, that each zone has room for all pods on nodes that
 	// nobody taints.
 	zones, roomy bool
+	// service selects the pods, where nothing but that says that they belong together; nil for none.
+	service *corev1.Service
 }
 
 func (s *scenario) String() string {
@@ -58,7 +60,8 @@ func (s *scenario) String() string {
 }
 
 // draw draws a cluster whose zones are of unequal size and nodes of three, some of them softly tainted or without a zone; and pods
-// of a few owners under one selector, which ask for the zone and the host in either order, and may prefer some nodes.
+// of a few owners under one selector, which ask for the zone and the host in either order, and may prefer some nodes; or pods
+// without owners behind a Service, which ask for nothing.
 func draw(t *rapid.T, serial int) *scenario {
 	s := &scenario{roomy: rapid.Bool().Draw(t, "roomy")}
 	namespace := fmt.Sprint("ns", serial)
@@ -91,7 +94,12 @@ func draw(t *rapid.T, serial int) *scenario {
 	}
 	selector := st.MakeLabelSelector().Label("svc", "x").Obj()
 	keys := rapid.SampledFrom([][]string{{zoneKey}, {zoneKey, corev1.LabelHostname}, {corev1.LabelHostname, zoneKey}, {corev1.LabelHostname}}).Draw(t, "keys")
-	s.zones = slices.Contains(keys, zoneKey)
+	if rapid.IntRange(0, 3).Draw(t, "behind a Service") == 0 {
+		s.service = &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"svc": "x"}}}
+		s.service.Namespace, s.service.Name = namespace, "x"
+		keys = nil // the defaults of both are zone and host
+	}
+	s.zones = s.service != nil || slices.Contains(keys, zoneKey)
 	prefers := rapid.Bool().Draw(t, "prefers")
 	milliCPU := rapid.SampledFrom([]int64{100, 500, 900}).Draw(t, "requests")
 	owners := rapid.IntRange(1, 3).Draw(t, "owners")
@@ -100,7 +108,11 @@ func draw(t *rapid.T, serial int) *scenario {
 		for _, key := range keys {
 			p.SpreadConstraint(1, key, corev1.ScheduleAnyway, selector, nil, nil, nil, nil)
 		}
-		made := plugintest.Pod(p, fmt.Sprintf("apps/v1 StatefulSet s%d %s-%d", owner, namespace, owner))
+		var of []string
+		if s.service == nil {
+			of = []string{fmt.Sprintf("apps/v1 StatefulSet s%d %s-%d", owner, namespace, owner)}
+		}
+		made := plugintest.Pod(p, of...)
 		made.Namespace = namespace
 		if prefers {
 			ssd := corev1.NodeSelectorRequirement{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"ssd"}}
@@ -141,6 +153,11 @@ func (h *house) run(t placementtest.TB, s *scenario) (o outcome) {
 		h.cache.AddNode(klog.Background(), n)
 		zones[n.Name], soft[n.Name] = n.Labels[zoneKey], len(n.Spec.Taints) > 0
 	}
+	if s.service != nil {
+		if err := h.f.SharedInformerFactory().Core().V1().Services().Informer().GetIndexer().Add(s.service); err != nil {
+			t.Fatal(err)
+		}
+	}
 	inZone := make(map[string]int)
 	for _, p := range s.there {
 		if err := h.cache.AddPod(klog.Background(), p); err != nil {
@@ -179,7 +196,7 @@ func TestPropertyBesideStock(t *testing.T) {
 		houses[name] = h
 	}
 	serial := 0
-	var ahead, equal int
+	var ahead, equal, behindService int
 	rapid.Check(t, func(t *rapid.T) {
 		serial++
 		s := draw(t, serial)
@@ -207,8 +224,11 @@ func TestPropertyBesideStock(t *testing.T) {
 		} else {
 			equal++
 		}
+		if s.service != nil && s.zones {
+			behindService++
+		}
 	})
-	t.Logf("zones are more even than the stock scheduler's in %d clusters, and as even in %d", ahead, equal)
+	t.Logf("zones are more even than the stock scheduler's in %d clusters, and as even in %d; in %d of them pods are behind a Service", ahead, equal, behindService)
 	if ahead == 0 {
 		t.Error("they are never more even: the clusters do not tell the two apart")
 	}

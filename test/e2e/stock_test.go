@@ -194,6 +194,39 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 	}
 }
 
+// Pods without an owner or a constraint are spread over zones by both if a Service selects them.
+func TestStockBarePodsBehindAService(t *testing.T) {
+	s := begin(t, byZone)
+	for i, nodes := range []int{4, 2, 1} {
+		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "svc"}, Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "app"}, Ports: []corev1.ServicePort{{Port: 80}},
+	}}
+	_, err := s.client.CoreV1().Services(s.ns).Create(s.ctx, service, metav1.CreateOptions{})
+	s.must(err, "creating Service svc")
+	placed := func(scheduler string) *rig.Observation {
+		const pods = 9
+		for i := range pods {
+			s.pod(fmt.Sprintf("bare-%d", i), s.template("app", "", func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }))
+		}
+		o := s.settled("app", pods)
+		s.Logf("%s:\n%s", scheduler, o.Draw())
+		for i := range pods {
+			name := fmt.Sprintf("bare-%d", i)
+			s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting pod "+name)
+		}
+		s.settled("app", 0)
+		return o
+	}
+	stock, ours := placed(corev1.DefaultSchedulerName), placed(s.scheduler)
+	s.counts(ours, 0, 3, 3, 3)
+	if is, was := skew(ours), skew(stock); is > was {
+		t.Errorf("zones differ by %d pods, and by %d with the stock scheduler", is, was)
+	}
+}
+
 // Pods of five sizes on nodes of three, which ask for nothing. By how much the nodes differ in the share of CPU that
 // is requested is at most what the stock scheduler leaves.
 func TestStockUnequalNodes(t *testing.T) {

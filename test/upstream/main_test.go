@@ -51,10 +51,9 @@ var settings = map[string]string{
 
 // skipped are the specs that are not run, by a part of the name, and why. docs/autoscalers.md has them too.
 var skipped = map[string]string{
-	"with the async preemption":                             "KWOK takes off the finalizers of a pod that is to be deleted, which the spec has put on",
-	"PodTopologySpread Preemption":                          "KWOK deletes pods by name alone: one that is made anew at once goes with the one before",
-	"preferably scheduled to nodes pod can tolerate":        "a soft taint counts inside a zone, and not between zones: one in which all nodes have some is as good as another",
-	"Multi-AZ Clusters should spread the pods of a service": "pods without an owner are a workload each, also behind a Service",
+	"with the async preemption":                      "KWOK takes off the finalizers of a pod that is to be deleted, which the spec has put on",
+	"PodTopologySpread Preemption":                   "KWOK deletes pods by name alone: one that is made anew at once goes with the one before",
+	"preferably scheduled to nodes pod can tolerate": "a soft taint counts inside a zone, and not between zones: one in which all nodes have some is as good as another",
 }
 
 func TestMain(m *testing.M) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -31,6 +32,7 @@ const Name = "Preferences"
 type Preferences struct {
 	defaults []level.Level
 	policies *policies.Policies
+	services corelisters.ServiceLister
 }
 
 var (
@@ -54,7 +56,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return &Preferences{defaults: defaults, policies: known}, nil
+	return &Preferences{defaults, known, handle.SharedInformerFactory().Core().V1().Services().Lister()}, nil
 }
 
 // Name returns the plugin's name.
@@ -83,10 +85,15 @@ func (pl *Preferences) levels(pod *corev1.Pod) (clusterview.Levels, error) {
 }
 
 // under resolves the pod's levels under the policy that it is placed by. To those of a
-// DaemonSet's pod only its own word belongs: its node was chosen by its controller.
+// DaemonSet's pod only its own word belongs: its node was chosen by its controller. Where neither constraints nor an
+// owner say which pods are spread together, Services do.
 func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) (clusterview.Levels, error) {
 	if clusterview.Daemon(pod) {
 		return clusterview.LevelsOf(pod, nil, nil)
 	}
-	return clusterview.LevelsOf(pod, policy, pl.defaults)
+	levels, err := clusterview.LevelsOf(pod, policy, pl.defaults)
+	if err == nil && levels.Selector == nil {
+		levels.Selector, err = clusterview.OfServices(pod, pl.services)
+	}
+	return levels, err
 }
