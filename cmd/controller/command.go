@@ -34,7 +34,7 @@ governs, and whether another policy or an annotation comes before it. With
 --taint-suspects it taints the nodes on which unrelated workloads fail.
 
 Pods are placed without it. Without --kubeconfig it uses the credentials of the
-pod that it runs in. It waits for the kind PlacementPolicy to be installed.`
+pod that it runs in. It waits for the kinds of policies to be installed.`
 
 // options are the flags.
 type options struct {

@@ -39,6 +39,15 @@ func (p *Policy) SelectsNamespace(namespace labels.Set) bool {
 	return p.Cluster() && p.namespaces.Matches(namespace)
 }
 
+// ForNone reports that a ClusterPlacementPolicy is for no namespace, because its selector of these cannot be read.
+func (p *Policy) ForNone() bool {
+	if !p.Cluster() {
+		return false
+	}
+	_, selectable := p.namespaces.Requirements()
+	return !selectable
+}
+
 // MaxPolicies bounds the policies of a namespace that have a say, and the ClusterPlacementPolicies: the first in order of Compare. Each
 // pod is compared with all of them, and a tenant must not make that slow for others.
 const MaxPolicies = 100

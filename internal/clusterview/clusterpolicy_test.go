@@ -33,12 +33,13 @@ func clusterPolicy(name string, mode placementv1alpha1.Mode, levels ...placement
 func TestClusterPoliciesComeFirstAndLast(t *testing.T) {
 	zone := placementv1alpha1.Level{TopologyKey: "zone"}
 	var own, cluster []*clusterview.Policy
-	for _, mode := range []placementv1alpha1.Mode{placementv1alpha1.ModeDefault, placementv1alpha1.ModeOverride} {
+	// By priority alone each of the cluster's would be on the other side.
+	for mode, priority := range map[placementv1alpha1.Mode]int32{placementv1alpha1.ModeDefault: 8, placementv1alpha1.ModeOverride: 6} {
 		one := policy("own-"+string(mode), 0, zone)
 		one.Spec.Mode, one.Spec.Priority = mode, 7
 		own = append(own, clusterview.ReadPolicy(one))
 		all := clusterPolicy("cluster-"+string(mode), mode, zone)
-		all.Spec.Priority = 8
+		all.Spec.Priority = priority
 		cluster = append(cluster, clusterview.ReadClusterPolicy(all))
 	}
 	for _, list := range [][]*clusterview.Policy{own, cluster} {

@@ -77,7 +77,8 @@ type Policies struct {
 	// waiting are woken without mu: the queue asks plugins, and they ask for policies.
 	waiting *refusal.Waiting
 	edits   *edits
-	// namespaces are those whose labels say which ClusterPlacementPolicies are for them. Nil where there are no such policies.
+	// namespaces are those whose labels say which ClusterPlacementPolicies are for them. It is nil in a simulation, in
+	// which namespaces have no labels.
 	namespaces corelisters.NamespaceLister
 	// answered is closed when the policies are known, or unreadable, for the first time.
 	answered chan struct{}

@@ -74,6 +74,18 @@ func TestClusterPolicies(t *testing.T) {
 	}
 }
 
+// A policy of the cluster whose namespaces cannot be read holds up no pods, and says so.
+func TestAClusterPolicyForNoNamespace(t *testing.T) {
+	whole := all("all", placementv1alpha1.ModeDefault)
+	whole.Spec.NamespaceSelector.MatchLabels = map[string]string{"not a key": "prod"}
+	states := compute([]*clusterview.Policy{clusterview.ReadClusterPolicy(&whole)}, map[string]labels.Set{"ns": {"env": "prod"}}, pods(2, "web"))
+	status := states[0].status(placementv1alpha1.PlacementPolicyStatus{}, noon)
+	m := meta.FindStatusCondition(status.Conditions, placementv1alpha1.ConditionAccepted).Message
+	if !strings.Contains(m, "spec.namespaceSelector") || !strings.HasSuffix(m, "; it has a say in no namespace") {
+		t.Error(m)
+	}
+}
+
 // A request without a namespace writes the statuses of the policies of the cluster. One that cannot be decoded stops no other.
 func TestReconcileTheCluster(t *testing.T) {
 	scheme := runtime.NewScheme()

@@ -37,8 +37,11 @@ func (s *policyState) accepted() metav1.Condition {
 			fmt.Sprintf("%d policies of %s come before it, and no more than that have a say: merge policies, or delete some", clusterview.MaxPolicies, s.scope()))
 	}
 	if err := s.policy.Err(); err != nil {
-		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid,
-			err.Error()+"; pods that need it stay Pending")
+		effect := "pods that need it stay Pending"
+		if s.policy.ForNone() {
+			effect = "it has a say in no namespace"
+		}
+		return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionFalse, placementv1alpha1.ReasonInvalid, err.Error()+"; "+effect)
 	}
 	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
 }
