@@ -247,7 +247,7 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
 			}
 		case *config.SpreadTreeArgs:
-			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled {
+			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled || args.ScaleDown != config.ScaleDownEven {
 				t.Errorf("the tree's arguments are %+v", args)
 			}
 		case *schedulerapi.PodTopologySpreadArgs:

@@ -16,6 +16,8 @@ type SpreadTreeArgs struct {
 	CountRevisions CountRevisions
 	// NodeHint reports whether the tree proposes the node for a pod.
 	NodeHint NodeHint
+	// ScaleDown says what is left when some pods of a workload are removed.
+	ScaleDown ScaleDown
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -37,4 +39,14 @@ const (
 	NodeHintEnabled NodeHint = "Enabled"
 	// NodeHintDisabled has every pod filtered and scored on all nodes.
 	NodeHintDisabled NodeHint = "Disabled"
+)
+
+// ScaleDown says what is left when some pods of a workload are removed.
+type ScaleDown string
+
+const (
+	// ScaleDownEven has what is left even.
+	ScaleDownEven ScaleDown = "Even"
+	// ScaleDownAny leaves it to the controller which pods it removes.
+	ScaleDownAny ScaleDown = "Any"
 )

@@ -18,6 +18,10 @@ const (
 	// Levels.PlacedBy.
 	PlacedByAnnotation = Prefix + "placed-by"
 
+	// DeletionOrdinalAnnotation is what the scheduler writes into a pod beside its deletion cost: the number that implies it,
+	// in the syntax of ordinal.Parse. A cost that is not implied was written by somebody else.
+	DeletionOrdinalAnnotation = Prefix + "deletion-ordinal"
+
 	// DomainLimitsAnnotation on a pod bounds the pods of its revision in one domain,
 	// in the syntax of limit.Parse.
 	DomainLimitsAnnotation = Prefix + "domain-limits"

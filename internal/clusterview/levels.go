@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
@@ -23,6 +24,8 @@ type Levels struct {
 	// Selector is that of the first constraint, or for a pod that stands alone that of its Services: the pods that it selects
 	// are counted. It is nil for others.
 	Selector *Selector
+	// ScaleDown is what is to be left when some pods are removed, by the pod's policy; "" where that says nothing.
+	ScaleDown placementv1alpha1.ScaleDown
 }
 
 // Source is who says over which levels a pod is placed.

@@ -30,6 +30,8 @@ type Policy struct {
 	Generation int64
 	// Faults is when a node counts as faulty, nil where the policy says nothing of it.
 	Faults *placementv1alpha1.Faults
+	// ScaleDown is what is left when some pods are removed, "" where the policy says nothing of it.
+	ScaleDown placementv1alpha1.ScaleDown
 
 	uid      types.UID
 	created  time.Time
@@ -68,7 +70,7 @@ var (
 func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	p := &Policy{
 		Namespace: in.Namespace, Name: in.Name, Generation: in.Generation,
-		Faults: in.Spec.Faults, uid: in.UID, created: in.CreationTimestamp.Time,
+		Faults: in.Spec.Faults, ScaleDown: in.Spec.ScaleDown, uid: in.UID, created: in.CreationTimestamp.Time,
 		priority: in.Spec.Priority, override: in.Spec.Mode == placementv1alpha1.ModeOverride,
 	}
 	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
@@ -230,7 +232,7 @@ func (p *Policy) rank() int {
 // Places reports whether the policy has a say in where pods go. One that has none, as
 // a definition without our rules may let pass, must not keep another from having it.
 func (p *Policy) Places() bool {
-	return p.SaysLevels() || p.SaysLimits() || p.Faults != nil
+	return p.SaysLevels() || p.SaysLimits() || p.Faults != nil || p.ScaleDown != ""
 }
 
 // FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.

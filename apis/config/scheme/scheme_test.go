@@ -73,6 +73,7 @@ var defaultPreferences = config.PreferencesArgs{DefaultLevels: []config.Level{
 var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
 	NodeHint:       config.NodeHintEnabled,
+	ScaleDown:      config.ScaleDownEven,
 }
 
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
@@ -116,6 +117,7 @@ const everything = `  pluginConfig:
     args:
       countRevisions: All
       nodeHint: Disabled
+      scaleDown: Any
   - name: FaultyNode
     args: {windowSeconds: 50, record: {enabled: false}}
   - name: HostPorts
@@ -145,7 +147,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
 		t.Error(diff)
 	}
-	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled}
+	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny}
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)
 	}

@@ -29,13 +29,16 @@ func SetDefaults_Level(in *Level) {
 	}
 }
 
-// SetDefaults_SpreadTreeArgs fills in which revisions count, and that nodes are proposed.
+// SetDefaults_SpreadTreeArgs fills in which revisions count, that nodes are proposed, and that what is left of a workload is even.
 func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	if in.CountRevisions == "" {
 		in.CountRevisions = CountNewest
 	}
 	if in.NodeHint == "" {
 		in.NodeHint = NodeHintEnabled
+	}
+	if in.ScaleDown == "" {
+		in.ScaleDown = ScaleDownEven
 	}
 }
 

@@ -71,16 +71,19 @@ func TestDefaults(t *testing.T) {
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountNewest,
 				NodeHint:       configv1.NodeHintEnabled,
+				ScaleDown:      configv1.ScaleDownEven,
 			},
 		},
 		"a tree that says everything": {
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
 				NodeHint:       configv1.NodeHintDisabled,
+				ScaleDown:      configv1.ScaleDownAny,
 			},
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
 				NodeHint:       configv1.NodeHintDisabled,
+				ScaleDown:      configv1.ScaleDownAny,
 			},
 		},
 	} {

@@ -27,6 +27,13 @@ type SpreadTreeArgs struct {
 	// other scorers, such as those of images and free resources, break the tree's ties.
 	// Default: Enabled.
 	NodeHint NodeHint `json:"nodeHint,omitempty"`
+
+	// scaleDown says what is left when some pods of a workload are removed. Even has pods bound with a deletion cost, by which a
+	// ReplicaSet removes the latest of each branch first, and places the pods of a StatefulSet by their index, of which it
+	// removes the highest. Any leaves it to the controller. A policy may say otherwise for its pods. A pod that has a
+	// deletion cost is left alone, with all of its owner.
+	// Default: Even.
+	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -47,4 +54,14 @@ const (
 	NodeHintEnabled NodeHint = "Enabled"
 	// NodeHintDisabled has every pod filtered and scored on all nodes.
 	NodeHintDisabled NodeHint = "Disabled"
+)
+
+// ScaleDown says what is left when some pods of a workload are removed.
+type ScaleDown string
+
+const (
+	// ScaleDownEven has what is left even.
+	ScaleDownEven ScaleDown = "Even"
+	// ScaleDownAny leaves it to the controller which pods it removes.
+	ScaleDownAny ScaleDown = "Any"
 )

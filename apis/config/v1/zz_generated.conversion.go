@@ -312,6 +312,7 @@ func Convert_config_Record_To_v1_Record(in *config.Record, out *Record, s conver
 func autoConvert_v1_SpreadTreeArgs_To_config_SpreadTreeArgs(in *SpreadTreeArgs, out *config.SpreadTreeArgs, s conversion.Scope) error {
 	out.CountRevisions = config.CountRevisions(in.CountRevisions)
 	out.NodeHint = config.NodeHint(in.NodeHint)
+	out.ScaleDown = config.ScaleDown(in.ScaleDown)
 	return nil
 }
 
@@ -323,6 +324,7 @@ func Convert_v1_SpreadTreeArgs_To_config_SpreadTreeArgs(in *SpreadTreeArgs, out 
 func autoConvert_config_SpreadTreeArgs_To_v1_SpreadTreeArgs(in *config.SpreadTreeArgs, out *SpreadTreeArgs, s conversion.Scope) error {
 	out.CountRevisions = CountRevisions(in.CountRevisions)
 	out.NodeHint = NodeHint(in.NodeHint)
+	out.ScaleDown = ScaleDown(in.ScaleDown)
 	return nil
 }
 

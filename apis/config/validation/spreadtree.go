@@ -24,5 +24,11 @@ func SpreadTreeArgs(path *field.Path, args *config.SpreadTreeArgs) field.ErrorLi
 		errs = append(errs, field.NotSupported(path.Child("nodeHint"), args.NodeHint,
 			[]config.NodeHint{config.NodeHintDisabled, config.NodeHintEnabled}))
 	}
+	switch args.ScaleDown {
+	case config.ScaleDownEven, config.ScaleDownAny:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("scaleDown"), args.ScaleDown,
+			[]config.ScaleDown{config.ScaleDownAny, config.ScaleDownEven}))
+	}
 	return errs
 }

@@ -146,15 +146,19 @@ func TestSpreadTreeArgs(t *testing.T) {
 		args config.SpreadTreeArgs
 		want [][]string
 	}{
-		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled}, nil},
-		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled}, nil},
+		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven}, nil},
+		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny}, nil},
 		"unknown revisions": {
-			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled},
+			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven},
 			[][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}},
 		},
 		"neither proposed nor not": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off"},
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off", ScaleDown: config.ScaleDownEven},
 			[][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}},
+		},
+		"neither even nor any": {
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: "even"},
+			[][]string{{"args.scaleDown", `"even"`, `"Any", "Even"`}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +169,7 @@ func TestSpreadTreeArgs(t *testing.T) {
 
 // Without a path the messages begin at the arguments' own fields.
 func TestNilPath(t *testing.T) {
-	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}})
+	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}, {"scaleDown"}})
 	check(t, validation.PreferencesArgs(nil, &config.PreferencesArgs{DefaultLevels: []config.Level{on("")}}),
 		[][]string{{"defaultLevels[0].topologyKey"}})
 }

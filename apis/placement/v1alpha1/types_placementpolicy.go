@@ -83,7 +83,25 @@ type PlacementPolicySpec struct {
 	// policy with nothing else governs its pods as any other does.
 	// +optional
 	Faults *Faults `json:"faults,omitempty"`
+
+	// scaleDown says what is left when some of the pods are removed. Even has them bound with a deletion cost, by which a ReplicaSet
+	// removes the latest of each branch first, and places pods of a StatefulSet by their index. Any leaves it to the controller which
+	// pods it removes. Without it, the scheduler's profile says so.
+	// +optional
+	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 }
+
+// ScaleDown is what is left when some pods of a workload are removed.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:Enum=Even;Any
+type ScaleDown string
+
+// What is left when some pods are removed.
+const (
+	ScaleDownEven ScaleDown = "Even"
+	ScaleDownAny  ScaleDown = "Any"
+)
 
 // Mode is whose word counts where a pod and a policy say something of the same.
 //

@@ -14,6 +14,7 @@ import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -88,8 +89,8 @@ func (c *Index) Values(levels []level.Level) tree.Values {
 	}
 }
 
-// Since returns the nodes on which pods of a workload have come to count or no longer do,
-// since a version, some more than once; and the version of now. If it can no longer tell,
+// Since returns the nodes on which pods of a workload have come to count or no longer do, or somebody has changed their
+// deletion costs, since a version, some more than once; and the version of now. If it can no longer tell,
 // known is false, and the nodes are all on which any counts.
 func (c *Index) Since(w clusterview.Workload, version uint64) (nodes []int32, now uint64, known bool) {
 	nodes, known = c.workloads.get(w).since(version)
@@ -99,6 +100,14 @@ func (c *Index) Since(w clusterview.Workload, version uint64) (nodes []int32, no
 // On returns how many pods of an identity's revision and workload count on a node.
 func (c *Index) On(of clusterview.Identity, node int32) (revision, workload int64) {
 	return c.workloads.get(of.Workload).on(c.byID[node], of)
+}
+
+// PodsOn returns all pods on a node, also those that do not count. It must not be altered.
+func (c *Index) PodsOn(node int32) []fwk.PodInfo {
+	if n := c.byID[node]; n != nil {
+		return c.order[n.at].info.GetPods()
+	}
+	return nil
 }
 
 // Counts reports whether any pod of a workload counts, wherever it is.

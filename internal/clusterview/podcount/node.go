@@ -47,6 +47,8 @@ type identified struct {
 	// labels are those of the pod; under is what it counts as under the selectors that select it.
 	labels map[string]string
 	under  []under
+	// cost is the pod's deletion cost, "" for none.
+	cost string
 }
 
 // invalidate has pods identified anew at the next recount.
@@ -126,9 +128,14 @@ func (c *Index) identify(n *count, p *identified, pod *corev1.Pod) {
 	*p = identified{pod: weak.Make(pod), priority: lowestPriority(pod)}
 	if Counts(pod) {
 		id := c.identifier.Identify(pod)
-		p.provisional, p.labels = id.Provisional, pod.Labels
+		p.provisional, p.labels, p.cost = id.Provisional, pod.Labels, pod.Annotations[corev1.PodDeletionCost]
 		if before.of != nil && before.of.is(id) && maps.Equal(before.labels, p.labels) {
 			p.of, p.under = before.of, before.under
+			// What a pod is bound with is known already.
+			if _, bound := pod.Annotations[clusterview.DeletionOrdinalAnnotation]; p.cost != before.cost && (before.cost != "" || !bound) {
+				c.serial++
+				p.of.workload.note(n, c.serial)
+			}
 			return
 		}
 		c.add(n, p, id)

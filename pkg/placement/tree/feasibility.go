@@ -227,6 +227,15 @@ func (m *mask) set(node int32, open bool) {
 	}
 }
 
+// anyBelow reports whether a node is open below a member of a group, or is that member.
+func (m *mask) anyBelow(member int32) bool {
+	if member < 0 {
+		return m.open[^member] > 0
+	}
+	at := m.topology.where[member]
+	return m.of(&m.topology.groups[at.group])[at.slot/64]&(1<<(at.slot%64)) != 0
+}
+
 // divided returns the open members of a group that are not soft, and those that are. The next call
 // overwrites them.
 func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {

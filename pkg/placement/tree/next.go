@@ -10,6 +10,8 @@ type View struct {
 	Topology    *Topology
 	Feasibility *Feasibility
 	Tally       *Tally
+	// Turn is that of the pod, nil for most.
+	Turn *Turn
 }
 
 // Fit asks the filters about one more pod on a node. Where they refuse it, for a reason
@@ -24,16 +26,21 @@ type Fit func(node int32) (fits bool, reason int)
 // than whether there is an open node, and a refusal can only make a branch less
 // attractive.
 func (v View) Next(fit Fit) (node int32, ok bool) {
-	if node, ok = v.next(v.Feasibility.mask(v.Topology), fit); ok {
+	m := v.Feasibility.mask(v.Topology)
+	if node, ok = v.nextInTurn(m, fit); ok {
 		return node, true
 	}
-	return v.next(v.Feasibility.newMask(v.Topology, true), fit)
+	if node, ok = v.nextBelow(m, ^0, fit); ok {
+		return node, true
+	}
+	return v.nextBelow(v.Feasibility.newMask(v.Topology, true), ^0, fit)
 }
 
-func (v View) next(m *mask, fit Fit) (int32, bool) {
+// nextBelow decides among the open nodes below a member of a group.
+func (v View) nextBelow(m *mask, member int32, fit Fit) (int32, bool) {
 	f := v.Feasibility
-	for m.open[0] > 0 {
-		node := v.descend(m)
+	for m.anyBelow(member) {
+		node := v.descend(m, member)
 		if !f.Allowed(node) && !f.Refused(node) {
 			if ok, reason := fit(node); ok {
 				f.Allow(node)
@@ -49,16 +56,12 @@ func (v View) next(m *mask, fit Fit) (int32, bool) {
 	return none, false
 }
 
-// descend walks from the root to the best open node.
-func (v View) descend(m *mask) int32 {
-	id := int32(0)
-	for {
-		member := v.Topology.groups[id].members[v.choose(m, id)]
-		if member >= 0 {
-			return member
-		}
-		id = ^member
+// descend walks from a member of a group to the best open node below it.
+func (v View) descend(m *mask, member int32) int32 {
+	for member < 0 {
+		member = v.Topology.groups[^member].members[v.choose(m, ^member)]
 	}
+	return member
 }
 
 // choose returns the best open member of a group that has one.

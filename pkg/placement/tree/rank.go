@@ -141,7 +141,7 @@ type Ranked struct {
 func (v View) Rank(byLoad bool) []Ranked {
 	s := v.survey()
 	var all []Ranked
-	for class, nodes := range s.classes(0, byLoad) {
+	for class, nodes := range s.rankInTurn(s.classes(0, byLoad), byLoad) {
 		for _, n := range nodes {
 			all = append(all, Ranked{n, class})
 		}

@@ -43,7 +43,7 @@ func (v View) Validate() error {
 	if m.open[0] == 0 || err != nil {
 		return err
 	}
-	if is, want := v.descend(m), v.Rank(true)[0].Node; is != want {
+	if is, want := v.descend(m, ^0), v.Rank(true)[0].Node; is != want {
 		err = fmt.Errorf("node %q is chosen, and %q should be", t.nodes.Name(is), t.nodes.Name(want))
 	}
 	return err

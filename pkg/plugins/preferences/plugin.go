@@ -95,5 +95,8 @@ func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) (clust
 	if err == nil && levels.Selector == nil {
 		levels.Selector, err = clusterview.OfServices(pod, pl.services)
 	}
+	if policy != nil {
+		levels.ScaleDown = policy.ScaleDown
+	}
 	return levels, err
 }

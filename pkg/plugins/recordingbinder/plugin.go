@@ -5,6 +5,7 @@ package recordingbinder
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,7 @@ func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *c
 	_, written := pod.Annotations[clusterview.PlacedByAnnotation]
 	if by := placedBy(state, pod); by != "" || written {
 		binding.Annotations = map[string]string{clusterview.PlacedByAnnotation: by}
+		maps.Copy(binding.Annotations, clusterview.ReadDeletionCost(state))
 	}
 	return fwk.AsStatus(b.send(ctx, binding))
 }

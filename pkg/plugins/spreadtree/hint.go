@@ -87,7 +87,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	pl.notifyLocked(pod, c.levels, t)
 	clusterview.WritePlacedBy(state, t.placedBy(c.levels))
 	t.needs = needs
-	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally}.Next(q.fit)
+	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, t)}.Next(q.fit)
 	if q.err != nil {
 		return "", nil, q.err
 	}

@@ -36,7 +36,7 @@ func (pl *SpreadTree) visit() {
 	defer pl.mu.Unlock()
 	pl.idle.due = false
 	t := pl.trees
-	left := t.topologies.EvictIdle() + t.filtered.EvictIdle()
+	left := t.topologies.EvictIdle() + t.filtered.EvictIdle() + t.costs.EvictIdle()
 	for workload, ofWorkload := range t.tallies {
 		if ofWorkload.EvictIdle() == 0 {
 			delete(t.tallies, workload)

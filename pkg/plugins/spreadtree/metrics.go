@@ -42,20 +42,31 @@ var (
 		[]string{"profile", "level"}, nil, metrics.ALPHA, "")
 )
 
+// foreignCosts counts what was bound without a deletion cost because somebody else writes these.
+var foreignCosts = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem: subsystem, Name: "foreign_deletion_costs_total", StabilityLevel: metrics.ALPHA,
+	Help: "Number of pods that were reserved a node without a deletion cost, because somebody else writes those of their owner's pods.",
+}, []string{"profile"})
+
 // register makes the metrics known, once for all plugins of a process.
 var register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(treeDuration)
+	legacyregistry.MustRegister(treeDuration, foreignCosts)
 	legacyregistry.CustomMustRegister(&misplacedCollector{})
 })
 
 // gauges are the metrics of one plugin.
-type gauges struct{ built, updated metrics.ObserverMetric }
+type gauges struct {
+	built, updated metrics.ObserverMetric
+	foreignCosts   metrics.CounterMetric
+}
 
 func newGauges(profile string) gauges {
 	register()
 	return gauges{
 		built:   treeDuration.WithLabelValues(profile, operationBuild),
 		updated: treeDuration.WithLabelValues(profile, operationUpdate),
+
+		foreignCosts: foreignCosts.WithLabelValues(profile),
 	}
 }
 

@@ -28,6 +28,7 @@ type SpreadTree struct {
 	handle     fwk.Handle
 	identifier *clusterview.Identifier
 	hints      config.NodeHint
+	scaleDown  config.ScaleDown
 	gauges     gauges
 	prefetch   prefetch
 
@@ -45,6 +46,7 @@ var (
 	_ fwk.PreEnqueuePlugin  = &SpreadTree{}
 	_ fwk.PreScorePlugin    = &SpreadTree{}
 	_ fwk.ScorePlugin       = &SpreadTree{}
+	_ fwk.ReservePlugin     = &SpreadTree{}
 	_ fwk.EnqueueExtensions = &SpreadTree{}
 	_ fwk.SignPlugin        = &SpreadTree{}
 )
@@ -66,6 +68,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		handle:     handle,
 		identifier: identifier,
 		hints:      args.NodeHint,
+		scaleDown:  args.ScaleDown,
 		prefetch:   usualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),

@@ -70,7 +70,7 @@ func (pl *SpreadTree) classes(ctx context.Context, c cycle, fits sets.Set[string
 			answers.Refuse(node, 0)
 		}
 	}
-	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally}
+	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
 	classes = make(map[string]int, len(fits))
 	for _, r := range view.Rank(!clusterview.Prefers(c.pod)) {
 		classes[nodes.Name(r.Node)] = r.Class

@@ -12,6 +12,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/internal/idlecache"
+	"github.com/espalier-scheduler/espalier/internal/scaledown"
 	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -70,6 +71,7 @@ type trees struct {
 	topologies *idlecache.Cache[string, *topology]
 	filtered   *idlecache.Cache[clusterview.Needs, *filtered]
 	tallies    map[clusterview.Workload]*idlecache.Cache[batchKey, *tally]
+	costs      *scaledown.Cache
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
 	// onUse, if set, is called when something is kept that may become idle.
@@ -97,6 +99,7 @@ func (t *trees) reset() {
 	t.topologies = idlecache.New[string](maxTopologies, func(t *topology) { t.Clear() })
 	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*filtered) {})
 	t.tallies = make(map[clusterview.Workload]*idlecache.Cache[batchKey, *tally])
+	t.costs = scaledown.NewCache()
 }
 
 func (t *trees) follow(changes podcount.Changes) {

@@ -1,0 +1,184 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ordinal
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+func TestCostAndSpelling(t *testing.T) {
+	for _, tc := range []struct {
+		o    Ordinal
+		text string
+		cost int32
+	}{
+		{Ordinal{N: 1}, "1", -1},
+		{Ordinal{N: Max}, "1000000", -Max},
+		{Ordinal{1, Share{70, 100}}, "1@70/100", -715},
+		{Ordinal{3, Share{70, 100}}, "3@70/100", -3572},
+		{Ordinal{1, Share{30, 100}}, "1@30/100", -1667},
+		{Ordinal{2, Share{0, 1}}, "2@0/1", lowestCost - 2},
+		{Ordinal{Max, Share{1, 256 * level.MaxShare}}, "1000000@1/256000000", lowestCost},
+	} {
+		if tc.o.String() != tc.text || tc.o.Cost() != tc.cost {
+			t.Errorf("%v: %q and %d, want %q and %d", tc.o, tc.o, tc.o.Cost(), tc.text, tc.cost)
+		}
+		if o, err := Parse(tc.text); err != nil || o != tc.o {
+			t.Errorf("%q is read as %v, %v", tc.text, o, err)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{"", "0", "-1", "+1", "01", " 1", "1.0", "1000001", "99999999999999999999", "1@", "1@/", "1@0/0", "1@70", "1@70/30", "1@-1/3", "1@1/9999999999", "1@1/2/3"} {
+		if o, err := Parse(text); err == nil {
+			t.Errorf("%q is read as %v", text, o)
+		}
+	}
+}
+
+// branch is one of some branches that are filled, as the tree fills them.
+type branch struct {
+	share Share
+	set   Set
+	pods  []Ordinal
+}
+
+// next is (2 * count + 1) / share.
+func (b *branch) next() float64 {
+	if b.share == (Share{}) {
+		return float64(2*len(b.pods) + 1)
+	}
+	if b.share.Of == 0 {
+		return math.Inf(1)
+	}
+	return float64(2*len(b.pods)+1) / float64(b.share.Of)
+}
+
+func fill(branches []branch, pods int) {
+	for range pods {
+		lowest := 0
+		for i := range branches {
+			if branches[i].next() < branches[lowest].next() {
+				lowest = i
+			}
+		}
+		b := &branches[lowest]
+		o := Ordinal{b.set.Lowest(), b.share}
+		b.set.Add(o.N)
+		b.pods = append(b.pods, o)
+	}
+}
+
+// remove takes away the cheapest pods of all branches, in any order among those that cost the same.
+func remove(t *rapid.T, branches []branch, pods int) {
+	type victim struct {
+		branch, cost int
+		o            Ordinal
+	}
+	var all []victim
+	for i := range branches {
+		for _, o := range branches[i].pods {
+			all = append(all, victim{i, int(o.Cost()), o})
+		}
+		branches[i].pods = nil
+	}
+	all = rapid.Permutation(all).Draw(t, "order")
+	slices.SortStableFunc(all, func(a, b victim) int { return cmp.Compare(a.cost, b.cost) })
+	for i, v := range all {
+		if b := &branches[v.branch]; i < pods {
+			b.set.Remove(v.o.N)
+		} else {
+			b.pods = append(b.pods, v.o)
+		}
+	}
+}
+
+// However pods come and go by cost, branches are as they would be if they were filled with as many: no branch could give
+// one away and the other be nearer to its share.
+func TestScaleUpAndDown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Int64Range(1, 100), 1, 5).Draw(t, "weights")
+		equal, sum := rapid.Bool().Draw(t, "equal"), int64(0)
+		for _, w := range weights {
+			sum += w
+		}
+		branches := make([]branch, len(weights))
+		for i, w := range weights {
+			if !equal {
+				branches[i].share = Share{w, sum}
+			}
+		}
+		pods := 0
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			if target := rapid.IntRange(0, 200).Draw(t, "pods"); target > pods {
+				fill(branches, target-pods)
+				pods = target
+			} else {
+				remove(t, branches, pods-target)
+				pods = target
+			}
+			for i := range branches {
+				for j := range branches {
+					last := branches[i]
+					if len(last.pods) == 0 {
+						continue
+					}
+					last.pods = last.pods[1:]
+					// Costs are whole numbers: of two that are nearer than one part in 500 either may go.
+					if last.next() > branches[j].next()*(1+1.0/500) {
+						t.Fatalf("with %d pods, branch %d has %d for %v and branch %d %d for %v", pods, i, len(branches[i].pods), branches[i].share, j, len(branches[j].pods), branches[j].share)
+					}
+				}
+			}
+		}
+	})
+}
+
+// What is on a last resort goes first.
+func TestLastResortGoesFirst(t *testing.T) {
+	if last, other := (Ordinal{1, Share{0, 1}}), (Ordinal{1000, Share{1, 1000}}); last.Cost() >= other.Cost() {
+		t.Errorf("%v costs %d, and %v %d", last, last.Cost(), other, other.Cost())
+	}
+}
+
+// A number is free when the last pod that has it is gone.
+func TestSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Set
+		pods := make(map[int32]int)
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			n := rapid.Int32Range(1, 6).Draw(t, "n")
+			if pods[n] > 0 && rapid.Bool().Draw(t, "remove") {
+				pods[n]--
+				s.Remove(n)
+			} else {
+				pods[n]++
+				s.Add(n)
+			}
+			lowest := int32(1)
+			for pods[lowest] > 0 {
+				lowest++
+			}
+			if got := s.Lowest(); got != lowest {
+				t.Fatalf("the lowest free is %d, want %d of %v", got, lowest, pods)
+			}
+		}
+		for n, count := range pods {
+			for range count {
+				s.Remove(n)
+			}
+		}
+		if !s.Empty() || s.Lowest() != 1 {
+			t.Fatalf("it is not empty: %v", s)
+		}
+	})
+}

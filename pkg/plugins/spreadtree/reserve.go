@@ -1,0 +1,91 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/scaledown"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// reasonForeignCost is the reason of the event that says that the pods of a controller get no deletion costs.
+const reasonForeignCost = "DeletionCostForeign"
+
+// Reserve gives the pod the deletion cost that it is bound with, so that its ReplicaSet removes it when those that came
+// after it are gone. All that the pod is counted by is known by now.
+func (pl *SpreadTree) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	levels, found := clusterview.ReadPlacedBy(state)
+	if !found {
+		// The filters have left one node. Nobody was asked for a tree.
+		var err error
+		if levels, found, err = clusterview.ReadLevels(state); err != nil || !found {
+			return nil
+		}
+	}
+	id := pl.identifier.Identify(pod)
+	if id.Preassigned || !pl.evenScaleDown(levels) {
+		return nil
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	at, known := pl.trees.index.Nodes().Find(node)
+	if !known {
+		return nil
+	}
+	cost, foreign, ok := pl.trees.costs.Reserve(pod, at, scaledown.Pods{Index: pl.trees.index, Workload: id.Workload}, pl.trees.topology(levels).Topology)
+	if foreign {
+		pl.notifyForeignLocked(pod)
+	}
+	if ok {
+		clusterview.WriteDeletionCost(state, scaledown.Annotations(cost))
+	}
+	return nil
+}
+
+// evenScaleDown reports whether what is left of a workload is to be even when some of its pods are removed.
+func (pl *SpreadTree) evenScaleDown(levels clusterview.Levels) bool {
+	return cmp.Or(config.ScaleDown(levels.ScaleDown), pl.scaleDown) == config.ScaleDownEven
+}
+
+// turnLocked is that of a pod whose controller removes the highest index first, nil for others.
+func (pl *SpreadTree) turnLocked(c cycle, t *tally) *tree.Turn {
+	if !pl.evenScaleDown(c.levels) {
+		return nil
+	}
+	// A tally may be that of another owner as well.
+	id := pl.identifier.Identify(c.pod)
+	return pl.trees.costs.Turn(c.pod, scaledown.Pods{Index: pl.trees.index, Workload: id.Workload}, t.Topology())
+}
+
+// Unreserve takes that back.
+func (pl *SpreadTree) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.trees.costs.Unreserve(pod)
+}
+
+// notifyForeignLocked says in an event on a pod's owner, once, that its pods get no deletion cost.
+func (pl *SpreadTree) notifyForeignLocked(pod *corev1.Pod) {
+	pl.gauges.foreignCosts.Inc()
+	recorder := pl.handle.EventRecorder()
+	if recorder == nil {
+		return
+	}
+	regarding := pl.identifier.Regarding(pod)
+	of := notice{string(regarding.UID), reasonForeignCost}
+	if _, said := pl.noticed.Get(of); said {
+		return
+	}
+	pl.noticed.Add(of, nil)
+	recorder.Eventf(&regarding, nil, corev1.EventTypeNormal, reasonForeignCost, "Scheduling", "%s",
+		fmt.Sprintf("Somebody else sets the annotation %s on pods of this owner. They are left alone, and to remove some may leave the others uneven.", corev1.PodDeletionCost))
+}
