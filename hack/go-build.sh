@@ -23,6 +23,7 @@ devcluster) hint="etcd, kube-apiserver and controllers: about 5 minutes the firs
 demo) hint="seconds, once the scheduler is built" ;;
 kwok) hint="the nodes of devcluster: about 3 minutes the first time" ;;
 kube-scheduler | nullscheduler | perf) hint="for the benchmark: seconds, once the scheduler is built" ;;
+karpenter | descheduler) hint="neighbours of the stories: about 4 minutes the first time" ;;
 helm | kubectl) hint="what installs: about 3 minutes the first time" ;;
 golangci-lint | kube-api-linter) hint="linters: about 2 minutes the first time" ;;
 *) hint="a tool: about a minute the first time" ;;

@@ -33,6 +33,12 @@ GENERATORS := $(addprefix $(TOOLS)/,conversion-gen deepcopy-gen defaulter-gen)
 bin/kwok: hack/tools/kwok/go.mod hack/tools/kwok/go.sum
 	@hack/go-build.sh $@ sigs.k8s.io/kwok/cmd/kwok hack/tools/kwok
 
+bin/karpenter: hack/tools/karpenter/go.mod hack/tools/karpenter/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/karpenter/kwok hack/tools/karpenter
+
+bin/descheduler: hack/tools/descheduler/go.mod hack/tools/descheduler/go.sum
+	@hack/go-build.sh $@ sigs.k8s.io/descheduler/cmd/descheduler hack/tools/descheduler
+
 $(TOOLS)/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
 	@hack/go-build.sh $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint hack/tools/golangci-lint
 

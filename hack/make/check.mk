@@ -27,6 +27,11 @@ e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the lead
 e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption
 	@cd test/upstream && go test -v -count=1 -timeout 1h . $(if $(RUN),-ginkgo.focus='$(RUN)')
 
+.PHONY: e2e-ecosystem
+e2e-ecosystem: bin/espalier-scheduler bin/devcluster bin/kwok bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
+	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/ecosystem)
+	@go test -v -count=1 -timeout 1h ./test/ecosystem $(if $(RUN),-run '$(RUN)')
+
 .PHONY: soak
 soak: bin/espalier-scheduler bin/devcluster bin/kwok ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
 	@hack/soak.sh '$(or $(DURATION),20m)' '$(SEED)'

@@ -1,0 +1,84 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ecosystem
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
+)
+
+// binFolder is where make puts the binaries, seen from this folder.
+const binFolder = "../../bin"
+
+// quietFlag is for how long nothing may happen when a story is at its end.
+var quietFlag = flag.Duration("quiet", 10*time.Minute, "for how long nothing may be moved when all is even")
+
+// world is the cluster that the stories share.
+var world struct {
+	client  kubernetes.Interface
+	applier *rig.Applier
+	// kubeconfig is the administrator's, which the neighbours have.
+	kubeconfig, dir string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if rig.Listing() {
+		os.Exit(m.Run())
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := rig.Main("ecosystem", func() (int, error) {
+		return rig.InFolder("ecosystem", func(dir string) (int, error) {
+			return rig.OnDevcluster(ctx, "ecosystem", binFolder, dir, []string{"--nodes=0"}, func(d *rig.Devcluster) (int, error) {
+				world.kubeconfig, world.dir = d.Kubeconfig, dir
+				return run(ctx, m)
+			})
+		})
+	})
+	cancel()
+	os.Exit(code)
+}
+
+// run tells the stories beside a scheduler with the rights of the manifests.
+func run(ctx context.Context, m *testing.M) (code int, err error) {
+	config, client, err := rig.Client(world.kubeconfig)
+	if err != nil {
+		return 1, err
+	}
+	world.client = client
+	kubeconfig := filepath.Join(world.dir, "scheduler.kubeconfig")
+	if world.applier, err = rig.Entitle(ctx, config, client, manifests.Files, kubeconfig); err != nil {
+		return 1, err
+	}
+	if err := world.applier.Definitions(ctx, manifests.Files); err != nil {
+		return 1, err
+	}
+	binary, err := rig.Binary("espalier-scheduler", binFolder)
+	if err != nil {
+		return 1, err
+	}
+	scheduler, err := rig.StartScheduler(rig.SchedulerOptions{
+		Binary: binary, Kubeconfig: kubeconfig, Dir: world.dir, Args: []string{"--config=../../manifests/base/scheduler-config.yaml"},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopped := scheduler.StopCleanly(15 * time.Second); err == nil {
+			err = stopped
+		}
+	}()
+	return rig.UntilInterrupted(ctx, m)
+}

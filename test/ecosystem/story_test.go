@@ -1,0 +1,202 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ecosystem
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/watch"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// timeout bounds anything that a story waits for.
+const timeout = 5 * time.Minute
+
+// story is a namespace with one Deployment.
+type story struct {
+	testing.TB
+	ctx context.Context
+	ns  string
+}
+
+func begin(t *testing.T) *story {
+	s := &story{t, t.Context(), "ecosystem-" + strings.ToLower(strings.NewReplacer("Test", "", "/", "-").Replace(t.Name()))}
+	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, metav1.CreateOptions{})
+	s.must(err, "creating the story's namespace")
+	return s
+}
+
+func (s *story) must(err error, doing string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", doing, err)
+	}
+}
+
+func (s *story) until(what string, check func() error) {
+	s.Helper()
+	s.must(rig.Poll(s.ctx, timeout, 250*time.Millisecond, what, check), "the story")
+}
+
+// neighbour starts a program that ends with the story.
+func (s *story) neighbour(name, path string, args ...string) {
+	s.Helper()
+	p, err := rig.Start(rig.Command{Name: name, Path: path, Args: args, Dir: world.dir})
+	s.must(err, "starting "+name)
+	s.Cleanup(func() {
+		if err := p.Stop(30 * time.Second); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+// node makes a node of a zone that only the story's pods want.
+func (s *story) node(zone string, serial int) string {
+	s.Helper()
+	name := fmt.Sprintf("%s-%s-%d", s.ns, zone, serial)
+	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	_, err := world.client.CoreV1().Nodes().Create(s.ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, "story": s.ns, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
+	}, metav1.CreateOptions{})
+	s.must(err, "making node "+name)
+	return name
+}
+
+// deploy makes the Deployment, of pods of one CPU that are to be spread over keys, on nodes with a label.
+func (s *story) deploy(replicas int32, nodes map[string]string, keys ...string) {
+	s.Helper()
+	labels := map[string]string{"app": "app"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	spec := corev1.PodSpec{
+		SchedulerName: rig.SchedulerName, NodeSelector: nodes, TerminationGracePeriodSeconds: new(int64),
+		Containers: []corev1.Container{{
+			Name: "app", Image: "busybox:1.37",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+		}},
+	}
+	for _, key := range keys {
+		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector,
+		})
+	}
+	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "app"},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating the Deployment")
+}
+
+func (s *story) scale(replicas int) {
+	s.Helper()
+	_, err := world.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "app", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	s.must(err, "scaling the Deployment")
+}
+
+// zones counts the pods that run, by the zones of their nodes. It is an error if there are not so many, or others.
+func (s *story) zones(want int) (map[string]int, error) {
+	pods, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := world.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	zoneOf := make(map[string]string)
+	for i := range nodes.Items {
+		zoneOf[nodes.Items[i].Name] = nodes.Items[i].Labels[corev1.LabelTopologyZone]
+	}
+	counts := make(map[string]int)
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			counts[zoneOf[p.Spec.NodeName]]++
+		}
+	}
+	running := 0
+	for _, n := range counts {
+		running += n
+	}
+	if running != want || len(pods.Items) != want {
+		return nil, fmt.Errorf("%d of %d pods run, and there are %d", running, want, len(pods.Items))
+	}
+	return counts, nil
+}
+
+// even waits until so many pods run, and zones have so many each, in whatever order.
+func (s *story) even(pods int, want ...int) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d pods, by zone %v", pods, want), func() error {
+		counts, err := s.zones(pods)
+		if err != nil {
+			return err
+		}
+		got := slices.Sorted(maps.Values(counts))
+		slices.Reverse(got)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("zones have %v", counts)
+		}
+		return nil
+	})
+}
+
+// made counts the pods of the story that are made from now on, until the story ends.
+func (s *story) made() (count func() int) {
+	s.Helper()
+	list, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
+	s.must(err, "listing pods")
+	w, err := watch.NewRetryWatcherWithContext(s.ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return world.client.CoreV1().Pods(s.ns).Watch(ctx, o)
+		},
+	})
+	s.must(err, "watching pods")
+	s.Cleanup(w.Stop)
+	made := 0
+	return func() int {
+		for {
+			select {
+			case e := <-w.ResultChan():
+				if e.Type == apiwatch.Added {
+					made++
+				}
+			default:
+				return made
+			}
+		}
+	}
+}
+
+// quiet fails the story if a pod is made within the time that -quiet gives.
+func (s *story) quiet() {
+	s.Helper()
+	made := s.made()
+	for begun := time.Now(); time.Since(begun) < *quietFlag; {
+		select {
+		case <-s.ctx.Done():
+			s.Fatal(context.Cause(s.ctx))
+		case <-time.After(min(30*time.Second, *quietFlag)):
+			s.Logf("quiet for %s of %s", time.Since(begun).Round(time.Second), *quietFlag)
+		}
+		if n := made(); n > 0 {
+			s.Fatalf("%d pods were made again after %s, though all was even", n, time.Since(begun).Round(time.Second))
+		}
+	}
+}
