@@ -25,6 +25,7 @@ import (
 var (
 	kubeconfigFlag = flag.String("kubeconfig", os.Getenv("ESPALIER_E2E_KUBECONFIG"), "administrator's kubeconfig of the cluster to tell the stories on; empty starts a devcluster")
 	schedulerFlag  = flag.String("scheduler", "process", "process: start bin/espalier-scheduler with the rights of manifests/; deployed: the cluster runs it already")
+	oftenFlag      = flag.Bool("often", false, "repeat what depends on chance as often as its story says; else twice")
 	nodesFlag      = flag.String("nodes", "devcluster", "who plays the nodes that stories make. devcluster: on demand they fail; kwok: KWOK by its own stages, which nothing fails in")
 )
 
@@ -44,6 +45,8 @@ var world struct {
 	kubeconfig string
 	// dir takes logs and kubeconfigs; it is kept if a story fails.
 	dir string
+	// auditLog has the changes of all objects. It is "" on a cluster that was there before.
+	auditLog string
 	// schedulerKubeconfig holds the service account's token.
 	schedulerKubeconfig string
 	// scheduler and controller are nil if the cluster runs them itself.
@@ -67,7 +70,8 @@ func TestMain(m *testing.M) {
 			if *kubeconfigFlag != "" {
 				return tell(ctx, *kubeconfigFlag, m)
 			}
-			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, []string{"--nodes=0"}, func(d *rig.Devcluster) (int, error) {
+			world.auditLog = filepath.Join(dir, "audit.log")
+			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, []string{"--nodes=0", "--audit-log=" + world.auditLog}, func(d *rig.Devcluster) (int, error) {
 				return tell(ctx, d.Kubeconfig, m)
 			})
 		})

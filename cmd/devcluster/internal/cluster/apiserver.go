@@ -77,7 +77,11 @@ func (c *cluster) runAPIServer(ctx context.Context, listener net.Listener) error
 		flags.AddFlagSet(set)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	if err := flags.Parse(c.apiServerArgs(port)); err != nil {
+	audit, err := c.auditArgs()
+	if err != nil {
+		return err
+	}
+	if err := flags.Parse(append(c.apiServerArgs(port), audit...)); err != nil {
 		return fmt.Errorf("arguments of kube-apiserver: %w", err)
 	}
 	server.SecureServing.Listener = listener

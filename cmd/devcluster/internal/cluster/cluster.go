@@ -39,6 +39,8 @@ type Options struct {
 	// FeatureGates and RuntimeConfig are kube-apiserver's flags of these names. The controllers
 	// run in the same process, so the gates are theirs as well.
 	FeatureGates, RuntimeConfig string
+	// AuditLog, if set, is the file that gets a line for each change of an object.
+	AuditLog string
 	// StartLimit bounds the time until ready.
 	StartLimit time.Duration
 	// Verbose sends the logs of the parts to the terminal too.

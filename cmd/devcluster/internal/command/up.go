@@ -36,6 +36,7 @@ type upFlags struct {
 	bare             bool
 	featureGates     string
 	runtimeConfig    string
+	auditLog         string
 	verbose          bool
 }
 
@@ -76,6 +77,7 @@ PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 	flags.BoolVar(&f.bare, "bare", false, "etcd and the API server alone: no nodes, no KWOK, no controllers")
 	flags.StringVar(&f.featureGates, "feature-gates", "", "feature gates of kube-apiserver and the controllers, for example GenericWorkload=true")
 	flags.StringVar(&f.runtimeConfig, "runtime-config", "", "APIs that kube-apiserver serves beside the usual ones, for example scheduling.k8s.io/v1beta1=true")
+	flags.StringVar(&f.auditLog, "audit-log", "", "write a line for each change of an object to this file: who has made it, and of what (Kubernetes' audit log, level Metadata)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the logs of all parts, and more of them")
 	return cmd
 }
@@ -98,7 +100,7 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	return cluster.Run(ctx, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
 		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say,
-		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig,
+		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
