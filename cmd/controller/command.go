@@ -10,7 +10,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +27,8 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 )
@@ -47,6 +51,8 @@ type options struct {
 	// effect is that of the taint of suspects, "" for no taint.
 	effect   string
 	suspects suspect.Options
+	// drain.Pods is "" for no Moves.
+	drain drain.Options
 }
 
 func newCommand(version string) *cobra.Command {
@@ -68,6 +74,8 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.effect, "taint-suspects", "", "PreferNoSchedule or NoSchedule taints the nodes on which unrelated workloads fail with "+clusterview.SuspectTaint+", until they no longer do. Empty taints none.")
 	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more are suspect it is likely not the nodes.")
 	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
+	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
+	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
@@ -84,6 +92,11 @@ func (o *options) run(ctx context.Context) error {
 	if o.effect != "" {
 		if err := o.suspects.Validate(); err != nil {
 			return fmt.Errorf("--taint-suspects: %w", err)
+		}
+	}
+	if o.drain.Pods != "" {
+		if err := o.drain.Validate(); err != nil {
+			return fmt.Errorf("--move-drained: %w", err)
 		}
 	}
 	config, err := o.config()
@@ -116,7 +129,7 @@ func (o *options) config() (*rest.Config, error) {
 func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	ctrl.SetLogger(klog.Background())
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -147,9 +160,21 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}}
 	// Leader elected, as all of a manager's runnables are that do not say otherwise.
 	return m, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if there, err := installed(ctx, m.GetRESTMapper()); !there {
+		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {
 			return err
 		}
-		return reconciler.AddTo(m)
+		if err := reconciler.AddTo(m); err != nil || o.drain.Pods == "" {
+			return err
+		}
+		return o.addMoves(ctx, m)
 	}))
+}
+
+// addMoves adds the controllers that have pods replaced.
+func (o *options) addMoves(ctx context.Context, m ctrl.Manager) error {
+	if there, err := installed(ctx, m.GetRESTMapper(), []string{move.Kind}); !there {
+		return err
+	}
+	moves := &move.Reconciler{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}}
+	return errors.Join(moves.AddTo(m), m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Options: o.drain}))
 }

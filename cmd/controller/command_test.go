@@ -32,6 +32,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no schedulers", []string{"--scheduler-names="}, []string{"--scheduler-names"}},
 		{"no effect", []string{"--taint-suspects=NoExecute"}, []string{"--taint-suspects", `"NoExecute"`, "NoSchedule"}},
 		{"no bound", []string{"--taint-suspects=NoSchedule", "--taint-suspects-at-once=0"}, []string{"--taint-suspects", "0 is no bound", "1 to 1000"}},
+		{"no choice of pods", []string{"--move-drained=Some"}, []string{"--move-drained", `"Some"`, "Blocked", "All"}},
+		{"no bound of moves", []string{"--move-drained=All", "--moves-at-once=0"}, []string{"--move-drained", "0 is no bound", "1 to 1000"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := run(t, tc.args...)

@@ -12,17 +12,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 )
 
 // asking is the time between two questions whether the kinds are installed.
 const asking = 5 * time.Second
 
-// installed waits until all kinds of policies are served, or the context ends. A controller started
+// installed waits until all kinds are served, or the context ends. A controller started
 // without one would give up after two minutes, and be started again, for ever.
-func installed(ctx context.Context, mapper meta.RESTMapper) (bool, error) {
+func installed(ctx context.Context, mapper meta.RESTMapper, kinds []string) (bool, error) {
 	logger := ctrl.Log.WithName("setup")
-	for _, name := range policy.Kinds {
+	for _, name := range kinds {
 		kind := placementv1alpha1.SchemeGroupVersion.WithKind(name)
 		said := false
 		err := wait.PollUntilContextCancel(ctx, asking, true, func(context.Context) (bool, error) {

@@ -22,6 +22,12 @@ const (
 	// in the syntax of ordinal.Parse. A cost that is not implied was written by somebody else.
 	DeletionOrdinalAnnotation = Prefix + "deletion-ordinal"
 
+	// CostBeforeMoveAnnotation on a pod that is handed back to its ReplicaSet is the deletion cost that it had, "" for none.
+	CostBeforeMoveAnnotation = Prefix + "cost-before-move"
+
+	// MadeEvictableAnnotation on a pod says that a Move has let Cluster Autoscaler evict it.
+	MadeEvictableAnnotation = Prefix + "made-evictable"
+
 	// DomainLimitsAnnotation on a pod bounds the pods of its revision in one domain,
 	// in the syntax of limit.Parse.
 	DomainLimitsAnnotation = Prefix + "domain-limits"

@@ -61,6 +61,9 @@ func read(pod *corev1.Pod) (n int32, foreign bool) {
 		return index + 1, false
 	}
 	cost, costed := pod.Annotations[corev1.PodDeletionCost]
+	if before, moving := pod.Annotations[clusterview.CostBeforeMoveAnnotation]; moving {
+		cost, costed = before, before != ""
+	}
 	text, numbered := pod.Annotations[clusterview.DeletionOrdinalAnnotation]
 	if !costed && !numbered {
 		return 0, false

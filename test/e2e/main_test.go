@@ -122,6 +122,9 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
+	if err := applier.Apply(ctx, manifests.Files, "components/move-drained/rbac.yaml", ""); err != nil {
+		return err
+	}
 	if world.controller, err = startController(ctx); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	}
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
-		Args: []string{"--kubeconfig=" + path, "--health-probe-bind-address=0"},
+		Args: []string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--move-drained=Blocked"},
 	})
 }
 

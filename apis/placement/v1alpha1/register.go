@@ -16,6 +16,7 @@ const GroupName = "placement.espalier.dev"
 const (
 	PlacementPolicyResource        = "placementpolicies"
 	ClusterPlacementPolicyResource = "clusterplacementpolicies"
+	MoveResource                   = "moves"
 )
 
 var (
@@ -35,7 +36,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{}, &ClusterPlacementPolicy{}, &ClusterPlacementPolicyList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{}, &ClusterPlacementPolicy{}, &ClusterPlacementPolicyList{}, &Move{}, &MoveList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

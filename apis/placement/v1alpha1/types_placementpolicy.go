@@ -38,7 +38,7 @@ type PlacementPolicy struct {
 
 // PlacementPolicySpec is what a policy wants.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults)",message="a policy says something: give levels, domainLimits or faults"
+// +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults) || has(self.scaleDown)",message="a policy says something: give levels, domainLimits, faults or scaleDown"
 type PlacementPolicySpec struct {
 	// priority ranks the policies of a mode that select the same pod: the highest governs it.
 	// +optional

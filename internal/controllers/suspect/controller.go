@@ -129,7 +129,7 @@ func (c *Controller) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// Trim leaves of a node what a taint is decided by, for a cache.
+// Trim leaves of a node what a taint is decided by, and whether it is about to be removed, for a cache.
 func Trim(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -137,6 +137,6 @@ func Trim(obj any) (any, error) {
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
 	}, nil
 }

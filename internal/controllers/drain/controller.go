@@ -1,0 +1,197 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+)
+
+// every is the time between two looks at the nodes. kubectl drain asks every five seconds.
+const every = 2 * time.Second
+
+// Which pods of a node that is about to be removed are replaced first.
+const (
+	// Blocked are those that a disruption budget keeps from being evicted.
+	Blocked = "Blocked"
+	// All are all that can be.
+	All = "All"
+)
+
+// Options are what a Controller goes by.
+type Options struct {
+	// Pods is Blocked or All.
+	Pods string
+	// AtOnce bounds the Moves that have not ended, of all reasons.
+	AtOnce int
+}
+
+// Validate returns what is wrong with the options, nil if nothing is.
+func (o Options) Validate() error {
+	if o.Pods != Blocked && o.Pods != All {
+		return fmt.Errorf("%q is no choice of pods: use %s or %s", o.Pods, Blocked, All)
+	}
+	if o.AtOnce < 1 || o.AtOnce > 1000 {
+		return fmt.Errorf("%d is no bound of Moves at once: use 1 to 1000", o.AtOnce)
+	}
+	return nil
+}
+
+// Controller makes Moves for pods on nodes that somebody is about to remove.
+type Controller struct {
+	// Client lists nodes and pods, which may be from a cache, and makes Moves. API reads from the API server.
+	Client client.Client
+	API    client.Reader
+	Options
+}
+
+// Start looks at the nodes until the context ends.
+func (c *Controller) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := c.look(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Looking for pods to be replaced before they are evicted")
+		}
+	}, every)
+	return nil
+}
+
+// look makes the Moves that may be made now.
+func (c *Controller) look(ctx context.Context) error {
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	leaving := make(map[string]bool)
+	for i := range nodes.Items {
+		if clusterview.Leaving(&nodes.Items[i]) != "" {
+			leaving[nodes.Items[i].Name] = true
+		}
+	}
+	if len(leaving) == 0 {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	var candidates []*corev1.Pod
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		owner := metav1.GetControllerOfNoCopy(p)
+		if leaving[p.Spec.NodeName] && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && owner != nil && owner.Kind == "ReplicaSet" {
+			candidates = append(candidates, p)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil
+	}
+	slices.SortFunc(candidates, func(a, b *corev1.Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return c.move(ctx, candidates)
+}
+
+// move makes Moves for some of the candidates.
+func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
+	var moves placementv1alpha1.MoveList
+	if err := c.API.List(ctx, &moves); err != nil {
+		return fmt.Errorf("listing Moves: %w", err)
+	}
+	known, active := make(map[types.NamespacedName]bool), make(map[types.UID]int)
+	atOnce := 0
+	for i := range moves.Items {
+		m := &moves.Items[i]
+		known[client.ObjectKeyFromObject(m)] = true
+		if !m.Status.Phase.Ended() {
+			atOnce++
+			active[m.Spec.ReplicaSet.UID]++
+		}
+	}
+	var errs []error
+	for _, p := range candidates {
+		if atOnce >= c.AtOnce {
+			break
+		}
+		if known[client.ObjectKeyFromObject(p)] {
+			continue // it is being moved, or could not be a short time ago
+		}
+		made, err := c.moveOne(ctx, p, active)
+		if made {
+			atOnce++
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// moveOne makes a Move for a pod, if it may have one now.
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[types.UID]int) (made bool, err error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	set, deployment := &appsv1.ReplicaSet{}, &appsv1.Deployment{}
+	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	above := metav1.GetControllerOfNoCopy(set)
+	if set.UID != owner.UID || above == nil || above.Kind != "Deployment" {
+		return false, nil
+	}
+	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: above.Name}, deployment); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if active[set.UID] >= move.Surge(deployment) {
+		return false, nil
+	}
+	if c.Pods == Blocked {
+		if is, err := c.blocked(ctx, pod); !is || err != nil {
+			return false, err
+		}
+	}
+	err = c.Client.Create(ctx, move.New(pod, set, deployment, placementv1alpha1.MoveDrain))
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("making a Move for pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	active[set.UID]++
+	return true, nil
+}
+
+// blocked reports whether a disruption budget keeps a pod from being evicted now.
+func (c *Controller) blocked(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := c.API.List(ctx, &budgets, client.InNamespace(pod.Namespace)); err != nil {
+		return false, fmt.Errorf("listing disruption budgets: %w", err)
+	}
+	for i := range budgets.Items {
+		b := &budgets.Items[i]
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			continue // it selects nothing
+		}
+		if selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed < 1 {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,21 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package move is the controller that carries out Moves: it has a pod replaced before it is evicted, or hands it back.
+//
+//	           hand over                 the other is ready              it is gone
+//	Planned ──► HandingOver ──► Replacing ──────────────────► Evicting ──────────► Done
+//	   │                            │ it takes too long           │ it takes too long
+//	   ▼                            ▼                             ▼
+//	Failed                       Undoing ◄────────────────────────┘
+//	                                │ it is its ReplicaSet's again, which has removed the other
+//	                                ▼
+//	                             Undone
+//
+// Nothing is remembered that is not in the API: each step is found from the objects as they are, and is one request. A
+// controller that ends between two of them is followed by one that goes on.
+//
+//   - step.go: which step is next, pure
+//   - facts.go: what a step depends on, read from a cache
+//   - reconciler.go: the requests, one for each step
+package move

@@ -1,0 +1,165 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// objects are those that a Move is about, nil where they are gone. They are read from the API server, and not from a cache: a Move is
+// rare, and must not act on what was.
+type objects struct {
+	move *placementv1alpha1.Move
+	pod  *corev1.Pod
+	set  *appsv1.ReplicaSet
+	// deployment is the one that the ReplicaSet is of.
+	deployment *appsv1.Deployment
+	// pods are those of the ReplicaSet that are not being deleted.
+	pods []corev1.Pod
+}
+
+// read reads the objects of a Move.
+func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) (*objects, error) {
+	o := &objects{move: move}
+	pod, set, deployment := &corev1.Pod{}, &appsv1.ReplicaSet{}, &appsv1.Deployment{}
+	found, err := get(ctx, api, pod, move.Namespace, move.Spec.Pod.Name, move.Spec.Pod.UID)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		o.pod = pod
+	}
+	if found, err = get(ctx, api, set, move.Namespace, move.Spec.ReplicaSet.Name, move.Spec.ReplicaSet.UID); err != nil || !found {
+		return o, err
+	}
+	o.set = set
+	if owner := metav1.GetControllerOfNoCopy(set); owner != nil && owner.Kind == "Deployment" {
+		if found, err = get(ctx, api, deployment, move.Namespace, owner.Name, owner.UID); err != nil {
+			return nil, err
+		}
+		if found {
+			o.deployment = deployment
+		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	var list corev1.PodList
+	if err := api.List(ctx, &list, client.InNamespace(move.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing the pods of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if owner := metav1.GetControllerOfNoCopy(p); !ended && owner != nil && owner.UID == set.UID {
+			o.pods = append(o.pods, *p)
+		}
+	}
+	return o, nil
+}
+
+// get reads an object. It is false if there is none of the UID.
+func get(ctx context.Context, api client.Reader, into client.Object, namespace, name string, uid types.UID) (bool, error) {
+	err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s/%s: %w", namespace, name, err)
+	}
+	return into.GetUID() == uid, nil
+}
+
+// facts are what the objects say of the next step.
+func (o *objects) facts(now time.Time) facts {
+	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal()}
+	f.overdue = now.Sub(o.move.CreationTimestamp.Time) > time.Duration(o.move.Spec.DeadlineSeconds)*time.Second
+	if o.pod != nil {
+		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
+		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
+	}
+	if o.set == nil {
+		return f
+	}
+	f.wanted, f.all = 1, len(o.pods)
+	if o.set.Spec.Replicas != nil {
+		f.wanted = int(*o.set.Spec.Replicas)
+	}
+	for i := range o.pods {
+		if ready(&o.pods[i], time.Duration(o.set.Spec.MinReadySeconds)*time.Second, now) {
+			f.ready++
+		}
+	}
+	return f
+}
+
+func (o *objects) holder() holder {
+	switch owner := metav1.GetControllerOfNoCopy(o.pod); {
+	case owner == nil:
+		return anotherOwner
+	case owner.UID == o.move.UID:
+		return ours
+	case owner.UID == o.move.Spec.ReplicaSet.UID:
+		return replicaSet
+	}
+	return anotherOwner
+}
+
+// refusal says why a move is not begun, "" for no reason.
+func (o *objects) refusal() string {
+	if o.set == nil || o.deployment == nil {
+		return "there is no Deployment that the pod is of"
+	}
+	d, rolling := o.deployment, o.deployment.Spec.Strategy.RollingUpdate
+	switch {
+	case d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil || Surge(d) < 1:
+		return "the Deployment's strategy allows no pod more than it wants: it needs RollingUpdate with a maxSurge of at least 1"
+	case d.Annotations[revisionAnnotation] != o.set.Annotations[revisionAnnotation]:
+		return "the pod is of an older revision"
+	case d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas != d.Status.Replicas:
+		return "the Deployment is being updated"
+	case o.set.Spec.Replicas != nil && len(o.pods) != int(*o.set.Spec.Replicas):
+		return fmt.Sprintf("the ReplicaSet has %d pods and wants %d", len(o.pods), *o.set.Spec.Replicas)
+	}
+	return ""
+}
+
+// revisionAnnotation is on a Deployment and on its newest ReplicaSet, with the same value.
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// Surge is by how many pods a Deployment may have more than it wants.
+func Surge(d *appsv1.Deployment) int {
+	if d.Spec.Strategy.RollingUpdate == nil || d.Spec.Strategy.RollingUpdate.MaxSurge == nil || d.Spec.Replicas == nil {
+		return 0
+	}
+	pods, err := intstr.GetScaledValueFromIntOrPercent(d.Spec.Strategy.RollingUpdate.MaxSurge, int(*d.Spec.Replicas), true)
+	if err != nil {
+		return 0
+	}
+	return pods
+}
+
+// ready reports that a pod has been ready for a time.
+func ready(pod *corev1.Pod, since time.Duration, now time.Time) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) >= since
+		}
+	}
+	return false
+}

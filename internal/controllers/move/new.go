@@ -1,0 +1,30 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// New returns a Move of a pod, which has the pod's name: so there is one at a time, and none for some minutes after one that was
+// undone. It goes with the Deployment.
+func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment, reason placementv1alpha1.MoveReason) *placementv1alpha1.Move {
+	return &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: deployment.Name, UID: deployment.UID, Controller: new(true),
+			}},
+		},
+		Spec: placementv1alpha1.MoveSpec{
+			Pod:        placementv1alpha1.ObjectReference{Name: pod.Name, UID: pod.UID},
+			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: set.UID},
+			Reason:     reason,
+		},
+	}
+}

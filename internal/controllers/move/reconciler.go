@@ -1,0 +1,181 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// Name is the controller's name in logs and metrics.
+const Name = "move"
+
+// Kind is that of Moves.
+const Kind = "Move"
+
+// look is the time between two looks at a Move that has not ended. Moves are few, so that nothing else need tell when their
+// objects change.
+const look = time.Second
+
+// keptFor is how long a Move that has ended is kept, to be read.
+const keptFor = 10 * time.Minute
+
+// safeToEvict has Cluster Autoscaler not mind that it does not know a pod's controller.
+const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+// Reconciler carries out Moves.
+type Reconciler struct {
+	// Client writes to the API server; API reads from it, and from no cache.
+	Client client.Client
+	API    client.Reader
+	Clock  clock.PassiveClock
+}
+
+// AddTo adds the controller to a manager.
+func (r *Reconciler) AddTo(manager ctrl.Manager) error {
+	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).Complete(r); err != nil {
+		return fmt.Errorf("adding controller %s: %w", Name, err)
+	}
+	return nil
+}
+
+// Reconcile does the next step of a Move.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	move := &placementv1alpha1.Move{}
+	if err := r.API.Get(ctx, request.NamespacedName, move); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if move.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	if ended := move.Status.EndedAt; ended != nil {
+		if left := keptFor - r.Clock.Since(ended.Time); left > 0 {
+			return ctrl.Result{RequeueAfter: left}, nil
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(r.Client.Delete(ctx, move, client.Preconditions{UID: &move.UID}))
+	}
+	o, err := read(ctx, r.API, move)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s := next(o.facts(r.Clock.Now()))
+	if written, err := r.write(ctx, move, s); written || err != nil {
+		return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
+	}
+	return ctrl.Result{RequeueAfter: look}, ignoreConflict(r.act(ctx, o, s.action))
+}
+
+// ignoreConflict leaves it to the next look that an object has changed.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// write writes the step that is next, and reports whether it is another than was written before.
+func (r *Reconciler) write(ctx context.Context, move *placementv1alpha1.Move, s step) (bool, error) {
+	if move.Status.Phase == s.phase && move.Status.Message == s.message {
+		return false, nil
+	}
+	before := move.DeepCopy()
+	move.Status.Phase, move.Status.Message = s.phase, s.message
+	if s.phase.Ended() {
+		now := metav1.NewTime(r.Clock.Now())
+		move.Status.EndedAt = &now
+	}
+	if err := r.Client.Status().Patch(ctx, move, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("writing the status of Move %s/%s: %w", move.Namespace, move.Name, err)
+	}
+	return true, nil
+}
+
+// act makes the one request of a step.
+func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
+	switch a {
+	case handOver:
+		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
+			replaceController(pod, metav1.OwnerReference{
+				APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: Kind, Name: o.move.Name, UID: o.move.UID,
+			})
+			if _, there := pod.Annotations[safeToEvict]; !there {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, safeToEvict, "true")
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.MadeEvictableAnnotation, "true")
+			}
+		})
+	case handBack:
+		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
+			replaceController(pod, metav1.OwnerReference{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: o.move.Spec.ReplicaSet.Name, UID: o.move.Spec.ReplicaSet.UID,
+			})
+			// If both are ready, the ReplicaSet is to keep this one.
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, strconv.Itoa(math.MaxInt32))
+		})
+	case restoreCost:
+		return r.patchPod(ctx, o.pod, restore)
+	case evict:
+		eviction := &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.pod.UID}},
+		}
+		err := r.Client.SubResource("eviction").Create(ctx, o.pod, eviction)
+		if apierrors.IsTooManyRequests(err) {
+			return nil // a disruption budget does not allow it yet
+		}
+		return err
+	case wait:
+		return nil
+	}
+	return errors.New("there is no such action")
+}
+
+// patchPod changes a pod, unless it has changed since it was read.
+func (r *Reconciler) patchPod(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod)) error {
+	after := pod.DeepCopy()
+	change(after)
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("changing pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// replaceController puts a controller in place of the pod's. The garbage collector keeps the pod as long as the controller is there. It
+// need not wait for the pod: that would take the right to change finalizers, on clusters that ask for it.
+func replaceController(pod *corev1.Pod, by metav1.OwnerReference) {
+	by.Controller = new(true)
+	pod.OwnerReferences = append(slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(o metav1.OwnerReference) bool {
+		return o.Controller != nil && *o.Controller
+	}), by)
+}
+
+// restore takes off a pod what was put on it to move it.
+func restore(pod *corev1.Pod) {
+	if cost := pod.Annotations[clusterview.CostBeforeMoveAnnotation]; cost != "" {
+		pod.Annotations[corev1.PodDeletionCost] = cost
+	} else {
+		delete(pod.Annotations, corev1.PodDeletionCost)
+	}
+	delete(pod.Annotations, clusterview.CostBeforeMoveAnnotation)
+	if _, made := pod.Annotations[clusterview.MadeEvictableAnnotation]; made {
+		delete(pod.Annotations, safeToEvict)
+		delete(pod.Annotations, clusterview.MadeEvictableAnnotation)
+	}
+}

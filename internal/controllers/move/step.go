@@ -1,0 +1,122 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"fmt"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// holder is whose the pod is.
+type holder int
+
+const (
+	nobody       holder = iota // it is gone
+	replicaSet                 // its ReplicaSet's
+	ours                       // the Move's
+	anotherOwner               // somebody else's
+)
+
+// facts are what the next step depends on.
+type facts struct {
+	phase placementv1alpha1.MovePhase
+	// The pod that is moved.
+	holder  holder
+	leaving bool // it is being deleted
+	// Its ReplicaSet, but for the pod while that is handed over.
+	setGone            bool
+	wanted, all, ready int
+	// refusal is why nothing is begun, "" for no reason.
+	refusal string
+	// marked says that the pod has the deletion cost with which it was handed back.
+	marked  bool
+	overdue bool
+}
+
+// action is what is to be done to objects other than the Move.
+type action int
+
+const (
+	wait action = iota
+	handOver
+	evict
+	handBack
+	restoreCost
+)
+
+// step is what is next: first the phase and the message are written if they are others, and then, when they stand, it is acted.
+type step struct {
+	phase   placementv1alpha1.MovePhase
+	message string
+	action  action
+}
+
+// next returns the step that follows from facts.
+//
+// A phase is written before what it says is done. So the pod tells whether it was done: in HandingOver by whose it is, in
+// Undoing likewise.
+func next(f facts) step {
+	switch {
+	case f.phase.Ended():
+		return step{phase: f.phase}
+	case f.holder == nobody:
+		return step{phase: placementv1alpha1.MoveDone, message: "the pod is gone"}
+	case f.holder == anotherOwner:
+		return step{phase: placementv1alpha1.MoveFailed, message: "somebody else has become the controller of the pod"}
+	case f.leaving && f.phase == placementv1alpha1.MoveEvicting:
+		return step{phase: f.phase, message: "the pod is ending"}
+	case f.leaving && f.holder == replicaSet:
+		return step{phase: placementv1alpha1.MoveFailed, message: "somebody else has deleted the pod"}
+	case f.leaving:
+		return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is ending"}
+	case f.holder == ours:
+		return f.held()
+	}
+	return f.unheld()
+}
+
+// unheld is the step for a pod that is its ReplicaSet's.
+func (f *facts) unheld() step {
+	switch f.phase {
+	case placementv1alpha1.MoveUndoing:
+		if f.all > f.wanted {
+			return step{phase: f.phase, message: fmt.Sprintf("the ReplicaSet has %d pods and wants %d: it removes what is too many", f.all, f.wanted)}
+		}
+		if f.marked {
+			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreCost}
+		}
+		return step{phase: placementv1alpha1.MoveUndone, message: "the pod is its ReplicaSet's again, because the other one was not ready in time"}
+	case placementv1alpha1.MoveHandingOver:
+		return step{phase: f.phase, message: "the pod is being handed over", action: handOver}
+	case "", placementv1alpha1.MovePlanned:
+		switch {
+		case f.overdue:
+			return step{phase: placementv1alpha1.MoveFailed, message: "it was not begun in time: " + f.refusal}
+		case f.refusal != "":
+			return step{phase: placementv1alpha1.MovePlanned, message: f.refusal}
+		}
+		return step{phase: placementv1alpha1.MoveHandingOver, message: "the pod is being handed over", action: handOver}
+	}
+	return step{phase: placementv1alpha1.MoveFailed, message: "somebody else has handed the pod back"}
+}
+
+// held is the step for a pod that is the Move's.
+func (f *facts) held() step {
+	enough := f.setGone || f.ready >= f.wanted
+	switch {
+	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone:
+		return step{phase: f.phase, message: "the pod is being handed back", action: handBack}
+	case enough && f.phase == placementv1alpha1.MoveEvicting && !f.overdue:
+		return step{phase: f.phase, message: "the pod is being evicted", action: evict}
+	case enough && f.phase != placementv1alpha1.MoveEvicting:
+		return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is being evicted", action: evict}
+	case f.setGone:
+		// There is nobody to hand it back to.
+		return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is being evicted, its ReplicaSet is gone", action: evict}
+	case f.overdue:
+		return step{phase: placementv1alpha1.MoveUndoing, message: "the pod is being handed back", action: handBack}
+	}
+	return step{phase: placementv1alpha1.MoveReplacing, message: fmt.Sprintf("%d of %d other pods are ready", f.ready, f.wanted)}
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// world is a ReplicaSet, a pod of it that is moved, and their controllers, without an API server.
+type world struct {
+	phase    placementv1alpha1.MovePhase
+	holder   holder
+	leaving  bool
+	marked   bool
+	wanted   int
+	others   []bool // ready or not
+	overdue  bool
+	starts   bool // whether pods become ready at all
+	evicting bool // whether a disruption budget lets the pod be evicted
+	scaled   bool // fewer pods are wanted than in the beginning
+	taken    bool // the ReplicaSet has removed the pod that was handed back, and need not have
+}
+
+// facts are as the reconciler reads them.
+func (w *world) facts() facts {
+	f := facts{phase: w.phase, holder: w.holder, leaving: w.leaving, wanted: w.wanted, all: len(w.others), marked: w.marked, overdue: w.overdue}
+	for _, ready := range w.others {
+		if ready {
+			f.ready++
+		}
+	}
+	if w.holder == replicaSet && !w.leaving {
+		f.all++
+		f.ready++
+	}
+	if f.all != f.wanted {
+		f.refusal = "the ReplicaSet is at work"
+	}
+	return f
+}
+
+// reconcile does what the reconciler does in one look: it writes the step, or acts. It may be killed before either.
+func (w *world) reconcile(killed bool) {
+	s := next(w.facts())
+	if killed {
+		return
+	}
+	if s.phase != w.phase {
+		w.phase = s.phase
+		return
+	}
+	switch s.action {
+	case handOver:
+		w.holder = ours
+	case handBack:
+		w.holder, w.marked = replicaSet, true
+	case restoreCost:
+		w.marked = false
+	case evict:
+		if w.evicting {
+			w.leaving = true
+		}
+	case wait:
+	}
+}
+
+// replicate does one thing that the ReplicaSet's controller would do.
+func (w *world) replicate() {
+	own := len(w.others)
+	if w.holder == replicaSet && !w.leaving {
+		own++
+	}
+	switch {
+	case own < w.wanted:
+		w.others = append(w.others, false)
+	case own > w.wanted:
+		// Those that are not ready go first, and then those whose cost is lowest: that of the pod that was handed back is the highest.
+		for i, ready := range w.others {
+			if !ready {
+				w.others = append(w.others[:i:i], w.others[i+1:]...)
+				return
+			}
+		}
+		if len(w.others) > 0 && (w.holder != replicaSet || w.marked) {
+			w.others = w.others[1:]
+		} else {
+			w.leaving = true
+			w.taken = w.phase == placementv1alpha1.MoveUndoing && !w.scaled
+		}
+	}
+}
+
+func (w *world) start() {
+	for i := range w.others {
+		if w.starts && !w.others[i] {
+			w.others[i] = true
+			return
+		}
+	}
+}
+
+// ready counts all pods that take traffic, whose ever they are.
+func (w *world) ready() (n int) {
+	for _, ready := range w.others {
+		if ready {
+			n++
+		}
+	}
+	if w.holder != nobody && !w.leaving {
+		n++
+	}
+	return n
+}
+
+func (w *world) String() string { return fmt.Sprintf("%+v", *w) }
+
+// Whatever happens in between, and wherever the controller is killed: there are never fewer ready pods than wanted, a Move ends, and
+// the ReplicaSet has then as many pods as it wants.
+func TestNeverFewerThanWanted(t *testing.T) {
+	outcomes := make(map[placementv1alpha1.MovePhase]int)
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{wanted: rapid.IntRange(1, 4).Draw(t, "wanted"), holder: replicaSet, starts: rapid.Bool().Draw(t, "starts"), evicting: rapid.Bool().Draw(t, "evicting")}
+		for range w.wanted - 1 {
+			w.others = append(w.others, true)
+		}
+		do := func(what int) {
+			switch what {
+			case 0, 1, 2:
+				w.reconcile(false)
+			case 3:
+				w.reconcile(true)
+			case 4, 5:
+				w.replicate()
+			case 6, 7:
+				w.start()
+			case 8:
+				if w.leaving {
+					w.holder, w.leaving = nobody, false
+				}
+			case 9:
+				w.scaled = w.scaled || w.wanted > 1
+				w.wanted = max(1, w.wanted-1)
+			case 10:
+				w.overdue = true
+			case 11:
+				w.evicting = true
+			}
+			if w.ready() < w.wanted {
+				t.Fatalf("%d pods are ready, and %d are wanted: %v", w.ready(), w.wanted, w)
+			}
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			do(rapid.IntRange(0, 11).Draw(t, "what"))
+		}
+		w.overdue = true
+		for range 100 {
+			for what := range 9 {
+				do(what)
+			}
+		}
+		outcomes[w.phase]++
+		f := w.facts()
+		if !w.phase.Ended() || f.all != f.wanted || w.marked && w.holder != nobody || w.holder == ours || w.taken {
+			t.Fatalf("it has not ended well: %v", w)
+		}
+	})
+	for _, phase := range []placementv1alpha1.MovePhase{placementv1alpha1.MoveDone, placementv1alpha1.MoveUndone} {
+		if outcomes[phase] == 0 {
+			t.Errorf("none ended as %s: %v", phase, outcomes)
+		}
+	}
+}
+
+// What cannot be begun, or is out of our hands, ends as Failed, and touches nothing.
+func TestSteps(t *testing.T) {
+	for name, tc := range map[string]struct {
+		f    facts
+		want step
+	}{
+		"a refusal is said":               {facts{holder: replicaSet, refusal: "no"}, step{placementv1alpha1.MovePlanned, "no", wait}},
+		"a refusal that lasts":            {facts{holder: replicaSet, refusal: "no", overdue: true}, step{placementv1alpha1.MoveFailed, "it was not begun in time: no", wait}},
+		"another owner":                   {facts{phase: placementv1alpha1.MoveReplacing, holder: anotherOwner}, step{placementv1alpha1.MoveFailed, "somebody else has become the controller of the pod", wait}},
+		"deleted by somebody":             {facts{holder: replicaSet, leaving: true}, step{placementv1alpha1.MoveFailed, "somebody else has deleted the pod", wait}},
+		"a ReplicaSet that is gone":       {facts{phase: placementv1alpha1.MoveUndoing, holder: ours, setGone: true}, step{placementv1alpha1.MoveEvicting, "the pod is being evicted", evict}},
+		"nothing more is done at the end": {facts{phase: placementv1alpha1.MoveUndone, holder: ours, wanted: 1}, step{phase: placementv1alpha1.MoveUndone}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := next(tc.f); got != tc.want {
+				t.Errorf("got  %+v\nwant %+v", got, tc.want)
+			}
+		})
+	}
+}

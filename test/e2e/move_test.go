@@ -1,0 +1,201 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubectl/pkg/drain"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// keeps makes a disruption budget that wants so many pods.
+func (s *story) keeps(app string, pods int) {
+	s.Helper()
+	_, err := s.client.PolicyV1().PodDisruptionBudgets(s.ns).Create(s.ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(int32(pods))), Selector: selects(app)},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating PodDisruptionBudget "+app)
+	s.until("the budget to be counted", func() error {
+		b, err := s.client.PolicyV1().PodDisruptionBudgets(s.ns).Get(s.ctx, app, metav1.GetOptions{})
+		if err == nil && (b.Status.ObservedGeneration < b.Generation || int(b.Status.CurrentHealthy) < pods) {
+			err = fmt.Errorf("%d of %d pods are healthy", b.Status.CurrentHealthy, pods)
+		}
+		return err
+	})
+}
+
+// drained does what kubectl drain does, with its own code.
+func (s *story) drained(node string) {
+	s.Helper()
+	said := &strings.Builder{}
+	helper := &drain.Helper{
+		Ctx: s.ctx, Client: s.client, GracePeriodSeconds: -1, Timeout: timeout, IgnoreAllDaemonSets: true, Out: io.Discard, ErrOut: said,
+	}
+	n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
+	s.must(err, "reading node "+node)
+	s.must(drain.RunCordonOrUncordon(helper, n, true), "cordoning "+node)
+	begun := time.Now()
+	if err := drain.RunNodeDrain(helper, node); err != nil {
+		s.Fatalf("draining %s: %v\n%s", node, err, said)
+	}
+	s.Logf("%s was drained in %s", node, time.Since(begun).Round(100*time.Millisecond))
+}
+
+// neverBelow watches the pods of an app, and fails the story if fewer are ready than wanted, until the returned function is called.
+func (s *story) neverBelow(app string, wanted int) (stop func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.ctx)
+	w, err := s.client.CoreV1().Pods(s.ns).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	s.must(err, "watching pods")
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ready, lowest, once := make(map[string]bool), wanted, false
+		for e := range w.ResultChan() {
+			pod, is := e.Object.(*corev1.Pod)
+			if !is {
+				continue
+			}
+			delete(ready, pod.Name)
+			if e.Type != "DELETED" && pod.DeletionTimestamp == nil {
+				for _, c := range pod.Status.Conditions {
+					if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+						ready[pod.Name] = true
+					}
+				}
+			}
+			if once = once || len(ready) >= wanted; once {
+				lowest = min(lowest, len(ready))
+			}
+		}
+		if !once || lowest < wanted {
+			s.Errorf("at the lowest %d of %d pods were ready", lowest, wanted)
+		}
+	})
+	stop = func() {
+		cancel()
+		w.Stop()
+		watching.Wait()
+	}
+	s.Cleanup(stop)
+	return stop
+}
+
+// moved fails the story unless all of its Moves have ended as they should, and there are so many at the least.
+func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d Moves to be %s", want, phase), func() error {
+		var moves placementv1alpha1.MoveList
+		if err := s.policies().List(s.ctx, &moves, client.InNamespace(s.ns)); err != nil {
+			return err
+		}
+		for i := range moves.Items {
+			if m := &moves.Items[i]; m.Status.Phase != phase {
+				return fmt.Errorf("%s is %s: %s", m.Name, m.Status.Phase, m.Status.Message)
+			}
+		}
+		if len(moves.Items) < want {
+			return fmt.Errorf("there are %d", len(moves.Items))
+		}
+		return nil
+	})
+}
+
+// A single replica with a budget that wants it: kubectl drain would wait for ever. Nobody writes the number of replicas.
+func TestDrainOfASingleReplica(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(1, 20, zone("zone-a"))
+	s.nodes(1, 20, zone("zone-b"))
+	s.deploy("app", 1, "")
+	node := s.settled("app", 1).Pods[0].Spec.NodeName
+	s.keeps("app", 1)
+	stop := s.neverBelow("app", 1)
+	s.drained(node)
+	o := s.settled("app", 1)
+	stop()
+	if o.Pods[0].Spec.NodeName == node {
+		t.Errorf("the pod is on %s again", node)
+	}
+	s.moved(1, placementv1alpha1.MoveDone)
+	s.wroteNoReplicas("app")
+}
+
+// wroteNoReplicas fails the story if anybody has changed what is wanted of a Deployment since it was made, such as its number of replicas.
+func (s *story) wroteNoReplicas(app string) {
+	s.Helper()
+	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
+	s.must(err, "reading Deployment "+app)
+	if d.Generation != 1 {
+		s.Errorf("the Deployment has been changed %d times", d.Generation-1)
+	}
+}
+
+// 30 pods of ten Deployments, none of which may be missed.
+func TestDrainOfAFullNode(t *testing.T) {
+	s := begin(t, byZone)
+	node := s.nodes(1, 40, zone("zone-a"))[0]
+	var stops []func()
+	for i := range 10 {
+		app := fmt.Sprint("app-", i)
+		s.deploy(app, 3, "")
+		s.settled(app, 3)
+		s.keeps(app, 3)
+		stops = append(stops, s.neverBelow(app, 3))
+	}
+	s.nodes(2, 40, zone("zone-b"))
+	s.drained(node)
+	for i, stop := range stops {
+		o := s.settled(fmt.Sprint("app-", i), 3)
+		stop()
+		if n := o.OnNodes()[node]; n > 0 {
+			t.Errorf("%d pods are on %s", n, node)
+		}
+	}
+	// While one pod too many is ready, the drain evicts another one of the same Deployment by itself.
+	s.moved(10, placementv1alpha1.MoveDone)
+}
+
+// Where the other pod has no room, nothing is lost: the pod is its ReplicaSet's again, with the same UID.
+func TestMoveIsUndone(t *testing.T) {
+	s := begin(t, byZone)
+	node := s.nodes(1, 1, zone("zone-a"))[0]
+	s.deploy("app", 1, "")
+	before := s.settled("app", 1).Pods[0]
+	s.keeps("app", 1)
+	stop := s.neverBelow("app", 1)
+	set := metav1.GetControllerOf(&before)
+	move := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: before.Name}, Spec: placementv1alpha1.MoveSpec{
+		Pod:        placementv1alpha1.ObjectReference{Name: before.Name, UID: before.UID},
+		ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: set.UID},
+		Reason:     placementv1alpha1.MoveRebalance, DeadlineSeconds: 10,
+	}}
+	s.must(s.policies().Create(s.ctx, move), "creating a Move")
+	s.moved(1, placementv1alpha1.MoveUndone)
+	after := s.settled("app", 1).Pods[0]
+	stop()
+	if after.UID != before.UID || after.Spec.NodeName != node {
+		t.Errorf("pod %s is there, and not %s", after.Name, before.Name)
+	}
+	for _, key := range []string{"espalier.dev/cost-before-move", "espalier.dev/made-evictable", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
+		if value, there := after.Annotations[key]; there {
+			t.Errorf("it still has %s: %s", key, value)
+		}
+	}
+	if is, was := after.Annotations[corev1.PodDeletionCost], before.Annotations[corev1.PodDeletionCost]; is != was {
+		t.Errorf("its deletion cost is %q, and was %q", is, was)
+	}
+}
