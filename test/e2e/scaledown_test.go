@@ -274,7 +274,7 @@ func TestScaleDownWithForeignCosts(t *testing.T) {
 	s := begin(t, byZone)
 	s.nodes(2, 50, zone("zone-a"))
 	template := s.template("app", "")
-	template.Annotations = map[string]string{corev1.PodDeletionCost: "7"}
+	template.Annotations[corev1.PodDeletionCost] = "7"
 	s.deployment("app", 3, template)
 	o := s.settled("app", 3)
 	for i := range o.Pods {

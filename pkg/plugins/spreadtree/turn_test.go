@@ -127,4 +127,3 @@ func TestTurnOfABranchThatIsFull(t *testing.T) {
 		}
 	}
 }
-
