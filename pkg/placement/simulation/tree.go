@@ -245,6 +245,15 @@ func (t *Tree) Rank(fits placement.Fits) []Ranked {
 // Misplaced counts by level: see tree.View.Misplaced.
 func (t *Tree) Misplaced() []int64 { return t.View().Misplaced() }
 
+// Worst is the node that a pod should leave first: see tree.View.Worst.
+func (t *Tree) Worst() (string, bool) {
+	id, ok := t.View().Worst()
+	if !ok {
+		return "", false
+	}
+	return t.nodes.Name(id), true
+}
+
 // Explain decides one pod like Next, and says why.
 func (t *Tree) Explain(fits placement.Fits) drawing.Decision {
 	return drawing.Explain(t.View(), t.fit(fits))

@@ -40,15 +40,7 @@ func (c *count) below(id int32) (takes bool) {
 	g := &c.Topology.groups[id]
 	first := len(c.piles)
 	for slot, member := range g.members {
-		p := pile{share: int64(g.share(int32(slot))), takes: true}
-		if member < 0 {
-			p.takes = c.below(^member)
-		} else {
-			p.takes = c.takes(member)
-		}
-		s := c.sums(member)
-		p.pods = int64(s.revision)
-		p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
+		p := c.pile(id, int32(slot), member)
 		takes = takes || p.takes
 		p.takes = p.takes && p.share > 0 // a last resort has pods too many as soon as another has room
 		c.piles = append(c.piles, p)
@@ -62,6 +54,20 @@ func (c *count) below(id int32) (takes bool) {
 	}
 	c.piles = c.piles[:first]
 	return takes
+}
+
+// pile counts in a member of a group, and returns what stands there. A last resort takes pods, where nothing else does.
+func (c *count) pile(id, slot, member int32) pile {
+	p := pile{share: int64(c.Topology.groups[id].share(slot))}
+	if member < 0 {
+		p.takes = c.below(^member)
+	} else {
+		p.takes = c.takes(member)
+	}
+	s := c.sums(member)
+	p.pods = int64(s.revision)
+	p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
+	return p
 }
 
 // takes reports whether the filters would allow a pod on a node, as far as that is known,

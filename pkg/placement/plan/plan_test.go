@@ -1,0 +1,140 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
+)
+
+// node is one in a zone and a rack, with pods of the revision.
+func node(zone, rack, serial int, pods int64) placement.Node {
+	n := placement.Node{Name: fmt.Sprintf("n-%d-%d-%d", zone, rack, serial), Tally: placement.Tally{Revision: pods, Workload: pods, All: pods}}
+	n.Values = []placement.Value{{Text: fmt.Sprint("zone-", zone)}, {Text: fmt.Sprintf("rack-%d-%d", zone, rack)}}
+	return n
+}
+
+var byZoneAndRack = []level.Level{
+	{Strategy: level.Spread, Property: level.Property{Label: "zone"}, NodesWithoutKey: level.LastResort},
+	{Strategy: level.Spread, Property: level.Property{Label: "rack"}, NodesWithoutKey: level.LastResort},
+}
+
+func everywhere(string) bool { return true }
+
+// run executes a plan to its end, and returns how many moves it has. Each must make the misplaced pods fewer, by level.
+func run(t interface{ Fatalf(string, ...any) }, tree *simulation.Tree, fits placement.Fits) (moves int) {
+	tree.Rank(fits)
+	before := tree.Misplaced()
+	for {
+		move, ok := Next(tree, fits)
+		if !ok {
+			return moves
+		}
+		moves++
+		after := tree.Misplaced()
+		if slices.Compare(after, before) >= 0 || move.From == move.To {
+			t.Fatalf("%v has %v misplaced, and %v before", move, after, before)
+		}
+		before = after
+	}
+}
+
+func sum(misplaced []int64) (n int64) {
+	for _, m := range misplaced {
+		n += m
+	}
+	return n
+}
+
+// A zone that was away comes back: ten moves, and no more.
+func TestAZoneReturns(t *testing.T) {
+	var nodes []placement.Node
+	for i := range 3 {
+		nodes = append(nodes, node(0, 0, i, 5), node(1, 0, i, 5), node(2, 0, i, 0))
+	}
+	tree := simulation.New(byZoneAndRack, nodes...)
+	if moves := run(t, tree, everywhere); moves != 10 {
+		t.Errorf("it took %d moves, want 10", moves)
+	}
+	if left := tree.Misplaced(); sum(left) > 0 {
+		t.Errorf("%v are still misplaced", left)
+	}
+}
+
+// Ten nodes of ten pods, and another one joins: nine moves.
+func TestANodeJoins(t *testing.T) {
+	nodes := []placement.Node{node(0, 0, 10, 0)}
+	for i := range 10 {
+		nodes = append(nodes, node(0, 0, i, 10))
+	}
+	if moves := run(t, simulation.New(byZoneAndRack, nodes...), everywhere); moves != 9 {
+		t.Errorf("it took %d moves, want 9", moves)
+	}
+}
+
+// A zone that is full, and zones of 5, 2 and 2 nodes that are as even as they can be: nothing is moved.
+func TestNothingToGain(t *testing.T) {
+	full := simulation.New(byZoneAndRack, node(0, 0, 0, 8), node(1, 0, 0, 2))
+	if moves := run(t, full, func(name string) bool { return name == "n-0-0-0" }); moves != 0 {
+		t.Errorf("%d pods leave for a zone that is full", moves)
+	}
+	var nodes []placement.Node
+	for i, pods := range []int64{1, 1, 1, 0, 0} {
+		nodes = append(nodes, node(0, 0, i, pods))
+	}
+	nodes = append(nodes, node(1, 0, 0, 1), node(1, 0, 1, 1), node(2, 0, 0, 1), node(2, 0, 1, 1))
+	if moves := run(t, simulation.New(byZoneAndRack, nodes...), everywhere); moves != 0 {
+		t.Errorf("%d pods are moved though zones are even", moves)
+	}
+}
+
+// Wherever the pods of random trees stand: each move makes what is misplaced fewer. With room everywhere a plan ends with the first
+// level even, after as many moves as pods were misplaced there, and no more than were at any level. Inside a branch some may be left: of two branches
+// that tie without the pod, the tree may choose the other one.
+func TestPlansEnd(t *testing.T) {
+	moved := 0
+	rapid.Check(t, func(t *rapid.T) {
+		levels := byZoneAndRack[:rapid.IntRange(1, 2).Draw(t, "levels")]
+		if rapid.Bool().Draw(t, "weighted") {
+			levels = slices.Clone(levels)
+			levels[0].Weights = []level.Weight{{Value: "zone-0", Share: rapid.Int64Range(1, 9).Draw(t, "share")}}
+		}
+		room := int64(rapid.SampledFrom([]int{1000, 4}).Draw(t, "room"))
+		var nodes []placement.Node
+		for z := range rapid.IntRange(1, 4).Draw(t, "zones") {
+			for r := range rapid.IntRange(1, 3).Draw(t, "racks") {
+				for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+					n := node(z, r, i, rapid.Int64Range(0, min(room, 8)).Draw(t, "pods"))
+					n.Values = n.Values[:len(levels)]
+					nodes = append(nodes, n)
+				}
+			}
+		}
+		tree := simulation.New(levels, nodes...)
+		fits := func(name string) bool {
+			tally, _ := tree.Tally(name)
+			return tally.All < room
+		}
+		tree.Rank(fits)
+		before := tree.Misplaced()
+		moves := run(t, tree, fits)
+		moved += moves
+		if room < 1000 {
+			return
+		}
+		if left := tree.Misplaced(); left[0] > 0 || int64(moves) > sum(before) || int64(moves) < before[0] {
+			t.Fatalf("after %d moves %v are misplaced, and %v were", moves, left, before)
+		}
+	})
+	if moved == 0 {
+		t.Error("nothing was ever moved")
+	}
+}
