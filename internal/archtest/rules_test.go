@@ -226,6 +226,12 @@ var importRules = []importRule{
 		broken: [2]string{"test/reliability/x_test.go", "internal/upstream"},
 	},
 	{
+		name: "ecosystem-from-outside", room: "test/ecosystem/...", tests: true,
+		deny:   product,
+		why:    "neighbours see what Espalier does to pods, and no more of it",
+		broken: [2]string{"test/ecosystem/x_test.go", "pkg/plugins"},
+	},
+	{
 		name: "measured-from-outside", room: "test/perf/...", tests: true,
 		// Its properties begin with the seed of all others.
 		exceptFiles: []string{"test/perf/judge/main_test.go"},

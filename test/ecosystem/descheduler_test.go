@@ -58,8 +58,7 @@ func TestDescheduler(t *testing.T) {
 	s.even(12, 4, 4, 4)
 }
 
-// With a constraint over hosts beside that over zones, hosts of unequal zones cannot be as even as the descheduler wants each
-// constraint by itself: it evicts in every run, and Espalier places the pods where they were. Zones are even all the time.
+// With a constraint over hosts beside that over zones, and zones of unequal numbers of hosts, it leaves the pods where they are.
 func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 	s := begin(t)
 	for i, nodes := range []int{5, 2, 2} {
@@ -69,14 +68,7 @@ func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 	}
 	s.deploy(21, map[string]string{"story": s.ns}, corev1.LabelTopologyZone, corev1.LabelHostname)
 	s.even(21, 7, 7, 7)
-	made := s.made()
 	s.descheduler()
-	const runs = 6
-	time.Sleep(runs * interval)
-	evicted := made()
-	s.Logf("in %d runs the descheduler has evicted %d of 21 pods", runs, evicted)
-	if evicted == 0 {
-		t.Error("it evicts none: docs/autoscalers.md says that it does")
-	}
+	s.quiet()
 	s.even(21, 7, 7, 7)
 }

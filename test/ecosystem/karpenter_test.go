@@ -5,7 +5,6 @@ package ecosystem
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -29,13 +28,12 @@ func (s *story) karpenter() {
 	s.must(err, "asking where Karpenter's sources are")
 	sources := strings.TrimSpace(string(out))
 	for _, folder := range []string{"pkg/apis/crds", "kwok/apis/crds"} {
-		files := os.DirFS(filepath.Join(sources, folder))
 		names, err := filepath.Glob(filepath.Join(sources, folder, "*.yaml"))
 		if err != nil || len(names) == 0 {
 			s.Fatalf("there are no kinds in %s: %v", folder, err)
 		}
 		for _, name := range names {
-			s.must(world.applier.Apply(s.ctx, files, filepath.Base(name), ""), "installing Karpenter's kinds")
+			s.must(s.apply(filepath.Join(sources, folder), filepath.Base(name)), "installing Karpenter's kinds")
 		}
 	}
 	metrics, err := rig.FreePort()
@@ -46,7 +44,7 @@ func (s *story) karpenter() {
 	s.must(err, "starting Karpenter")
 	s.neighbour("karpenter", "/usr/bin/env", "KUBECONFIG="+world.kubeconfig, "SYSTEM_NAMESPACE=kube-system", "KARPENTER_SERVICE=karpenter",
 		"DISABLE_LEADER_ELECTION=true", "METRICS_PORT="+metrics, "HEALTH_PROBE_PORT="+probes, binary)
-	s.until("the NodePool", func() error { return world.applier.Apply(s.ctx, os.DirFS("."), "nodepool.yaml", "") })
+	s.until("the NodePool", func() error { return s.apply(".", "nodepool.yaml") })
 }
 
 // pool returns the nodes of the NodePool.

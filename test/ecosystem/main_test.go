@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -27,8 +28,8 @@ var quietFlag = flag.Duration("quiet", 10*time.Minute, "for how long nothing may
 
 // world is the cluster that the stories share.
 var world struct {
-	client  kubernetes.Interface
-	applier *rig.Applier
+	config *rest.Config
+	client kubernetes.Interface
 	// kubeconfig is the administrator's, which the neighbours have.
 	kubeconfig, dir string
 }
@@ -57,12 +58,13 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	world.client = client
+	world.config, world.client = config, client
 	kubeconfig := filepath.Join(world.dir, "scheduler.kubeconfig")
-	if world.applier, err = rig.Entitle(ctx, config, client, manifests.Files, kubeconfig); err != nil {
+	applier, err := rig.Entitle(ctx, config, client, manifests.Files, kubeconfig)
+	if err != nil {
 		return 1, err
 	}
-	if err := world.applier.Definitions(ctx, manifests.Files); err != nil {
+	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return 1, err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)

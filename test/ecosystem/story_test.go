@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,15 @@ func (s *story) must(err error, doing string) {
 func (s *story) until(what string, check func() error) {
 	s.Helper()
 	s.must(rig.Poll(s.ctx, timeout, 250*time.Millisecond, what, check), "the story")
+}
+
+// apply applies a file. An Applier knows the kinds that were there when it was made.
+func (s *story) apply(folder, name string) error {
+	applier, err := rig.NewApplier(world.config)
+	if err != nil {
+		return err
+	}
+	return applier.Apply(s.ctx, os.DirFS(folder), name, "")
 }
 
 // neighbour starts a program that ends with the story.

@@ -6,7 +6,6 @@ package spreadtree
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -86,6 +85,6 @@ func (pl *SpreadTree) notifyForeignLocked(pod *corev1.Pod) {
 		return
 	}
 	pl.noticed.Add(of, nil)
-	recorder.Eventf(&regarding, nil, corev1.EventTypeNormal, reasonForeignCost, "Scheduling", "%s",
-		fmt.Sprintf("Somebody else sets the annotation %s on pods of this owner. They are left alone, and to remove some may leave the others uneven.", corev1.PodDeletionCost))
+	recorder.Eventf(&regarding, nil, corev1.EventTypeNormal, reasonForeignCost, "Scheduling",
+		"Somebody else sets the annotation %s on pods of this owner. They are left alone, and to remove some may leave the others uneven.", corev1.PodDeletionCost)
 }
