@@ -179,8 +179,8 @@ func TestMoveIsUndone(t *testing.T) {
 	stop := s.neverBelow("app", 1)
 	set := metav1.GetControllerOf(&before)
 	move := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: before.Name}, Spec: placementv1alpha1.MoveSpec{
-		Pod:        placementv1alpha1.ObjectReference{Name: before.Name, UID: before.UID},
-		ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: set.UID},
+		Pod:        placementv1alpha1.ObjectReference{Name: before.Name, UID: string(before.UID)},
+		ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
 		Reason:     placementv1alpha1.MoveRebalance, DeadlineSeconds: 10,
 	}}
 	s.must(s.policies().Create(s.ctx, move), "creating a Move")

@@ -93,6 +93,12 @@ func (s *story) node(zone string, serial int) string {
 // deploy makes the Deployment, of pods of one CPU that are to be spread over keys, on nodes with a label.
 func (s *story) deploy(replicas int32, nodes map[string]string, keys ...string) {
 	s.Helper()
+	s.deployOver(replicas, nodes, 0, keys...)
+}
+
+// deployOver is deploy, for pods that must be spread over at least so many zones besides.
+func (s *story) deployOver(replicas int32, nodes map[string]string, zones int32, keys ...string) {
+	s.Helper()
 	labels := map[string]string{"app": "app"}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	spec := corev1.PodSpec{
@@ -105,6 +111,11 @@ func (s *story) deploy(replicas int32, nodes map[string]string, keys ...string) 
 	for _, key := range keys {
 		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector,
+		})
+	}
+	if zones > 0 {
+		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector, MinDomains: &zones,
 		})
 	}
 	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{

@@ -3,10 +3,7 @@
 
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Move replaces a pod of a Deployment that runs, without there ever being fewer ready pods than the Deployment wants.
 //
@@ -69,7 +66,7 @@ type MoveSpec struct {
 	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=0
-	Replicas int32 `json:"replicas"`
+	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // ObjectReference names an object of the Move's namespace.
@@ -82,7 +79,9 @@ type ObjectReference struct {
 
 	// uid is that of the object. Another one of the same name is not meant.
 	// +required
-	UID types.UID `json:"uid,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
 }
 
 // MoveReason is why a pod is replaced.
@@ -107,10 +106,11 @@ const (
 type MoveStatus struct {
 	// phase is the step that is being done.
 	// +optional
-	Phase MovePhase `json:"phase,omitempty"`
+	Phase MovePhase `json:"phase,omitempty"` //nolint:kubeapilinter // a Move is at one step at a time, and each is written before what it says is done
 
 	// message says what is waited for, or how it ended, in words.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
@@ -120,8 +120,9 @@ type MoveStatus struct {
 
 	// replicas is 0.
 	// +optional
-	// +default=0
-	Replicas int32 `json:"replicas"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=0
+	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // MovePhase is a step of a move.

@@ -117,7 +117,7 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
-	known, active := make(map[types.NamespacedName]bool), make(map[types.UID]int)
+	known, active := make(map[types.NamespacedName]bool), make(map[string]int)
 	atOnce := 0
 	for i := range moves.Items {
 		m := &moves.Items[i]
@@ -145,7 +145,7 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[types.UID]int) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[string]int) (made bool, err error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	set, deployment := &appsv1.ReplicaSet{}, &appsv1.Deployment{}
 	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
@@ -158,7 +158,7 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[ty
 	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: above.Name}, deployment); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if active[set.UID] >= move.Surge(deployment) {
+	if active[string(set.UID)] >= move.Surge(deployment) {
 		return false, nil
 	}
 	if c.Pods == Blocked {
@@ -173,7 +173,7 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[ty
 	if err != nil {
 		return false, fmt.Errorf("making a Move for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	active[set.UID]++
+	active[string(set.UID)]++
 	return true, nil
 }
 

@@ -36,19 +36,19 @@ type objects struct {
 func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) (*objects, error) {
 	o := &objects{move: move}
 	pod, set, deployment := &corev1.Pod{}, &appsv1.ReplicaSet{}, &appsv1.Deployment{}
-	found, err := get(ctx, api, pod, move.Namespace, move.Spec.Pod.Name, move.Spec.Pod.UID)
+	found, err := get(ctx, api, pod, move.Namespace, move.Spec.Pod)
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		o.pod = pod
 	}
-	if found, err = get(ctx, api, set, move.Namespace, move.Spec.ReplicaSet.Name, move.Spec.ReplicaSet.UID); err != nil || !found {
+	if found, err = get(ctx, api, set, move.Namespace, move.Spec.ReplicaSet); err != nil || !found {
 		return o, err
 	}
 	o.set = set
 	if owner := metav1.GetControllerOfNoCopy(set); owner != nil && owner.Kind == "Deployment" {
-		if found, err = get(ctx, api, deployment, move.Namespace, owner.Name, owner.UID); err != nil {
+		if found, err = get(ctx, api, deployment, move.Namespace, placementv1alpha1.ObjectReference{Name: owner.Name, UID: string(owner.UID)}); err != nil {
 			return nil, err
 		}
 		if found {
@@ -74,15 +74,15 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 }
 
 // get reads an object. It is false if there is none of the UID.
-func get(ctx context.Context, api client.Reader, into client.Object, namespace, name string, uid types.UID) (bool, error) {
-	err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+func get(ctx context.Context, api client.Reader, into client.Object, namespace string, what placementv1alpha1.ObjectReference) (bool, error) {
+	err := api.Get(ctx, types.NamespacedName{Namespace: namespace, Name: what.Name}, into)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading %s/%s: %w", namespace, name, err)
+		return false, fmt.Errorf("reading %s/%s: %w", namespace, what.Name, err)
 	}
-	return into.GetUID() == uid, nil
+	return string(into.GetUID()) == what.UID, nil
 }
 
 // facts are what the objects say of the next step.
@@ -114,7 +114,7 @@ func (o *objects) holder() holder {
 		return anotherOwner
 	case owner.UID == o.move.UID:
 		return ours
-	case owner.UID == o.move.Spec.ReplicaSet.UID:
+	case string(owner.UID) == o.move.Spec.ReplicaSet.UID:
 		return replicaSet
 	}
 	return anotherOwner

@@ -22,8 +22,8 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 			}},
 		},
 		Spec: placementv1alpha1.MoveSpec{
-			Pod:        placementv1alpha1.ObjectReference{Name: pod.Name, UID: pod.UID},
-			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: set.UID},
+			Pod:        placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)},
+			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
 			Reason:     reason,
 		},
 	}

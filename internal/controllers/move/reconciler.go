@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,7 +124,7 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	case handBack:
 		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
 			replaceController(pod, metav1.OwnerReference{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: o.move.Spec.ReplicaSet.Name, UID: o.move.Spec.ReplicaSet.UID,
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: o.move.Spec.ReplicaSet.Name, UID: types.UID(o.move.Spec.ReplicaSet.UID),
 			})
 			// If both are ready, the ReplicaSet is to keep this one.
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
