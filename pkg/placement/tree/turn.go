@@ -73,20 +73,26 @@ func (t *Topology) first(node int32) int32 {
 	return at.slot
 }
 
-// nextInTurn decides a pod that has a turn. Where no node of a branch takes the pod, the order is that of the others.
+// nextInTurn decides a pod that has a turn. The filters are asked about each branch first: one that takes no pod has no place in the
+// order, and where it were counted for some pods and not for others, two would have the same turn.
 func (v View) nextInTurn(m *mask, fit Fit) (int32, bool) {
-	for {
-		root := &v.Topology.groups[0]
-		slot := v.inTurn(func(slot int32) bool {
-			return m.of(root)[slot/64]&(1<<(slot%64)) != 0 && !v.health(m, root.members[slot]).noneHealthy()
-		})
-		if slot == none {
-			return none, false
-		}
-		if node, ok := v.nextBelow(m, root.members[slot], fit); ok {
-			return node, true
-		}
+	if v.Turn == nil {
+		return none, false
 	}
+	root := &v.Topology.groups[0]
+	best := make(map[int32]int32)
+	slot := v.inTurn(func(slot int32) bool {
+		if m.of(root)[slot/64]&(1<<(slot%64)) == 0 || v.health(m, root.members[slot]).noneHealthy() {
+			return false
+		}
+		node, ok := v.nextBelow(m, root.members[slot], fit)
+		best[slot] = node
+		return ok
+	})
+	if slot == none {
+		return none, false
+	}
+	return best[slot], true
 }
 
 // rankInTurn puts the classes of the branch whose turn it is before all others.

@@ -115,14 +115,14 @@ func TestEveryPrefixOfAStatefulSetHasItsShares(t *testing.T) {
 
 // A branch that takes no pod is left out of the order.
 func TestTurnOfABranchThatIsFull(t *testing.T) {
-	s := newStatefulSet(t, t, "spread=zone", 2, 1, 2)
-	s.f.refused = []string{"b0"}
-	for _, index := range []int{3, 0, 2, 1} {
+	s := newStatefulSet(t, t, "spread=zone", 2, 1, 2, 1, 1)
+	s.f.refused = []string{"b0", "d0", "e0"}
+	for _, index := range []int{3, 0, 5, 2, 1, 4, 7, 6} {
 		s.add(index, false)
 	}
-	for pods := 1; pods <= 4; pods++ {
-		counts := s.prefix(pods, 3)
-		if counts[1] > 0 || max(counts[0], counts[2])-min(counts[0], counts[2]) > 1 {
+	for pods := 1; pods <= 8; pods++ {
+		counts := s.prefix(pods, 5)
+		if counts[1]+counts[3]+counts[4] > 0 || max(counts[0], counts[2])-min(counts[0], counts[2]) > 1 {
 			t.Errorf("of the first %d pods zones have %v", pods, counts)
 		}
 	}
