@@ -18,8 +18,8 @@ import (
 
 const (
 	// maxOwners bounds the controllers whose numbers are kept. Those of one take some 100 bytes a pod, and are read again from
-	// the pods when they are needed.
-	maxOwners = 1024
+	// the pods when they are needed. With fewer than there are Deployments in a backlog each would be read again for each pod.
+	maxOwners = 4096
 	// maxReserved bounds the pods that have a number and are not bound yet, as far as is known.
 	maxReserved = 16384
 )
