@@ -6,10 +6,12 @@ package tree
 import (
 	"cmp"
 	"slices"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/members"
 )
 
 // key is what a member of a group is ordered by, as far as one tally has it: less is
-// better. It has no load, which moves with every placement of anybody; see loads.
+// better. It has no load, which moves with every placement of anybody; see members.Loads.
 //
 // All numbers of a tally are of 32 bits: no cluster has two billion pods, and what a
 // placement costs among thousands of tallies is mostly waiting for their memory.
@@ -66,7 +68,7 @@ func comparePods(aCount, aShare, bCount, bShare int32, packs bool) int {
 // class is the members of a group that tie, but for their loads.
 type class struct {
 	key     key
-	members set
+	members members.Set
 }
 
 // classes are in the order of their keys.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/members"
 )
 
 // Feasibility is the filters' last answer for each node, for pods that they cannot tell
@@ -249,18 +250,10 @@ func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {
 }
 
 // within returns the open members that are in a set. The next call overwrites them.
-func (f *Feasibility) within(open []uint64, members *set) []uint64 {
+func (f *Feasibility) within(open []uint64, in *members.Set) []uint64 {
 	f.scratch[2] = append(f.scratch[2][:0], open...)
-	in := f.scratch[2]
-	in[0] &= members.first
-	at := 1
-	for _, w := range members.more {
-		clear(in[at:w.at])
-		in[w.at] &= w.bits
-		at = int(w.at) + 1
-	}
-	clear(in[at:])
-	return in
+	in.Within(f.scratch[2])
+	return f.scratch[2]
 }
 
 // of returns the words of a group.

@@ -3,10 +3,7 @@
 
 package tree
 
-import (
-	"container/heap"
-	"slices"
-)
+import "github.com/espalier-scheduler/espalier/pkg/placement/pile"
 
 // Misplaced counts the pods of the revision that would have to move for the tree to be
 // even, by level: the first level first, and the nodes inside the last as one more. A
@@ -32,7 +29,7 @@ func (v View) Misplaced() []int64 {
 type count struct {
 	View
 	byLevel []int64
-	piles   []pile // of the groups on the way to the one at hand, and then its own
+	piles   []pile.Pile // of the groups on the way to the one at hand, and then its own
 }
 
 // below counts in a group, and reports whether a node below it takes pods.
@@ -41,32 +38,32 @@ func (c *count) below(id int32) (takes bool) {
 	first := len(c.piles)
 	for slot, member := range g.members {
 		p := c.pile(id, int32(slot), member)
-		takes = takes || p.takes
-		p.takes = p.takes && p.share > 0 // a last resort has pods too many as soon as another has room
+		takes = takes || p.Takes
+		p.Takes = p.Takes && p.Share > 0 // a last resort has pods too many as soon as another has room
 		c.piles = append(c.piles, p)
 	}
 	piles := c.piles[first:]
 	// A virtual branch divides by the same level as the one that it is in.
 	if c.Topology.packs(g) {
-		c.byLevel[g.level] += strewn(piles)
+		c.byLevel[g.level] += pile.Strewn(piles)
 	} else {
-		c.byLevel[g.level] += uneven(piles)
+		c.byLevel[g.level] += pile.Uneven(piles)
 	}
 	c.piles = c.piles[:first]
 	return takes
 }
 
 // pile counts in a member of a group, and returns what stands there. A last resort takes pods, where nothing else does.
-func (c *count) pile(id, slot, member int32) pile {
-	p := pile{share: int64(c.Topology.groups[id].share(slot))}
+func (c *count) pile(id, slot, member int32) pile.Pile {
+	p := pile.Pile{Share: int64(c.Topology.groups[id].share(slot))}
 	if member < 0 {
-		p.takes = c.below(^member)
+		p.Takes = c.below(^member)
 	} else {
-		p.takes = c.takes(member)
+		p.Takes = c.takes(member)
 	}
 	s := c.sums(member)
-	p.pods = int64(s.revision)
-	p.takes = p.takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
+	p.Pods = int64(s.revision)
+	p.Takes = p.Takes && s.history.asAWhole(c.Tally.rule.Threshold) == free
 	return p
 }
 
@@ -87,86 +84,3 @@ func (c *count) takes(node int32) bool {
 	}
 	return said == fits || said == unasked && e.Revision > 0
 }
-
-// pile is the pods of one branch among its siblings, or of a node among those of its leaf. A last resort has
-// share 0, by which every pod of it is higher than any other.
-type pile struct {
-	pods, share int64
-	takes       bool
-}
-
-// last is the height of the highest pod, and next that of one pod more, both times the share: the
-// n-th pod is at (2 * n - 1) / share, see comparePods.
-func (p *pile) last() int64 { return 2*p.pods - 1 }
-func (p *pile) next() int64 { return 2*p.pods + 1 }
-
-// higher reports that one pod is better off on q than on p.
-func (p *pile) higher(q *pile) bool { return p.last()*q.share > q.next()*p.share }
-
-// strewn counts the pods outside of the fullest pile that takes more.
-func strewn(piles []pile) int64 {
-	var sum, fullest int64
-	for _, p := range piles {
-		if p.takes {
-			sum += p.pods
-			fullest = max(fullest, p.pods)
-		}
-	}
-	return sum - fullest
-}
-
-// uneven counts the pods that go from the highest pile to the lowest, one by one, until
-// none is better off. No pile both gives and takes: what is lowest once is, with one pod
-// more, no higher than what is highest then.
-func uneven(piles []pile) int64 {
-	high, low := extremes(piles)
-	if low == nil || !high.higher(low) {
-		return 0
-	}
-	from := pileHeap{piles: slices.Clone(piles), before: func(p, q *pile) bool { return p.last()*q.share > q.last()*p.share }}
-	to := pileHeap{
-		piles:  slices.DeleteFunc(piles, func(p pile) bool { return !p.takes }),
-		before: func(p, q *pile) bool { return p.next()*q.share < q.next()*p.share },
-	}
-	heap.Init(&from)
-	heap.Init(&to)
-	moves := int64(0)
-	for from.piles[0].higher(&to.piles[0]) {
-		from.piles[0].pods--
-		to.piles[0].pods++
-		heap.Fix(&from, 0)
-		heap.Fix(&to, 0)
-		moves++
-	}
-	return moves
-}
-
-// extremes returns the highest pile and the lowest of those that take pods, nil if there is none.
-func extremes(piles []pile) (high, low *pile) {
-	for i := range piles {
-		p := &piles[i]
-		if high == nil || p.last()*high.share > high.last()*p.share {
-			high = p
-		}
-		if p.takes && (low == nil || p.next()*low.share < low.next()*p.share) {
-			low = p
-		}
-	}
-	return high, low
-}
-
-// pileHeap is piles, the first of them in front. Their number stays as it is.
-type pileHeap struct {
-	piles  []pile
-	before func(p, q *pile) bool
-}
-
-func (h *pileHeap) Len() int           { return len(h.piles) }
-func (h *pileHeap) Less(i, j int) bool { return h.before(&h.piles[i], &h.piles[j]) }
-func (h *pileHeap) Swap(i, j int)      { h.piles[i], h.piles[j] = h.piles[j], h.piles[i] }
-
-// Push and Pop are never called: no pile comes or goes while pods move.
-func (h *pileHeap) Push(any) {}
-
-// Pop is what heap.Interface asks for beside Push.
-func (h *pileHeap) Pop() any { return nil }

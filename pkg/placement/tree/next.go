@@ -3,6 +3,10 @@
 
 package tree
 
+import (
+	"github.com/espalier-scheduler/espalier/pkg/placement/members"
+)
+
 // View is the nodes as one pod sees them: a topology, what the filters have answered for its
 // needs, and the tally of its revision. It is a value, and costs nothing to make. None of
 // the three may be stale.
@@ -92,8 +96,8 @@ func (v View) best(m *mask, id int32, open []uint64) (int32, key) {
 	}
 	packs := v.Topology.packs(g)
 	best, bestKey := v.listed(g, b, open, packs)
-	for at, members := range b.apart.words() {
-		each(at, members&open[at], func(slot int32) {
+	for at, word := range b.apart.Words() {
+		members.Each(at, word&open[at], func(slot int32) {
 			k := v.apartKey(m, g, slot)
 			if best != none {
 				if c := k.compare(&bestKey, packs); c > 0 || c == 0 && !v.before(g, slot, best) {
@@ -127,13 +131,13 @@ func (v View) listed(g *group, b *branch, open []uint64, packs bool) (best int32
 				order = 0
 			}
 		}
-		among := tied{listed: &b.listed}
+		among := members.Tied{Listed: &b.listed}
 		if order >= 0 {
-			among.class = &b.classes[at].members
+			among.Class = &b.classes[at].members
 			at++
 		}
 		if order <= 0 {
-			among.fresh, among.of = true, others[i].members
+			among.Fresh, among.Of = true, others[i].members
 			i++
 		}
 		if best = v.least(g, open, &among); best != none {
@@ -191,8 +195,8 @@ func (v View) bestHealth(m *mask, id int32) health {
 		return k.health
 	}
 	best := unready
-	for at, members := range b.apart.words() {
-		each(at, members&open[at], func(slot int32) {
+	for at, word := range b.apart.Words() {
+		members.Each(at, word&open[at], func(slot int32) {
 			best = min(best, v.health(m, g.members[slot]))
 		})
 	}

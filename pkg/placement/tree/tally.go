@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/members"
 )
 
 // Tally is the pods of one revision over one topology: entries only for the nodes where
@@ -42,8 +43,8 @@ type branch struct {
 	// apart are the branches with failures below them: where they stand depends on which
 	// of their nodes are open, and is found out when it is asked for. The others, and all
 	// members of a leaf, are in classes.
-	apart  set
-	listed counted // in classes or apart
+	apart  members.Set
+	listed members.Counted // in classes or apart
 	// one has room for the class that most branches have no more than.
 	one [1]class
 }
@@ -199,7 +200,7 @@ func (t *Tally) branch(id int32) *branch {
 
 // prune forgets a group of which nothing is known.
 func (t *Tally) prune(id int32, b *branch) {
-	if b.listed.empty() && b.sums == (sums{}) {
+	if b.listed.Empty() && b.sums == (sums{}) {
 		delete(t.branches, id)
 	}
 }
@@ -236,25 +237,25 @@ func (b *branch) move(g *group, slot int32, from key, fromApart bool, to key, to
 	fresh := key{share: g.share(slot)}
 	switch {
 	case fromApart:
-		b.apart.remove(slot)
+		b.apart.Remove(slot)
 	case from != fresh:
 		at, _ := b.classes.find(&from, packs)
-		if b.classes[at].members.remove(slot); b.classes[at].members.empty() {
+		if b.classes[at].members.Remove(slot); b.classes[at].members.Empty() {
 			b.classes = slices.Delete(b.classes, at, at+1)
 		}
 	}
 	switch {
 	case toApart:
-		b.apart.add(slot)
-		b.listed.add(slot)
+		b.apart.Add(slot)
+		b.listed.Add(slot)
 	case to != fresh:
 		at, found := b.classes.find(&to, packs)
 		if !found {
 			b.classes = slices.Insert(b.classes, at, class{key: to})
 		}
-		b.classes[at].members.add(slot)
-		b.listed.add(slot)
+		b.classes[at].members.Add(slot)
+		b.listed.Add(slot)
 	default:
-		b.listed.remove(slot)
+		b.listed.Remove(slot)
 	}
 }

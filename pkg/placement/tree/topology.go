@@ -10,6 +10,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/members"
 )
 
 // Topology is the nodes as a tree over one list of levels. It is the same for all
@@ -50,7 +51,7 @@ type group struct {
 	shares  []int32      // of the members, 0 for a last resort; nil if all weigh 1
 	byShare []shareClass // the largest share first; nil if all weigh 1
 	usage   placement.Usage
-	load    loads
+	load    members.Loads
 	sizes   []sizeClass // of members that are one node each; nil where all have one size, or are branches
 	mask    int32       // the first of its words in a mask
 }
@@ -58,13 +59,13 @@ type group struct {
 // shareClass is the members of one share. Members that are nil are all.
 type shareClass struct {
 	share   int32
-	members *set
+	members *members.Set
 }
 
 // sizeClass is the members of one size.
 type sizeClass struct {
 	size    placement.Size
-	members set
+	members members.Set
 }
 
 // equalShares are the classes of a group all of whose members weigh 1.
@@ -284,9 +285,9 @@ func classesOfShares(shares []int32) []shareClass {
 		i := slices.IndexFunc(classes, func(c shareClass) bool { return c.share == share })
 		if i < 0 {
 			i = len(classes)
-			classes = append(classes, shareClass{share: share, members: &set{}})
+			classes = append(classes, shareClass{share: share, members: &members.Set{}})
 		}
-		classes[i].members.add(int32(slot))
+		classes[i].members.Add(int32(slot))
 	}
 	slices.SortFunc(classes, func(a, b shareClass) int { return cmp.Compare(b.share, a.share) })
 	return classes

@@ -58,13 +58,13 @@ func (t *Tally) validate() error {
 	for id, want := range anew.branches {
 		is := t.branch(id)
 		packs := t.topology.packs(&t.topology.groups[id])
-		if is.sums != want.sums || !is.listed.equal(&want.listed.set) || !is.apart.equal(&want.apart) {
+		if is.sums != want.sums || !is.listed.Equal(&want.listed.Set) || !is.apart.Equal(&want.apart) {
 			err = errors.Join(err, fmt.Errorf("branch %d is %+v, and should be %+v", id, is, want))
 		}
 		same := len(is.classes) == len(want.classes)
 		for i := 0; same && i < len(want.classes); i++ {
 			a, b := &is.classes[i], &want.classes[i]
-			same = a.key.compare(&b.key, packs) == 0 && a.members.equal(&b.members)
+			same = a.key.compare(&b.key, packs) == 0 && a.members.Equal(&b.members)
 		}
 		if !same {
 			err = errors.Join(err, fmt.Errorf("branch %d has the classes %+v, and should have %+v", id, is.classes, want.classes))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree
+package members
 
 import (
 	"math/bits"
@@ -15,7 +15,7 @@ import (
 func TestPropertySet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SampledFrom([]int{1, 63, 64, 65, 200, blockSize, blockSize + 1, 3*blockSize - 5}).Draw(t, "numbers")
-		var s counted
+		var s Counted
 		want := make(map[int32]bool)
 		for range rapid.IntRange(0, 12).Draw(t, "changes") {
 			from := rapid.IntRange(0, numbers-1).Draw(t, "from")
@@ -23,18 +23,18 @@ func TestPropertySet(t *testing.T) {
 			isIn := rapid.Bool().Draw(t, "add")
 			for i := int32(from); i < int32(to); i++ {
 				if isIn {
-					s.add(i)
+					s.Add(i)
 					want[i] = true
 				} else {
-					s.remove(i)
+					s.Remove(i)
 					delete(want, i)
 				}
 			}
 		}
 		is := 0
-		for at, word := range s.words() {
+		for at, word := range s.Words() {
 			is += bits.OnesCount64(word)
-			each(at, word, func(i int32) {
+			Each(at, word, func(i int32) {
 				if !want[i] {
 					t.Fatalf("%d is in the set", i)
 				}

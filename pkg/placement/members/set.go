@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tree
+package members
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// set is a set of small numbers, a bit each. Beside the first 64, which most groups have
+// Set is a set of small numbers, a bit each. Beside the first 64, which most groups have
 // no more than, it has words that are not empty, in order: a set of few takes little room
 // however large the numbers are, and a set of many is as good as an array of bits.
-type set struct {
+type Set struct {
 	first uint64
 	more  []word
 }
@@ -29,10 +29,11 @@ type word struct {
 	bits uint64
 }
 
-func (s *set) empty() bool { return s.first == 0 && len(s.more) == 0 }
+// Empty reports that no number is in the set.
+func (s *Set) Empty() bool { return s.first == 0 && len(s.more) == 0 }
 
-// words returns the words that are not empty, in order.
-func (s *set) words() iter.Seq2[int32, uint64] {
+// Words returns the words that are not empty, in order.
+func (s *Set) Words() iter.Seq2[int32, uint64] {
 	return func(yield func(int32, uint64) bool) {
 		if s.first != 0 && !yield(0, s.first) {
 			return
@@ -47,7 +48,7 @@ func (s *set) words() iter.Seq2[int32, uint64] {
 
 // after returns the index of the first word of s.more in a later block than that of the word at an index. Where
 // many are set, it is where it would be if all were.
-func (s *set) after(i int) int {
+func (s *Set) after(i int) int {
 	next := (s.more[i].at/block + 1) * block
 	if j := i + int(next-s.more[i].at); j < len(s.more) && s.more[j].at == next {
 		return j
@@ -56,7 +57,7 @@ func (s *set) after(i int) int {
 	return i + rest
 }
 
-func (s *set) find(at int32) (int, bool) {
+func (s *Set) find(at int32) (int, bool) {
 	// Most changes are at the end.
 	if last := len(s.more) - 1; last >= 0 && s.more[last].at <= at {
 		if s.more[last].at == at {
@@ -67,8 +68,8 @@ func (s *set) find(at int32) (int, bool) {
 	return slices.BinarySearchFunc(s.more, at, func(w word, at int32) int { return cmp.Compare(w.at, at) })
 }
 
-// add adds a number, and reports whether it was not there.
-func (s *set) add(i int32) bool {
+// Add adds a number, and reports whether it was not there.
+func (s *Set) Add(i int32) bool {
 	bit := uint64(1) << (i % 64)
 	if s.has64(i/64)&bit != 0 {
 		return false
@@ -85,8 +86,8 @@ func (s *set) add(i int32) bool {
 	return true
 }
 
-// remove removes a number, and reports whether it was there.
-func (s *set) remove(i int32) bool {
+// Remove removes a number, and reports whether it was there.
+func (s *Set) Remove(i int32) bool {
 	bit := uint64(1) << (i % 64)
 	if s.has64(i/64)&bit == 0 {
 		return false
@@ -103,7 +104,7 @@ func (s *set) remove(i int32) bool {
 }
 
 // has64 returns the 64 numbers from 64*at that are in the set.
-func (s *set) has64(at int32) uint64 {
+func (s *Set) has64(at int32) uint64 {
 	if at == 0 {
 		return s.first
 	}
@@ -113,35 +114,50 @@ func (s *set) has64(at int32) uint64 {
 	return 0
 }
 
-func (s *set) equal(o *set) bool { return s.first == o.first && slices.Equal(s.more, o.more) }
+// Equal reports that two sets are the same.
+func (s *Set) Equal(o *Set) bool { return s.first == o.first && slices.Equal(s.more, o.more) }
 
-// each calls f with the numbers that have a bit, from the word at.
-func each(at int32, b uint64, f func(i int32)) {
+// Each calls f with the numbers that have a bit, from the word at.
+func Each(at int32, b uint64, f func(i int32)) {
 	for ; b != 0; b &= b - 1 {
 		f(at*64 + int32(bits.TrailingZeros64(b)))
 	}
 }
 
-// counted is a set that knows which blocks have nothing that is not in it.
-type counted struct {
-	set
+// Within leaves those of the numbers whose bits are set in words that are in the set.
+func (s *Set) Within(words []uint64) {
+	words[0] &= s.first
+	at := 1
+	for _, w := range s.more {
+		clear(words[at:w.at])
+		words[w.at] &= w.bits
+		at = int(w.at) + 1
+	}
+	clear(words[at:])
+}
+
+// Counted is a set that knows which blocks have nothing that is not in it.
+type Counted struct {
+	Set
 	// blocks counts the numbers of each block, as far as there are any beyond the first 64.
 	blocks []uint16
 }
 
-func (s *counted) add(i int32) {
-	if s.set.add(i) {
+// Add adds a number.
+func (s *Counted) Add(i int32) {
+	if s.Set.Add(i) {
 		s.count(i, +1)
 	}
 }
 
-func (s *counted) remove(i int32) {
-	if s.set.remove(i) {
+// Remove removes a number.
+func (s *Counted) Remove(i int32) {
+	if s.Set.Remove(i) {
 		s.count(i, -1)
 	}
 }
 
-func (s *counted) count(i int32, by int) {
+func (s *Counted) count(i int32, by int) {
 	if s.blocks == nil {
 		if i < 64 {
 			return
@@ -155,7 +171,7 @@ func (s *counted) count(i int32, by int) {
 }
 
 // full reports that all numbers of a block are in the set, of so many that there are in all.
-func (s *counted) full(block int32, numbers int) bool {
+func (s *Counted) full(block int32, numbers int) bool {
 	if int(block) >= len(s.blocks) {
 		return block == 0 && bits.OnesCount64(s.first) == numbers
 	}
