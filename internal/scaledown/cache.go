@@ -64,6 +64,7 @@ func (c *Cache) Reserve(pod *corev1.Pod, node int32, in Pods, topology *tree.Top
 		return is, false, false
 	}
 	o.count(node, numbered{pod: pod.UID, in: b, n: is.N})
+	o.reserved[node] = in.Index.StampOn(node)
 	c.reserved.Add(pod.UID, is.N)
 	return is, false, true
 }

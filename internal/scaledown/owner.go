@@ -23,6 +23,8 @@ type owner struct {
 	branches map[branch]*ordinal.Set
 	// foreign counts the pods whose cost somebody else has written.
 	foreign int
+	// reserved are the nodes with pods that the index has not shown yet, as it had looked at them when these were given a number.
+	reserved map[int32]podcount.Stamp
 }
 
 // branch is one of the first level.
@@ -40,15 +42,23 @@ type numbered struct {
 }
 
 // refresh brings the numbers up to date with the pods that count, and the nodes as they are. Pods that were given a number
-// and are not in the index yet keep it: the index shows them before it shows anything else of their node.
+// and are not in the index yet keep it until the index has looked at their node again. Then they are there, or gone: one that came and went
+// between two looks never counted, and would keep its number for ever.
 func (o *owner) refresh(c *Cache, in Pods, topology *tree.Topology) {
 	nodes, now, known := in.Index.Since(in.Workload, o.version)
-	if now == o.version && o.topology == topology {
+	for node, then := range o.reserved {
+		if in.Index.StampOn(node) != then {
+			delete(o.reserved, node)
+			nodes = append(nodes, node)
+		}
+	}
+	if len(nodes) == 0 && now == o.version && o.topology == topology {
 		return
 	}
 	if !known || o.topology != topology {
 		o.topology, o.foreign = topology, 0
 		o.onNode, o.branches = make(map[int32][]numbered), make(map[branch]*ordinal.Set)
+		o.reserved = make(map[int32]podcount.Stamp)
 		nodes, _, _ = in.Index.Since(in.Workload, 0)
 	}
 	o.version = now

@@ -110,6 +110,15 @@ func (c *Index) PodsOn(node int32) []fwk.PodInfo {
 	return nil
 }
 
+// StampOn is the stamp of a node as it was looked at last. It is another one as soon as a pod has come there or gone, also if one
+// has come and gone in between.
+func (c *Index) StampOn(node int32) Stamp {
+	if n := c.byID[node]; n != nil {
+		return c.order[n.at].stamp
+	}
+	return unstamped
+}
+
 // Counts reports whether any pod of a workload counts, wherever it is.
 func (c *Index) Counts(w clusterview.Workload) bool { return c.workloads.get(w) != nil }
 

@@ -202,6 +202,18 @@ func TestScaleDownIsEven(t *testing.T) {
 	})
 }
 
+// A pod that comes and goes between two pods of its controller leaves its number to the next.
+func TestNumberOfAPodThatIsGone(t *testing.T) {
+	rs := newReplicaSet(t, t, "spread=zone,spread=kubernetes.io/hostname")
+	rs.zone("a", 1)
+	rs.up(2)
+	rs.down(1)
+	rs.up(1)
+	if cost := rs.binding[0].Annotations[corev1.PodDeletionCost]; cost != "-2" {
+		t.Errorf("the second of two pods costs %s, want -2", cost)
+	}
+}
+
 func (rs *replicaSet) nodesByZone() map[string]int {
 	zones := make(map[string]int)
 	for _, n := range rs.feasible() {
