@@ -28,8 +28,8 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
-	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
+	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 )
 
@@ -51,8 +51,12 @@ type options struct {
 	// effect is that of the taint of suspects, "" for no taint.
 	effect   string
 	suspects suspect.Options
-	// drain.Pods is "" for no Moves.
-	drain drain.Options
+	// drain.Pods is "" for none, and rebalance.Mode likewise.
+	drain     drain.Options
+	rebalance rebalance.Options
+	// namespaces and windows are read into it.
+	namespaces string
+	windows    []string
 }
 
 func newCommand(version string) *cobra.Command {
@@ -76,6 +80,7 @@ func newCommand(version string) *cobra.Command {
 	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
 	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
+	o.rebalanceFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
@@ -98,6 +103,9 @@ func (o *options) run(ctx context.Context) error {
 		if err := o.drain.Validate(); err != nil {
 			return fmt.Errorf("--move-drained: %w", err)
 		}
+	}
+	if err := o.readRebalance(); err != nil {
+		return err
 	}
 	config, err := o.config()
 	if err != nil {
@@ -135,10 +143,7 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		}
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme,
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: {Transform: policy.Trim}, &corev1.Namespace{}: {Transform: policy.TrimNamespace}, &corev1.Node{}: {Transform: suspect.Trim},
-		}},
+		Scheme: scheme, Cache: cache.Options{ByObject: o.cached()},
 		// Policies are read as the API server has them, and from the cache like all else.
 		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		LeaderElection: o.elect, LeaderElectionID: o.lease, LeaderElectionNamespace: o.namespace,
@@ -163,18 +168,9 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {
 			return err
 		}
-		if err := reconciler.AddTo(m); err != nil || o.drain.Pods == "" {
+		if err := reconciler.AddTo(m); err != nil || o.drain.Pods == "" && o.rebalance.Mode == "" {
 			return err
 		}
 		return o.addMoves(ctx, m)
 	}))
-}
-
-// addMoves adds the controllers that have pods replaced.
-func (o *options) addMoves(ctx context.Context, m ctrl.Manager) error {
-	if there, err := installed(ctx, m.GetRESTMapper(), []string{move.Kind}); !there {
-		return err
-	}
-	moves := &move.Reconciler{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}}
-	return errors.Join(moves.AddTo(m), m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Options: o.drain}))
 }

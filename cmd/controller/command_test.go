@@ -57,14 +57,17 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-// TestOperations wants docs/operations.md to have the flags of taints with their defaults.
+// TestOperations wants the pages that have flags of taints and of moves to have their defaults.
 func TestOperations(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
+	var rows [][]string
+	for _, name := range []string{"operations.md", "moves.md"} {
+		page, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (none|`([^`]+)`) \\|").FindAllStringSubmatch(string(page), -1)...)
 	}
-	rows := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (none|`([^`]+)`) \\|").FindAllStringSubmatch(string(page), -1)
-	if len(rows) < 4 {
+	if len(rows) < 14 {
 		t.Fatalf("it has the rows %q: there are more", rows)
 	}
 	flags := newCommand("test").Flags()

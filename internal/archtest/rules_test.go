@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/plugintest", "internal/policies/...",
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/filters", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/upstream/...",
 }
 
@@ -149,10 +149,18 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "internal/upstream"},
 	},
 	{
-		name: "one-adapter", room: "...", except: []string{"apis/config/...", "internal/plugintest", "internal/upstream"},
+		name: "one-adapter", room: "...", except: []string{"apis/config/...", "internal/filters", "internal/plugintest", "internal/upstream"},
 		deny:   []string{"k8s.io/kubernetes/pkg/scheduler/..."},
 		why:    "what the next Kubernetes changes inside the scheduler is one package's concern; arguments of plugins are in its scheme",
 		broken: [2]string{"cmd/scheduler/x.go", "k8s.io/kubernetes/pkg/scheduler/profile"},
+	},
+	{
+		name: "filters-know-no-placement", room: "internal/filters",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it asks the filters of kube-scheduler, for whoever is no scheduler",
+		broken: [2]string{"internal/filters/x.go", "pkg/placement"},
 	},
 	{
 		name: "controllers-stay-apart", room: "internal/controllers/...", tests: true,

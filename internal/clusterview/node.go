@@ -30,6 +30,14 @@ func Value(node *corev1.Node, p level.Property) placement.Value {
 	return placement.Value{Text: text, Missing: !ok}
 }
 
+// DomainOf is the domain of a node by a label, "" where it lacks it. A host name stands for the node's own name.
+func DomainOf(node *corev1.Node, label string) string {
+	if text, ok := node.Labels[label]; ok || label != corev1.LabelHostname {
+		return text
+	}
+	return node.Name
+}
+
 // Unready reports that a node says it is not ready. A node that says nothing is
 // taken to be ready: not every control plane has somebody to write conditions, and
 // one that has also taints the nodes that have none yet.

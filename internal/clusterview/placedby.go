@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // MaxPlacedBy bounds the value of PlacedByAnnotation, in bytes. Levels beyond it are left out, and "..." stands for them.
@@ -96,6 +98,16 @@ func (p *Policy) Placed(placedBy string) bool {
 // ByPolicy reports that a pod was placed over the levels of a policy, by the value of its PlacedByAnnotation.
 func ByPolicy(placedBy string) bool {
 	return strings.HasPrefix(placedBy, policySource) || strings.HasPrefix(placedBy, clusterPolicySource)
+}
+
+// LevelsPlacedBy are the levels in a value of PlacedByAnnotation. It is false where there are none, or some are left out.
+func LevelsPlacedBy(placedBy string) ([]level.Level, bool) {
+	_, text, _ := strings.Cut(placedBy, beforeLevels)
+	if text == "" || strings.HasSuffix(text, moreLevels) {
+		return nil, false
+	}
+	levels, err := level.Parse(text)
+	return levels, err == nil && len(levels) > 0
 }
 
 // Trimmed is a value of PlacedByAnnotation with nothing but what Placed reads.

@@ -26,6 +26,10 @@ import (
 func TestDashboard(t *testing.T) {
 	s := begin(t)
 	s.needsFailures()
+	if world.controllerMetrics == "" {
+		s.Skip("the metrics of the cluster's own controller are not reached from here")
+	}
+	controller := &metered{story: s, url: world.controllerMetrics}
 	promcheck, err := rig.BinaryIn("../../_output/tools", "promcheck")
 	s.must(err, "finding promcheck, which `make tools` builds")
 	scheduler := s.withMetrics(s.ownFaults(map[string]any{}), "--leader-elect=true")
@@ -43,16 +47,17 @@ func TestDashboard(t *testing.T) {
 	s.onNode("first", only)
 	s.pod("second", s.template("ports", "", onHostPort(18090), onlyOn(only)))
 	s.refusedFor("second", "didn't have free host port 18090/tcp")
-	first := scheduler.page()
+	first := scheduler.page() + controller.page()
 
 	// What has been there before goes on.
 	s.scale("app", 40)
 	s.settled("app", 40)
 	s.deploy("new", 10, "spread="+zoneLabel)
 	s.settled("new", 10)
-	second := scheduler.page()
-	s.explained(second)
-	s.alertable(second)
+	ofScheduler, ofController := scheduler.page(), controller.page()
+	s.explained(ofScheduler)
+	s.alertable(ofScheduler, ofController)
+	second := ofScheduler + ofController
 	pages := []string{filepath.Join(s.TempDir(), "first"), filepath.Join(s.TempDir(), "second")}
 	s.must(os.WriteFile(pages[0], []byte(first), 0o600), "writing a page")
 	s.must(os.WriteFile(pages[1], []byte(second), 0o600), "writing a page")
@@ -82,9 +87,9 @@ func (s *story) explained(page string) {
 	}
 }
 
-// alertable wants a page to have the series that the alerts look for: an alert on one
+// alertable wants pages to have the series that the alerts of each group look for: an alert on one
 // that never was is silent, or fires, whatever happens. The Lease is this scheduler's.
-func (s *story) alertable(page string) {
+func (s *story) alertable(pages ...string) {
 	s.Helper()
 	text, err := os.ReadFile("../../manifests/monitoring/alerts.yaml")
 	s.must(err, "reading the alerts")
@@ -95,18 +100,23 @@ func (s *story) alertable(page string) {
 	}
 	s.must(yaml.Unmarshal(text, &rules), "reading the alerts")
 	lease := fmt.Sprintf("name=%q", s.scheduler)
-	if leads := "leader_election_master_status{" + lease + "} 1"; !strings.Contains(page, leads) {
+	if leads := "leader_election_master_status{" + lease + "} 1"; !strings.Contains(pages[0], leads) {
 		s.Errorf("the scheduler has no %s", leads)
 	}
 	selector, label := regexp.MustCompile(`((?:espalier|leader_election|scheduler)_[a-z_]+)(\{[^}]*\})?`), regexp.MustCompile(`[a-z]+="[^"]*"`)
-	for _, rule := range rules.Groups[0].Rules {
-		series := selector.FindAllStringSubmatch(strings.ReplaceAll(rule.Expr, `name="espalier-scheduler"`, lease), -1)
-		if len(series) == 0 {
-			s.Errorf("%s looks for nothing of the scheduler: %s", rule.Alert, rule.Expr)
-		}
-		for _, one := range series {
-			if labels := label.FindAllString(one[2], -1); !hasSeries(page, one[1], labels) {
-				s.Errorf("%s looks for %s with %q, which the scheduler does not have", rule.Alert, one[1], labels)
+	if len(rules.Groups) != len(pages) {
+		s.Fatalf("there are %d groups of alerts, want %d", len(rules.Groups), len(pages))
+	}
+	for i, page := range pages {
+		for _, rule := range rules.Groups[i].Rules {
+			series := selector.FindAllStringSubmatch(strings.ReplaceAll(rule.Expr, `name="espalier-scheduler"`, lease), -1)
+			if len(series) == 0 {
+				s.Errorf("%s looks for nothing of ours: %s", rule.Alert, rule.Expr)
+			}
+			for _, one := range series {
+				if labels := label.FindAllString(one[2], -1); !hasSeries(page, one[1], labels) {
+					s.Errorf("%s looks for %s with %q, which nothing has", rule.Alert, one[1], labels)
+				}
 			}
 		}
 	}

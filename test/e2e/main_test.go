@@ -51,6 +51,8 @@ var world struct {
 	schedulerKubeconfig string
 	// scheduler and controller are nil if the cluster runs them itself.
 	scheduler, controller *rig.Process
+	// controllerMetrics is where the controller serves its metrics, "" if the cluster runs it itself.
+	controllerMetrics string
 	// stock is nil until a story wants the stock scheduler, and on a cluster that has one.
 	stock *rig.Process
 }
@@ -122,8 +124,10 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
-	if err := applier.Apply(ctx, manifests.Files, "components/move-drained/rbac.yaml", ""); err != nil {
-		return err
+	for _, component := range []string{"move-drained", "rebalance"} {
+		if err := applier.Apply(ctx, manifests.Files, "components/"+component+"/rbac.yaml", ""); err != nil {
+			return err
+		}
 	}
 	if world.controller, err = startController(ctx); err != nil {
 		return err

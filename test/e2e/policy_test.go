@@ -34,9 +34,14 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	if err := rig.WriteKubeconfig(ctx, world.config, world.client, rig.ControllerName, path); err != nil {
 		return nil, err
 	}
+	port, err := rig.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	world.controllerMetrics = "http://127.0.0.1:" + port + "/metrics"
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
-		Args: []string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--move-drained=Blocked"},
+		Args: append([]string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", "--move-drained=Blocked", "--moves-at-once=20"}, rebalanceFlags...),
 	})
 }
 

@@ -61,6 +61,10 @@ type MoveSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	DeadlineSeconds int32 `json:"deadlineSeconds,omitempty"`
 
+	// avoid is the domain that the replacement must not be in. If it lands there the pod is handed back. Without one, it may be anywhere.
+	// +optional
+	Avoid *Domain `json:"avoid,omitempty"`
+
 	// replicas is 0.
 	// +optional
 	// +default=0
@@ -82,6 +86,20 @@ type ObjectReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
+}
+
+// Domain is the nodes that have one value of a label.
+type Domain struct {
+	// topologyKey is the label. kubernetes.io/hostname stands for the name of a node that lacks it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	TopologyKey string `json:"topologyKey,omitempty"`
+
+	// value is that of the label, empty for the nodes that lack it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Value *string `json:"value,omitempty"`
 }
 
 // MoveReason is why a pod is replaced.

@@ -18,4 +18,6 @@
 //   - step.go: which step is next, pure
 //   - facts.go: what a step depends on, read from a cache
 //   - reconciler.go: the requests, one for each step
+//   - metrics.go: what is counted
+//   - new.go: a Move as those make it who ask for one
 package move

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -30,6 +31,8 @@ type objects struct {
 	deployment *appsv1.Deployment
 	// pods are those of the ReplicaSet that are not being deleted.
 	pods []corev1.Pod
+	// astray says that one that has come since is in the domain that it must not be in.
+	astray bool
 }
 
 // read reads the objects of a Move.
@@ -70,7 +73,33 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 			o.pods = append(o.pods, *p)
 		}
 	}
+	if err := o.readAstray(ctx, api); err != nil {
+		return nil, err
+	}
 	return o, nil
+}
+
+// readAstray looks where the pods are that have come since the Move was made.
+func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
+	avoid := o.move.Spec.Avoid
+	phase := o.move.Status.Phase
+	if avoid == nil || phase != placementv1alpha1.MoveHandingOver && phase != placementv1alpha1.MoveReplacing {
+		return nil
+	}
+	for i := range o.pods {
+		p := &o.pods[i]
+		if p.Spec.NodeName == "" || p.CreationTimestamp.Before(&o.move.CreationTimestamp) {
+			continue
+		}
+		var node corev1.Node
+		if err := api.Get(ctx, types.NamespacedName{Name: p.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
+			continue // it is in no domain any more
+		} else if err != nil {
+			return fmt.Errorf("reading node %s: %w", p.Spec.NodeName, err)
+		}
+		o.astray = o.astray || clusterview.DomainOf(&node, avoid.TopologyKey) == ptr.Deref(avoid.Value, "")
+	}
+	return nil
 }
 
 // get reads an object. It is false if there is none of the UID.
@@ -87,8 +116,8 @@ func get(ctx context.Context, api client.Reader, into client.Object, namespace s
 
 // facts are what the objects say of the next step.
 func (o *objects) facts(now time.Time) facts {
-	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal()}
-	f.overdue = now.Sub(o.move.CreationTimestamp.Time) > time.Duration(o.move.Spec.DeadlineSeconds)*time.Second
+	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray}
+	f.overdue = isOverdue(o.move, now)
 	if o.pod != nil {
 		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
 		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
@@ -101,7 +130,7 @@ func (o *objects) facts(now time.Time) facts {
 		f.wanted = int(*o.set.Spec.Replicas)
 	}
 	for i := range o.pods {
-		if ready(&o.pods[i], time.Duration(o.set.Spec.MinReadySeconds)*time.Second, now) {
+		if readyFor(&o.pods[i], time.Duration(o.set.Spec.MinReadySeconds)*time.Second, now) {
 			f.ready++
 		}
 	}
@@ -129,7 +158,7 @@ func (o *objects) refusal() string {
 	switch {
 	case d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil || Surge(d) < 1:
 		return "the Deployment's strategy allows no pod more than it wants: it needs RollingUpdate with a maxSurge of at least 1"
-	case d.Annotations[revisionAnnotation] != o.set.Annotations[revisionAnnotation]:
+	case Revision(d) != Revision(o.set):
 		return "the pod is of an older revision"
 	case d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas != d.Status.Replicas:
 		return "the Deployment is being updated"
@@ -141,6 +170,9 @@ func (o *objects) refusal() string {
 
 // revisionAnnotation is on a Deployment and on its newest ReplicaSet, with the same value.
 const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// Revision is that of a Deployment, or of one of its ReplicaSets.
+func Revision(of client.Object) string { return of.GetAnnotations()[revisionAnnotation] }
 
 // Surge is by how many pods a Deployment may have more than it wants.
 func Surge(d *appsv1.Deployment) int {
@@ -154,8 +186,8 @@ func Surge(d *appsv1.Deployment) int {
 	return pods
 }
 
-// ready reports that a pod has been ready for a time.
-func ready(pod *corev1.Pod, since time.Duration, now time.Time) bool {
+// readyFor reports that a pod has been ready for a time.
+func readyFor(pod *corev1.Pod, since time.Duration, now time.Time) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) >= since

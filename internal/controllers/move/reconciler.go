@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,8 +36,14 @@ const Kind = "Move"
 // objects change.
 const look = time.Second
 
-// keptFor is how long a Move that has ended is kept, to be read.
-const keptFor = 10 * time.Minute
+// keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
+// and one that came to nothing keeps the Deployment from another for that long.
+func keptFor(move *placementv1alpha1.Move) time.Duration {
+	if move.Spec.Reason == placementv1alpha1.MoveRebalance {
+		return time.Hour
+	}
+	return 10 * time.Minute
+}
 
 // safeToEvict has Cluster Autoscaler not mind that it does not know a pod's controller.
 const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -46,11 +53,20 @@ type Reconciler struct {
 	// Client writes to the API server; API reads from it, and from no cache.
 	Client client.Client
 	API    client.Reader
+	// Events tells the owners of pods what became of Moves.
+	Events events.EventRecorder
 	Clock  clock.PassiveClock
+
+	meters *meters
+	// looked is when Moves that have not ended were looked at last.
+	looked map[client.ObjectKey]time.Time
 }
 
 // AddTo adds the controller to a manager.
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
+	if err := r.register(); err != nil {
+		return fmt.Errorf("metrics of controller %s: %w", Name, err)
+	}
 	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).Complete(r); err != nil {
 		return fmt.Errorf("adding controller %s: %w", Name, err)
 	}
@@ -67,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	if ended := move.Status.EndedAt; ended != nil {
-		if left := keptFor - r.Clock.Since(ended.Time); left > 0 {
+		if left := keptFor(move) - r.Clock.Since(ended.Time); left > 0 {
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(r.Client.Delete(ctx, move, client.Preconditions{UID: &move.UID}))
@@ -76,8 +92,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	s := next(o.facts(r.Clock.Now()))
+	now := r.Clock.Now()
+	f := o.facts(now)
+	r.meter(o, &f, now)
+	s := next(f)
 	if written, err := r.write(ctx, move, s); written || err != nil {
+		if err == nil && s.phase.Ended() {
+			r.tell(o)
+		}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 	}
 	return ctrl.Result{RequeueAfter: look}, ignoreConflict(r.act(ctx, o, s.action))
@@ -106,6 +128,25 @@ func (r *Reconciler) write(ctx context.Context, move *placementv1alpha1.Move, s 
 		return false, fmt.Errorf("writing the status of Move %s/%s: %w", move.Namespace, move.Name, err)
 	}
 	return true, nil
+}
+
+// outcomes are the reasons of the events that say how Moves ended.
+var outcomes = map[placementv1alpha1.MovePhase]string{
+	placementv1alpha1.MoveDone: "PodMoved", placementv1alpha1.MoveUndone: "MoveUndone", placementv1alpha1.MoveFailed: "MoveFailed",
+}
+
+// tell counts a Move that has ended, and says so in an event on the Deployment.
+func (r *Reconciler) tell(o *objects) {
+	m := o.move
+	r.meters.ended.WithLabelValues(string(m.Spec.Reason), string(m.Status.Phase)).Inc()
+	if o.deployment == nil {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if m.Status.Phase != placementv1alpha1.MoveDone {
+		kind = corev1.EventTypeWarning
+	}
+	r.Events.Eventf(o.deployment, m, kind, outcomes[m.Status.Phase], "Move", "Pod %s, for the reason %s: %s.", m.Spec.Pod.Name, m.Spec.Reason, m.Status.Message)
 }
 
 // act makes the one request of a step.

@@ -33,6 +33,8 @@ type facts struct {
 	// marked says that the pod has the deletion cost with which it was handed back.
 	marked  bool
 	overdue bool
+	// astray says that the replacement is in the domain that it must not be in.
+	astray bool
 }
 
 // action is what is to be done to objects other than the Move.
@@ -87,7 +89,7 @@ func (f *facts) unheld() step {
 		if f.marked {
 			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreCost}
 		}
-		return step{phase: placementv1alpha1.MoveUndone, message: "the pod is its ReplicaSet's again, because the other one was not ready in time"}
+		return step{phase: placementv1alpha1.MoveUndone, message: "the pod is its ReplicaSet's again, because the other one was not ready in time, or not where it should be"}
 	case placementv1alpha1.MoveHandingOver:
 		return step{phase: f.phase, message: "the pod is being handed over", action: handOver}
 	case "", placementv1alpha1.MovePlanned:
@@ -110,6 +112,8 @@ func (f *facts) held() step {
 		return step{phase: f.phase, message: "the pod is being handed back", action: handBack}
 	case enough && f.phase == placementv1alpha1.MoveEvicting && !f.overdue:
 		return step{phase: f.phase, message: "the pod is being evicted", action: evict}
+	case f.astray && f.phase != placementv1alpha1.MoveEvicting && !f.setGone:
+		return step{phase: placementv1alpha1.MoveUndoing, message: "the pod is being handed back: the other one is no better placed", action: handBack}
 	case enough && f.phase != placementv1alpha1.MoveEvicting:
 		return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is being evicted", action: evict}
 	case f.setGone:

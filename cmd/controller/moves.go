@@ -1,0 +1,95 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
+	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
+	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
+)
+
+// rebalanceFlags are those about pods that are misplaced.
+func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
+	r := &o.rebalance
+	flags.StringVar(&r.Mode, "rebalance", "", "On replaces pods of Deployments that are misplaced, one at a time, until what is there is even: after a zone has come back, or nodes have joined. DryRun says in events which pods it would replace. Empty does nothing.")
+	flags.StringVar(&o.namespaces, "rebalance-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
+	flags.DurationVar(&r.Quiet, "rebalance-quiet", 2*time.Minute, "How long a Deployment must have been ready and unchanged before one of its pods is replaced.")
+	flags.DurationVar(&r.NodeReady, "rebalance-node-ready", 5*time.Minute, "How long a node must have been ready before it is given a pod for this reason.")
+	flags.DurationVar(&r.PodAge, "rebalance-pod-age", 5*time.Minute, "How old a pod must be to be replaced.")
+	flags.IntVar(&r.PerNode, "rebalance-per-node", 2, "How many pods of one node are replaced at once at most, 1 to 1000.")
+	flags.IntVar(&r.PerHour, "rebalance-per-hour", 300, "How many pods are replaced for this reason in an hour at most, 1 to 10000.")
+	flags.StringSliceVar(&o.windows, "rebalance-windows", nil, "When pods are replaced, as HH:MM-HH:MM in UTC, such as 22:00-06:00. Empty is always.")
+}
+
+// readRebalance checks these flags.
+func (o *options) readRebalance() error {
+	if o.rebalance.Mode == "" {
+		return nil
+	}
+	o.rebalance.Schedulers, o.rebalance.AtOnce = o.schedulers, o.drain.AtOnce
+	selector, err := labels.Parse(o.namespaces)
+	if err != nil {
+		return fmt.Errorf("--rebalance-namespace-selector %q: %w", o.namespaces, err)
+	}
+	o.rebalance.Namespaces = selector
+	for _, text := range o.windows {
+		w, err := rebalance.ParseWindow(text)
+		if err != nil {
+			return fmt.Errorf("--rebalance-windows: %w", err)
+		}
+		o.rebalance.Windows = append(o.rebalance.Windows, w)
+	}
+	if err := o.rebalance.Validate(); err != nil {
+		return fmt.Errorf("--rebalance: %w", err)
+	}
+	return nil
+}
+
+// cached is what is left of the objects in the cache. The filters look at whole nodes and pods.
+func (o *options) cached() map[client.Object]cache.ByObject {
+	pods, nodes := policy.Trim, suspect.Trim
+	if o.rebalance.Mode != "" {
+		pods, nodes = cache.TransformStripManagedFields(), cache.TransformStripManagedFields()
+	}
+	return map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Transform: pods}, &corev1.Namespace{}: {Transform: policy.TrimNamespace}, &corev1.Node{}: {Transform: nodes},
+	}
+}
+
+// addMoves adds the controllers that have pods replaced, if the flags ask for one.
+func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
+	if there, err := installed(ctx, m.GetRESTMapper(), []string{move.Kind}); !there {
+		return err
+	}
+	recorder := m.GetEventRecorder("espalier-controller")
+	moves := &move.Reconciler{Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{}}
+	if err := moves.AddTo(m); err != nil {
+		return err
+	}
+	if o.drain.Pods != "" {
+		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Options: o.drain}); err != nil {
+			return err
+		}
+	}
+	if o.rebalance.Mode == "" {
+		return nil
+	}
+	return m.Add(&rebalance.Controller{
+		Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{}, Options: o.rebalance,
+	})
+}

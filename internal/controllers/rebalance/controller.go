@@ -1,0 +1,200 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+)
+
+// every is the time between two looks, and lookFor how long one may plan: the next goes on with the Deployments that are left.
+const (
+	every   = 2 * time.Second
+	lookFor = time.Second
+)
+
+// Controller makes Moves for Deployments that are not even.
+type Controller struct {
+	// Client lists from a cache and makes Moves. API reads from the API server.
+	Client client.Client
+	API    client.Reader
+	Events events.EventRecorder
+	Clock  clock.PassiveClock
+	Options
+
+	quiet    quiet
+	verdicts map[types.UID]verdict
+	// last is the Deployment that the last look ended with.
+	last types.NamespacedName
+	// said is the pod that a dry run has named last, by Deployment.
+	said map[types.UID]types.UID
+}
+
+// Start looks at the Deployments until the context ends.
+func (c *Controller) Start(ctx context.Context) error {
+	c.quiet, c.verdicts, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]types.UID)
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := c.look(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Looking for pods that are misplaced")
+		}
+	}, every)
+	return nil
+}
+
+// look makes the Moves that may be made now.
+func (c *Controller) look(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // of what the filters have started
+	now := c.Clock.Now()
+	deployments, sets, err := c.deployments(ctx)
+	if err != nil {
+		return err
+	}
+	var waiting []*appsv1.Deployment
+	for _, d := range deployments {
+		if c.quiet.look(d, now) >= c.Quiet && move.Surge(d) > 0 {
+			waiting = append(waiting, d)
+		}
+	}
+	c.forget(now.Add(-time.Hour))
+	if len(waiting) == 0 || !open(c.Windows, now) {
+		return nil
+	}
+	all, err := read(ctx, c.Client, c.API, now)
+	if err != nil {
+		return err
+	}
+	room := c.roomFor(all)
+	for _, d := range c.inTurn(waiting) {
+		if c.Mode == On && room.none() || c.Clock.Since(now) > lookFor {
+			break
+		}
+		c.last = client.ObjectKeyFromObject(d)
+		if err := c.rebalance(ctx, all, d, sets[d.UID], room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops what is known of Deployments that have not been looked at for a while.
+func (c *Controller) forget(before time.Time) {
+	c.quiet.forget(before)
+	for uid := range c.verdicts {
+		if _, known := c.quiet[uid]; !known {
+			delete(c.verdicts, uid)
+			delete(c.said, uid)
+		}
+	}
+}
+
+// deployments lists those of the selected namespaces in order, and the newest ReplicaSet of each.
+func (c *Controller) deployments(ctx context.Context) ([]*appsv1.Deployment, map[types.UID]*appsv1.ReplicaSet, error) {
+	var deployments appsv1.DeploymentList
+	if err := c.Client.List(ctx, &deployments, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing Deployments: %w", err)
+	}
+	var sets appsv1.ReplicaSetList
+	if err := c.Client.List(ctx, &sets, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("listing ReplicaSets: %w", err)
+	}
+	var namespaces corev1.NamespaceList
+	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
+		return nil, nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	selected := make(map[string]bool, len(namespaces.Items))
+	for i := range namespaces.Items {
+		selected[namespaces.Items[i].Name] = true
+	}
+	var all []*appsv1.Deployment
+	newest, revisions := make(map[types.UID]*appsv1.ReplicaSet), make(map[types.UID]string)
+	for i := range deployments.Items {
+		if d := &deployments.Items[i]; selected[d.Namespace] {
+			all = append(all, d)
+			revisions[d.UID] = move.Revision(d)
+		}
+	}
+	for i := range sets.Items {
+		s := &sets.Items[i]
+		if owner := metav1.GetControllerOfNoCopy(s); owner != nil && revisions[owner.UID] != "" && revisions[owner.UID] == move.Revision(s) {
+			newest[owner.UID] = s
+		}
+	}
+	slices.SortFunc(all, func(a, b *appsv1.Deployment) int {
+		return compare(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b))
+	})
+	return all, newest, nil
+}
+
+func compare(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+// inTurn puts those in front that come after the one that was looked at last.
+func (c *Controller) inTurn(deployments []*appsv1.Deployment) []*appsv1.Deployment {
+	at, found := slices.BinarySearchFunc(deployments, c.last, func(d *appsv1.Deployment, last types.NamespacedName) int {
+		return compare(client.ObjectKeyFromObject(d), last)
+	})
+	if found {
+		at++
+	}
+	return slices.Concat(deployments[at:], deployments[:at])
+}
+
+// rebalance makes a Move for a Deployment, or says which one it would make.
+func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Deployment, set *appsv1.ReplicaSet, room *room) error {
+	if set == nil || all.moveOf(d) != nil {
+		return nil
+	}
+	w, ok := c.workloadOf(d, set, all.bySet[set.UID])
+	if !ok || room.movesOf(w) {
+		return nil
+	}
+	sum := w.sum(all)
+	if v, known := c.verdicts[d.UID]; known && v.holds(sum, all.now) {
+		return nil
+	}
+	next, isEven, err := w.plan(ctx, all, &c.Options)
+	if err != nil || next == nil {
+		c.verdicts[d.UID] = verdict{sum, isEven && w.alone, all.now}
+		return err
+	}
+	delete(c.verdicts, d.UID)
+	if c.Mode == DryRun {
+		c.verdicts[d.UID] = verdict{sum, false, all.now}
+		if c.said[d.UID] != next.pod.UID {
+			c.said[d.UID] = next.pod.UID
+			c.Events.Eventf(d, next.pod, corev1.EventTypeNormal, "MovePlanned", "Rebalance",
+				"Pod %s on node %s would be replaced by one on node %s or another one that is not in %s %q.",
+				next.pod.Name, next.pod.Spec.NodeName, next.to, next.avoid.TopologyKey, *next.avoid.Value)
+		}
+		return nil
+	}
+	if room.full(next.pod.Spec.NodeName) {
+		return nil
+	}
+	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance)
+	m.Spec.Avoid = &next.avoid
+	if err := c.Client.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making a Move for pod %s/%s: %w", next.pod.Namespace, next.pod.Name, err)
+	}
+	room.take(next.pod)
+	klog.FromContext(ctx).V(2).Info("Made a Move", "pod", klog.KObj(next.pod), "from", next.pod.Spec.NodeName, "to", next.to, "avoid", next.avoid.TopologyKey+"="+*next.avoid.Value)
+	return nil
+}

@@ -1,0 +1,196 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	podgroupv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/plan"
+	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
+)
+
+// workload is the pods of a Deployment's newest ReplicaSet, and how they are placed.
+type workload struct {
+	deployment *appsv1.Deployment
+	set        *appsv1.ReplicaSet
+	// pods are those of the ReplicaSet; the newest is in front.
+	pods   []*corev1.Pod
+	levels []level.Level
+	// counts reports whether a pod counts beside these: one of another owner may, if a label or a constraint says so.
+	counts func(*corev1.Pod) bool
+	// alone says that none of another owner does.
+	alone bool
+}
+
+// workloadOf returns that of a Deployment. It is false for one whose pods are left alone: they are not spread by one of the schedulers, their
+// volumes or claims bind them, or limits are on them that no filter of kube-scheduler knows.
+func (o *Options) workloadOf(d *appsv1.Deployment, set *appsv1.ReplicaSet, pods []*corev1.Pod) (*workload, bool) {
+	if len(pods) == 0 || !movable(pods[0]) {
+		return nil, false
+	}
+	w := &workload{deployment: d, set: set, pods: slices.Clone(pods)}
+	slices.SortFunc(w.pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	newest := w.pods[0]
+	if !slices.Contains(o.Schedulers, newest.Spec.SchedulerName) {
+		return nil, false
+	}
+	var spread bool
+	if w.levels, spread = clusterview.LevelsPlacedBy(newest.Annotations[clusterview.PlacedByAnnotation]); !spread {
+		return nil, false
+	}
+	own, err := clusterview.LevelsOf(newest, nil, nil)
+	if err != nil {
+		return nil, false // its annotation has changed since it was placed
+	}
+	switch named := newest.Labels[clusterview.WorkloadLabel]; {
+	case own.Selector != nil:
+		w.counts = func(p *corev1.Pod) bool { return own.Selector.Matches(labels.Set(p.Labels)) }
+	case named != "":
+		w.counts = func(p *corev1.Pod) bool { return p.Labels[clusterview.WorkloadLabel] == named }
+	default:
+		w.alone = true
+		w.counts = func(p *corev1.Pod) bool {
+			owner := metav1.GetControllerOfNoCopy(p)
+			return owner != nil && owner.UID == set.UID
+		}
+	}
+	return w, true
+}
+
+// movable reports that nothing binds a pod that the filters are not asked about.
+func movable(pod *corev1.Pod) bool {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			return false
+		}
+	}
+	for _, key := range []string{clusterview.DomainLimitsAnnotation, clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation} {
+		if _, there := pod.Annotations[key]; there {
+			return false
+		}
+	}
+	group := pod.Labels[podgroupv1alpha1.PodGroupLabel] != "" || pod.Spec.SchedulingGroup != nil
+	return !group && len(pod.Spec.ResourceClaims) == 0
+}
+
+// tree is the cluster as the workload sees it.
+func (w *workload) tree(c *cluster) *simulation.Tree {
+	nodes := make([]placement.Node, len(c.nodes))
+	for i, n := range c.nodes {
+		here := &nodes[i]
+		soft := clusterview.Soft(n)
+		*here = placement.Node{
+			Name: n.Name, Values: clusterview.Values(n, w.levels), Unready: clusterview.Unready(n),
+			Soft: soft != "" && !clusterview.ToleratesSoft(w.pods[0].Spec.Tolerations, soft),
+		}
+		here.Usage.CPU.Allocatable = n.Status.Allocatable.Cpu().MilliValue()
+		here.Usage.Memory.Allocatable = n.Status.Allocatable.Memory().Value()
+		for _, p := range c.on[n.Name] {
+			here.Tally.All++
+			if p.Namespace == w.set.Namespace && p.DeletionTimestamp == nil && w.counts(p) {
+				here.Tally.Workload++
+				here.Tally.Revision++
+			}
+		}
+	}
+	return simulation.New(w.levels, nodes...)
+}
+
+// planned is a pod that should be replaced.
+type planned struct {
+	pod *corev1.Pod
+	// to is the node on which the replacement is expected. Any other one outside of the domain that it avoids is as good.
+	to    string
+	avoid placementv1alpha1.Domain
+}
+
+// plan returns the pod that should go first, nil if none is better off elsewhere; even says that none would be, wherever there were room.
+func (w *workload) plan(ctx context.Context, c *cluster, o *Options) (next *planned, isEven bool, err error) {
+	t := w.tree(c)
+	if even(t) {
+		return nil, true, nil
+	}
+	fit, err := c.fits(ctx, w.pods[0])
+	if err != nil {
+		return nil, false, err
+	}
+	nodes := make(map[string]*corev1.Node, len(c.nodes))
+	for _, n := range c.nodes {
+		nodes[n.Name] = n
+	}
+	move, ok := plan.Next(t, func(name string) bool {
+		return clusterview.Leaving(nodes[name]) == "" && readyFor(nodes[name], c.now) >= o.NodeReady && fit(name)
+	})
+	if !ok {
+		return nil, false, nil // no node takes a pod that would be better off there
+	}
+	pod := w.leaving(move.From, c, o)
+	if pod == nil {
+		return nil, false, nil // what is too much there is not of this Deployment, or too young
+	}
+	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To])}, false, nil
+}
+
+// even reports that no pod is misplaced, if every node could take another one.
+func even(t *simulation.Tree) bool {
+	t.Rank(func(string) bool { return true })
+	defer t.RecheckAll()
+	return !slices.ContainsFunc(t.Misplaced(), func(n int64) bool { return n > 0 })
+}
+
+// leaving is the pod that leaves a node: the one that would be removed first.
+func (w *workload) leaving(node string, c *cluster, o *Options) *corev1.Pod {
+	var first *corev1.Pod
+	for _, p := range w.pods {
+		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) {
+			continue
+		}
+		if first == nil || costOf(p) < costOf(first) {
+			first = p
+		}
+	}
+	return first
+}
+
+func costOf(pod *corev1.Pod) int {
+	cost, err := strconv.Atoi(pod.Annotations[corev1.PodDeletionCost])
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+// resizing reports that what a pod requests is about to be something else.
+func resizing(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return (c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress) && c.Status == corev1.ConditionTrue
+	})
+}
+
+// avoid is the domain of the first level at which two nodes differ: the one that the pod leaves.
+func (w *workload) avoid(from, to *corev1.Node) placementv1alpha1.Domain {
+	for _, l := range w.levels {
+		label := cmp.Or(l.Property.Label, corev1.LabelHostname)
+		if is := clusterview.DomainOf(from, label); is != clusterview.DomainOf(to, label) {
+			return placementv1alpha1.Domain{TopologyKey: label, Value: &is}
+		}
+	}
+	is := clusterview.DomainOf(from, corev1.LabelHostname)
+	return placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &is}
+}

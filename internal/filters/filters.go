@@ -1,0 +1,102 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package filters
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// used are the filters that look at nothing but nodes, pods and namespaces. A framework is not made without the first and the last.
+var used = []string{
+	names.PrioritySort,
+	names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit,
+	names.PodTopologySpread, names.InterPodAffinity,
+	names.DefaultBinder,
+}
+
+// Cluster is nodes, and pods on them, at one moment.
+type Cluster struct {
+	snapshot  *cache.Snapshot
+	framework framework.Framework
+}
+
+// New returns a cluster. Namespaces are those of the pods, for affinities that select them. What it starts ends with the context.
+func New(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod, namespaces []*corev1.Namespace) (*Cluster, error) {
+	metrics.Register() // a framework counts what it is asked, whether anybody reads it
+	configuration, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("the default configuration of kube-scheduler: %w", err)
+	}
+	profile := &configuration.Profiles[0]
+	profile.Plugins = &schedulerapi.Plugins{}
+	for _, name := range used {
+		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, schedulerapi.Plugin{Name: name})
+	}
+	for i := range profile.PluginConfig {
+		if args, is := profile.PluginConfig[i].Args.(*schedulerapi.PodTopologySpreadArgs); is {
+			args.DefaultingType = schedulerapi.ListDefaulting // the pod's own constraints alone; defaults are no filters
+		}
+	}
+	// Nothing is asked of an API server: the one lister that is used has what it is given.
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	known := factory.Core().V1().Namespaces().Informer().GetIndexer()
+	for _, n := range namespaces {
+		if err := known.Add(n); err != nil {
+			return nil, fmt.Errorf("namespace %s: %w", n.Name, err)
+		}
+	}
+	snapshot := cache.NewSnapshot(pods, nodes)
+	f, err := frameworkruntime.NewFramework(ctx, frameworkplugins.NewInTreeRegistry(), profile,
+		frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(snapshot))
+	if err != nil {
+		return nil, fmt.Errorf("the filters of kube-scheduler: %w", err)
+	}
+	return &Cluster{snapshot, f}, nil
+}
+
+// Fits returns which nodes could take another pod like this one, which may run already. It runs all the while: what it
+// holds is not free.
+func (c *Cluster) Fits(ctx context.Context, pod *corev1.Pod) (func(node string) bool, error) {
+	another := pod.DeepCopy()
+	another.Name, another.UID, another.Spec.NodeName, another.Status = pod.Name+"-another", pod.UID+"-another", "", corev1.PodStatus{}
+	state := framework.NewCycleState()
+	result, status, _ := c.framework.RunPreFilterPlugins(ctx, state, another)
+	if status.IsRejected() {
+		return func(string) bool { return false }, nil
+	}
+	if !status.IsSuccess() {
+		return nil, fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+	}
+	var only sets.Set[string]
+	if !result.AllNodes() {
+		only = result.NodeNames
+	}
+	return func(node string) bool {
+		if only != nil && !only.Has(node) {
+			return false
+		}
+		info, err := c.snapshot.NodeInfos().Get(node)
+		return err == nil && c.framework.RunFilterPlugins(ctx, state, another, info).IsSuccess()
+	}, nil
+}
+
+// Node is a node as the scheduler sees it, with its pods. It is false for one that is not there.
+func (c *Cluster) Node(name string) (fwk.NodeInfo, bool) {
+	info, err := c.snapshot.NodeInfos().Get(name)
+	return info, err == nil
+}

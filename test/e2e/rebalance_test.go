@@ -1,0 +1,159 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// rebalanceLabel is on the namespaces of the stories whose pods are rebalanced.
+const rebalanceLabel = "e2e.espalier.dev/rebalance"
+
+// rebalanceFlags have the controller look at those namespaces, and wait for no longer than it has to be seen that it waits.
+var rebalanceFlags = []string{
+	"--rebalance=On", "--rebalance-namespace-selector=" + rebalanceLabel,
+	"--rebalance-quiet=3s", "--rebalance-node-ready=2s", "--rebalance-pod-age=2s", "--rebalance-per-hour=10000",
+}
+
+var stillFlag = flag.Duration("still", 15*time.Second, "how long nothing must be moved after pods have been rebalanced")
+
+// rebalanced begins a story whose pods are rebalanced from now on.
+func (s *story) rebalanced() {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, rebalanceLabel)
+	_, err := s.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "labelling the namespace")
+}
+
+// moves are the Moves of the story.
+func (s *story) moves() []placementv1alpha1.Move {
+	s.Helper()
+	var moves placementv1alpha1.MoveList
+	s.must(s.policies().List(s.ctx, &moves, client.InNamespace(s.ns)), "listing Moves")
+	return moves.Items
+}
+
+// movedExactly waits for so many Moves to be done, and fails the story if there are others, then or for some time after.
+func (s *story) movedExactly(want int) {
+	s.Helper()
+	s.moved(want, placementv1alpha1.MoveDone)
+	s.still(want)
+}
+
+// still fails the story if there is another Move for some time.
+func (s *story) still(want int) {
+	s.Helper()
+	for end := time.Now().Add(*stillFlag); time.Now().Before(end); time.Sleep(time.Second) {
+		if moves := s.moves(); len(moves) != want {
+			s.Fatalf("there are %d Moves, want %d, the last: %v", len(moves), want, moves[len(moves)-1].Spec)
+		}
+	}
+}
+
+// A zone is emptied and comes back. As many pods move as are misplaced, and no more.
+func TestRebalanceWhenAZoneReturns(t *testing.T) {
+	s := begin(t, byZone)
+	var back []string
+	for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
+		back = s.nodes(2, 20, zone(z))
+	}
+	s.cordon(true, back...)
+	s.deploy("app", 30, "")
+	s.counts(s.settled("app", 30), 0, 15, 15, 0)
+	s.cordon(false, back...)
+	stop := s.neverBelow("app", 30)
+	s.rebalanced()
+	s.movedExactly(10)
+	stop()
+	s.counts(s.settled("app", 30), 0, 10, 10, 10)
+	s.wroteNoReplicas("app")
+}
+
+// A node joins ten that are full of pods, and is not given all of what is moved at once.
+func TestRebalanceWhenANodeJoins(t *testing.T) {
+	s := begin(t)
+	full := s.nodes(10, 20, zone("zone-a"))
+	s.deploy("app", 100, "")
+	s.eachHas(s.settled("app", 100), 10, full...)
+	joined := s.nodes(1, 20, zone("zone-a"))[0]
+	s.rebalanced()
+	s.movedExactly(9)
+	if n := s.settled("app", 100).OnNodes()[joined]; n != 9 {
+		t.Errorf("%d pods are on the node that joined, want 9", n)
+	}
+}
+
+// Where no pod would be better off, none is moved: the other zone is full, or a hard constraint is in the way. Nor is one where zones
+// and nodes cannot both be even, which an evicting descheduler goes on about for ever.
+func TestRebalanceMovesNothingForNothing(t *testing.T) {
+	t.Run("full", func(t *testing.T) {
+		s := begin(t, byZone)
+		s.nodes(2, 20, zone("zone-a"))
+		s.nodes(1, 2, zone("zone-b"))
+		s.deploy("app", 12, "")
+		s.counts(s.settled("app", 12), 0, 10, 2)
+		s.rebalanced()
+		s.still(0)
+	})
+	t.Run("zone-and-host", func(t *testing.T) {
+		s := begin(t, byZone)
+		s.nodes(5, 20, zone("zone-a"))
+		s.nodes(2, 20, zone("zone-b"))
+		s.nodes(2, 20, zone("zone-c"))
+		s.deploy("app", 7, "")
+		s.even(s.settled("app", 7))
+		s.rebalanced()
+		s.still(0)
+	})
+}
+
+// The replacement lands where the pod came from. The pod is handed back, with the same UID, and the Deployment is left alone for a while.
+func TestRebalanceIsUndone(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(1, 20, zone("zone-a"))
+	s.deploy("app", 2, "")
+	before := s.settled("app", 2).Pods
+	time.Sleep(time.Until(before[0].CreationTimestamp.Add(2 * time.Second))) // times are of whole seconds, and a replacement is younger than its Move
+	stop := s.neverBelow("app", 2)
+	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, "app", metav1.GetOptions{})
+	s.must(err, "reading the Deployment")
+	set := metav1.GetControllerOf(&before[0])
+	s.must(s.policies().Create(s.ctx, &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.ns, Name: before[0].Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		},
+		Spec: placementv1alpha1.MoveSpec{
+			Pod:        placementv1alpha1.ObjectReference{Name: before[0].Name, UID: string(before[0].UID)},
+			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
+			Reason:     placementv1alpha1.MoveRebalance,
+			Avoid:      &placementv1alpha1.Domain{TopologyKey: zoneLabel, Value: new("zone-a")},
+		},
+	}), "creating a Move")
+	s.moved(1, placementv1alpha1.MoveUndone)
+	stop()
+	var uids []types.UID
+	for _, p := range s.settled("app", 2).Pods {
+		uids = append(uids, p.UID)
+	}
+	for _, p := range before {
+		if !slices.Contains(uids, p.UID) {
+			t.Errorf("pod %s is not there any more", p.Name)
+		}
+	}
+	s.nodes(1, 20, zone("zone-b")) // which would be a better place
+	s.rebalanced()
+	s.still(1)
+	s.exactly(s.settled("app", 2), 0, map[string]int{"zone-a": 2})
+}
