@@ -119,23 +119,27 @@ func judge(b *Branch) string {
 }
 
 // judgeSpread compares the fullest child that got a pod with the emptiest that
-// could have got it instead: with every other pair the difference is smaller.
+// could have got it instead: with every other pair the difference is smaller. By Sainte-Laguë's rule a child's last pod
+// stands at (2n - 1) / weight, and the next one would at (2n + 1) / weight.
 func judgeSpread(b *Branch) string {
 	var high, low *Branch
 	for _, c := range b.Children {
-		if c.Count > c.Fixed && (high == nil || int64(c.Count)*high.Weight > int64(high.Count)*c.Weight) {
+		if c.Count > c.Fixed && (high == nil || c.last()*high.Weight > high.last()*c.Weight) {
 			high = c
 		}
-		if c.Count < c.Room && (low == nil || int64(c.Count+1)*low.Weight < int64(low.Count+1)*c.Weight) {
+		if c.Count < c.Room && (low == nil || c.next()*low.Weight < low.next()*c.Weight) {
 			low = c
 		}
 	}
-	if high == nil || low == nil || high == low || int64(high.Count)*low.Weight <= int64(low.Count+1)*high.Weight {
+	if high == nil || low == nil || high == low || high.last()*low.Weight <= low.next()*high.Weight {
 		return ""
 	}
 	return fmt.Sprintf("%s: %s has %d%s, while %s has %d%s and %s",
 		b.where(), high.Name, high.Count, high.share(), low.Name, low.Count, low.share(), roomLeft(low))
 }
+
+func (b *Branch) last() int64 { return 2*int64(b.Count) - 1 }
+func (b *Branch) next() int64 { return 2*int64(b.Count) + 1 }
 
 // judgePack allows one child that got pods and still has room, and wants it to be the fullest.
 func judgePack(b *Branch) string {

@@ -81,12 +81,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// cost is what greedy filling by (count+1)/weight minimises; scaled by 12 so that it is whole for weights up to 4.
+// cost is what greedy filling by (2*count+1)/weight minimises; scaled by 12 so that it is whole for weights up to 4.
 func cost(counts []int, weights []int64) int64 {
 	var sum int64
 	for i, c := range counts {
 		for k := 1; k <= c; k++ {
-			sum += int64(k) * 12 / weights[i]
+			sum += int64(2*k-1) * 12 / weights[i]
 		}
 	}
 	return sum
