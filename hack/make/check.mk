@@ -19,7 +19,7 @@ e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the st
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh
 
 .PHONY: e2e-reliability
-e2e-reliability: bin/espalier-scheduler bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, minutes; RUN=Paused
+e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=Paused
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
 

@@ -25,6 +25,9 @@ const (
 	// CostBeforeMoveAnnotation on a pod that is handed back to its ReplicaSet is the deletion cost that it had, "" for none.
 	CostBeforeMoveAnnotation = Prefix + "cost-before-move"
 
+	// RemovedForMoveAnnotation on a pod says for which Move it is to be removed: it has taken the place of a pod that is handed back.
+	RemovedForMoveAnnotation = Prefix + "removed-for-move"
+
 	// MadeEvictableAnnotation on a pod says that a Move has let Cluster Autoscaler evict it.
 	MadeEvictableAnnotation = Prefix + "made-evictable"
 

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,6 +117,22 @@ func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 	})
 }
 
+// move has a pod moved as a spec says, but for what it is of.
+func (s *story) move(pod *corev1.Pod, spec placementv1alpha1.MoveSpec) {
+	s.Helper()
+	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, pod.Labels["app"], metav1.GetOptions{})
+	s.must(err, "reading the Deployment of pod "+pod.Name)
+	set := metav1.GetControllerOf(pod)
+	spec.Pod = placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)}
+	spec.ReplicaSet = placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)}
+	s.must(s.policies().Create(s.ctx, &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.ns, Name: pod.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		},
+		Spec: spec,
+	}), "creating a Move")
+}
+
 // A single replica with a budget that wants it: kubectl drain would wait for ever. Nobody writes the number of replicas.
 func TestDrainOfASingleReplica(t *testing.T) {
 	s := begin(t, byZone)
@@ -177,25 +195,70 @@ func TestMoveIsUndone(t *testing.T) {
 	before := s.settled("app", 1).Pods[0]
 	s.keeps("app", 1)
 	stop := s.neverBelow("app", 1)
-	set := metav1.GetControllerOf(&before)
-	move := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: before.Name}, Spec: placementv1alpha1.MoveSpec{
-		Pod:        placementv1alpha1.ObjectReference{Name: before.Name, UID: string(before.UID)},
-		ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
-		Reason:     placementv1alpha1.MoveRebalance, DeadlineSeconds: 10,
-	}}
-	s.must(s.policies().Create(s.ctx, move), "creating a Move")
+	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 10})
 	s.moved(1, placementv1alpha1.MoveUndone)
 	after := s.settled("app", 1).Pods[0]
 	stop()
 	if after.UID != before.UID || after.Spec.NodeName != node {
 		t.Errorf("pod %s is there, and not %s", after.Name, before.Name)
 	}
-	for _, key := range []string{"espalier.dev/cost-before-move", "espalier.dev/made-evictable", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
+	for _, key := range []string{"espalier.dev/cost-before-move", "espalier.dev/made-evictable", "espalier.dev/removed-for-move", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
 		if value, there := after.Annotations[key]; there {
 			t.Errorf("it still has %s: %s", key, value)
 		}
 	}
 	if is, was := after.Annotations[corev1.PodDeletionCost], before.Annotations[corev1.PodDeletionCost]; is != was {
 		t.Errorf("its deletion cost is %q, and was %q", is, was)
+	}
+}
+
+// Whatever somebody else does to the Deployment while pods of it are moved, it ends with the pods that are wanted, and each Move ends.
+func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *story)
+		pods   int
+	}{
+		"scaled-up":   {func(s *story) { s.scale("app", 9) }, 9},
+		"scaled-down": {func(s *story) { s.scale("app", 2) }, 2},
+		"scaled-away": {func(s *story) { s.scale("app", 0) }, 0},
+		"rolled":      {func(s *story) { s.roll("app", "2") }, 6},
+		"rolled-and-scaled": {func(s *story) {
+			s.roll("app", "2")
+			s.scale("app", 4)
+		}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, byZone)
+			s.nodes(2, 20, zone("zone-a"))
+			s.nodes(2, 20, zone("zone-b"))
+			s.deploy("app", 6, "")
+			pods := s.settled("app", 6).Pods
+			for i := range 2 {
+				s.move(&pods[i], placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 10})
+			}
+			s.until("a pod to be replaced", func() error {
+				for _, m := range s.moves() {
+					if m.Status.Phase != "" && m.Status.Phase != placementv1alpha1.MovePlanned {
+						return nil
+					}
+				}
+				return errors.New("none is")
+			})
+			tc.change(s)
+			s.until("all Moves to end", func() error {
+				for _, m := range s.moves() {
+					if !m.Status.Phase.Ended() {
+						return fmt.Errorf("%s is %s: %s", m.Name, m.Status.Phase, m.Status.Message)
+					}
+				}
+				return nil
+			})
+			o := s.settled("app", tc.pods)
+			for i := range o.Pods {
+				if owner := metav1.GetControllerOf(&o.Pods[i]); owner.Kind != "ReplicaSet" {
+					t.Errorf("pod %s is of %s %s", o.Pods[i].Name, owner.Kind, owner.Name)
+				}
+			}
+		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,20 +126,9 @@ func TestRebalanceIsUndone(t *testing.T) {
 	before := s.settled("app", 2).Pods
 	time.Sleep(time.Until(before[0].CreationTimestamp.Add(2 * time.Second))) // times are of whole seconds, and a replacement is younger than its Move
 	stop := s.neverBelow("app", 2)
-	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, "app", metav1.GetOptions{})
-	s.must(err, "reading the Deployment")
-	set := metav1.GetControllerOf(&before[0])
-	s.must(s.policies().Create(s.ctx, &placementv1alpha1.Move{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.ns, Name: before[0].Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
-		},
-		Spec: placementv1alpha1.MoveSpec{
-			Pod:        placementv1alpha1.ObjectReference{Name: before[0].Name, UID: string(before[0].UID)},
-			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
-			Reason:     placementv1alpha1.MoveRebalance,
-			Avoid:      &placementv1alpha1.Domain{TopologyKey: zoneLabel, Value: new("zone-a")},
-		},
-	}), "creating a Move")
+	s.move(&before[0], placementv1alpha1.MoveSpec{
+		Reason: placementv1alpha1.MoveRebalance, Avoid: &placementv1alpha1.Domain{TopologyKey: zoneLabel, Value: new("zone-a")},
+	})
 	s.moved(1, placementv1alpha1.MoveUndone)
 	stop()
 	var uids []types.UID

@@ -31,6 +31,8 @@ type objects struct {
 	deployment *appsv1.Deployment
 	// pods are those of the ReplicaSet that are not being deleted.
 	pods []corev1.Pod
+	// extra is the one that has come in the place of the pod, nil for none.
+	extra *corev1.Pod
 	// astray says that one that has come since is in the domain that it must not be in.
 	astray bool
 }
@@ -73,10 +75,27 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 			o.pods = append(o.pods, *p)
 		}
 	}
+	o.extra = o.findExtra()
 	if err := o.readAstray(ctx, api); err != nil {
 		return nil, err
 	}
 	return o, nil
+}
+
+// findExtra returns the pod that is marked for the Move, or else the newest that has come since and is marked for no other.
+func (o *objects) findExtra() (extra *corev1.Pod) {
+	for i := range o.pods {
+		p := &o.pods[i]
+		by, marked := p.Annotations[clusterview.RemovedForMoveAnnotation]
+		switch {
+		case by == o.move.Name:
+			return p
+		case marked, string(p.UID) == o.move.Spec.Pod.UID, p.CreationTimestamp.Before(&o.move.CreationTimestamp):
+		case extra == nil, extra.CreationTimestamp.Before(&p.CreationTimestamp):
+			extra = p
+		}
+	}
+	return extra
 }
 
 // readAstray looks where the pods are that have come since the Move was made.
@@ -121,6 +140,9 @@ func (o *objects) facts(now time.Time) facts {
 	if o.pod != nil {
 		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
 		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
+	}
+	if o.extra != nil {
+		f.extra, f.extraMarked = true, o.extra.Annotations[clusterview.RemovedForMoveAnnotation] == o.move.Name
 	}
 	if o.set == nil {
 		return f

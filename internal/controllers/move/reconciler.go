@@ -167,10 +167,15 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 			replaceController(pod, metav1.OwnerReference{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: o.move.Spec.ReplicaSet.Name, UID: types.UID(o.move.Spec.ReplicaSet.UID),
 			})
-			// If both are ready, the ReplicaSet is to keep this one.
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, strconv.Itoa(math.MaxInt32))
+			setCost(pod, math.MaxInt32) // whatever is ready, the ReplicaSet is to keep this one
 		})
+	case markExtra:
+		return r.patchPod(ctx, o.extra, func(pod *corev1.Pod) {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.RemovedForMoveAnnotation, o.move.Name)
+			setCost(pod, math.MinInt32)
+		})
+	case restoreExtra:
+		return r.patchPod(ctx, o.extra, restore)
 	case restoreCost:
 		return r.patchPod(ctx, o.pod, restore)
 	case evict:
@@ -187,6 +192,12 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 		return nil
 	}
 	return errors.New("there is no such action")
+}
+
+// setCost gives a pod another deletion cost, and keeps the one that it has.
+func setCost(pod *corev1.Pod, cost int) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, strconv.Itoa(cost))
 }
 
 // patchPod changes a pod, unless it has changed since it was read.
@@ -216,6 +227,7 @@ func restore(pod *corev1.Pod) {
 		delete(pod.Annotations, corev1.PodDeletionCost)
 	}
 	delete(pod.Annotations, clusterview.CostBeforeMoveAnnotation)
+	delete(pod.Annotations, clusterview.RemovedForMoveAnnotation)
 	if _, made := pod.Annotations[clusterview.MadeEvictableAnnotation]; made {
 		delete(pod.Annotations, safeToEvict)
 		delete(pod.Annotations, clusterview.MadeEvictableAnnotation)

@@ -33,6 +33,9 @@ type facts struct {
 	// marked says that the pod has the deletion cost with which it was handed back.
 	marked  bool
 	overdue bool
+	// extra says that a pod has come in the place of this one, and extraMarked that it is marked as the one to go if this one
+	// is handed back.
+	extra, extraMarked bool
 	// astray says that the replacement is in the domain that it must not be in.
 	astray bool
 }
@@ -46,6 +49,8 @@ const (
 	evict
 	handBack
 	restoreCost
+	markExtra
+	restoreExtra
 )
 
 // step is what is next: first the phase and the message are written if they are others, and then, when they stand, it is acted.
@@ -86,6 +91,9 @@ func (f *facts) unheld() step {
 		if f.all > f.wanted {
 			return step{phase: f.phase, message: fmt.Sprintf("the ReplicaSet has %d pods and wants %d: it removes what is too many", f.all, f.wanted)}
 		}
+		if f.extraMarked {
+			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreExtra}
+		}
 		if f.marked {
 			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreCost}
 		}
@@ -108,6 +116,9 @@ func (f *facts) unheld() step {
 func (f *facts) held() step {
 	enough := f.setGone || f.ready >= f.wanted
 	switch {
+	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.extra && !f.extraMarked:
+		// Otherwise the ReplicaSet might remove one that has nothing to do with it.
+		return step{phase: f.phase, message: "the pod is being handed back", action: markExtra}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone:
 		return step{phase: f.phase, message: "the pod is being handed back", action: handBack}
 	case enough && f.phase == placementv1alpha1.MoveEvicting && !f.overdue:

@@ -19,22 +19,28 @@ type world struct {
 	leaving  bool
 	marked   bool
 	wanted   int
-	others   []bool // ready or not
+	others   []other
 	overdue  bool
 	starts   bool // whether pods become ready at all
 	evicting bool // whether a disruption budget lets the pod be evicted
 	scaled   bool // fewer pods are wanted than in the beginning
-	taken    bool // the ReplicaSet has removed the pod that was handed back, and need not have
+	taken    bool // the ReplicaSet has removed the pod that was handed back, or one that was there before, and need not have
+	astray   bool // the other pod is where it should not be
 }
+
+// other is another pod of the ReplicaSet.
+type other struct{ ready, since, marked bool }
 
 // facts are as the reconciler reads them.
 func (w *world) facts() facts {
 	f := facts{phase: w.phase, holder: w.holder, leaving: w.leaving, wanted: w.wanted, all: len(w.others), marked: w.marked, overdue: w.overdue}
-	for _, ready := range w.others {
-		if ready {
+	for _, o := range w.others {
+		if o.ready {
 			f.ready++
 		}
+		f.extra, f.extraMarked = f.extra || o.since, f.extraMarked || o.marked
 	}
+	f.astray = w.astray && f.extra
 	if w.holder == replicaSet && !w.leaving {
 		f.all++
 		f.ready++
@@ -62,6 +68,13 @@ func (w *world) reconcile(killed bool) {
 		w.holder, w.marked = replicaSet, true
 	case restoreCost:
 		w.marked = false
+	case markExtra, restoreExtra:
+		for i := len(w.others) - 1; i >= 0; i-- {
+			if o := &w.others[i]; s.action == markExtra && o.since || o.marked {
+				o.marked = s.action == markExtra
+				return
+			}
+		}
 	case evict:
 		if w.evicting {
 			w.leaving = true
@@ -78,28 +91,30 @@ func (w *world) replicate() {
 	}
 	switch {
 	case own < w.wanted:
-		w.others = append(w.others, false)
+		w.others = append(w.others, other{since: true})
 	case own > w.wanted:
 		// Those that are not ready go first, and then those whose cost is lowest: that of the pod that was handed back is the highest.
-		for i, ready := range w.others {
-			if !ready {
-				w.others = append(w.others[:i:i], w.others[i+1:]...)
-				return
+		// Those that were there before are the cheaper ones, if nobody says otherwise.
+		goes := 0
+		for i, o := range w.others {
+			if !o.ready || w.others[goes].ready && o.marked {
+				goes = i
 			}
 		}
 		if len(w.others) > 0 && (w.holder != replicaSet || w.marked) {
-			w.others = w.others[1:]
+			w.taken = w.taken || w.phase == placementv1alpha1.MoveUndoing && !w.scaled && !w.others[goes].since
+			w.others = append(w.others[:goes:goes], w.others[goes+1:]...)
 		} else {
 			w.leaving = true
-			w.taken = w.phase == placementv1alpha1.MoveUndoing && !w.scaled
+			w.taken = w.taken || w.phase == placementv1alpha1.MoveUndoing && !w.scaled
 		}
 	}
 }
 
 func (w *world) start() {
 	for i := range w.others {
-		if w.starts && !w.others[i] {
-			w.others[i] = true
+		if w.starts && !w.others[i].ready {
+			w.others[i].ready = true
 			return
 		}
 	}
@@ -107,8 +122,8 @@ func (w *world) start() {
 
 // ready counts all pods that take traffic, whose ever they are.
 func (w *world) ready() (n int) {
-	for _, ready := range w.others {
-		if ready {
+	for _, o := range w.others {
+		if o.ready {
 			n++
 		}
 	}
@@ -125,9 +140,9 @@ func (w *world) String() string { return fmt.Sprintf("%+v", *w) }
 func TestNeverFewerThanWanted(t *testing.T) {
 	outcomes := make(map[placementv1alpha1.MovePhase]int)
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{wanted: rapid.IntRange(1, 4).Draw(t, "wanted"), holder: replicaSet, starts: rapid.Bool().Draw(t, "starts"), evicting: rapid.Bool().Draw(t, "evicting")}
+		w := &world{wanted: rapid.IntRange(1, 4).Draw(t, "wanted"), holder: replicaSet, starts: rapid.Bool().Draw(t, "starts"), astray: rapid.Bool().Draw(t, "astray"), evicting: rapid.Bool().Draw(t, "evicting")}
 		for range w.wanted - 1 {
-			w.others = append(w.others, true)
+			w.others = append(w.others, other{ready: true})
 		}
 		do := func(what int) {
 			switch what {
@@ -166,7 +181,7 @@ func TestNeverFewerThanWanted(t *testing.T) {
 		}
 		outcomes[w.phase]++
 		f := w.facts()
-		if !w.phase.Ended() || f.all != f.wanted || w.marked && w.holder != nobody || w.holder == ours || w.taken {
+		if !w.phase.Ended() || f.all != f.wanted || w.marked && w.holder != nobody || w.holder == ours || w.taken || f.extraMarked {
 			t.Fatalf("it has not ended well: %v", w)
 		}
 	})
