@@ -30,6 +30,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
+	"github.com/espalier-scheduler/espalier/internal/controllers/restart"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 )
 
@@ -54,7 +55,11 @@ type options struct {
 	// drain.Pods is "" for none, and rebalance.Mode likewise.
 	drain     drain.Options
 	rebalance rebalance.Options
-	// namespaces and windows are read into it.
+	// restarts is whether there are any Moves to restart.
+	restarts bool
+	restart  restart.Options
+	// restartIn is read into that, and namespaces and windows into rebalance.
+	restartIn  string
 	namespaces string
 	windows    []string
 }
@@ -81,6 +86,7 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	o.rebalanceFlags(flags)
+	o.restartFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
@@ -104,7 +110,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--move-drained: %w", err)
 		}
 	}
-	if err := o.readRebalance(); err != nil {
+	if err := errors.Join(o.readRebalance(), o.readRestart()); err != nil {
 		return err
 	}
 	config, err := o.config()
@@ -168,7 +174,7 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {
 			return err
 		}
-		if err := reconciler.AddTo(m); err != nil || o.drain.Pods == "" && o.rebalance.Mode == "" {
+		if err := reconciler.AddTo(m); err != nil || !o.moves() {
 			return err
 		}
 		return o.addMoves(ctx, m)

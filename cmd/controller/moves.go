@@ -20,7 +20,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
+	"github.com/espalier-scheduler/espalier/internal/controllers/restart"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
+	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
 
 // rebalanceFlags are those about pods that are misplaced.
@@ -35,6 +37,39 @@ func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&r.PerHour, "rebalance-per-hour", 300, "How many pods are replaced for this reason in an hour at most, 1 to 10000.")
 	flags.StringSliceVar(&o.windows, "rebalance-windows", nil, "When pods are replaced, as HH:MM-HH:MM in UTC, such as 22:00-06:00. Empty is always.")
 }
+
+// restartFlags are those about pods that fail on faulty nodes.
+func (o *options) restartFlags(flags *pflag.FlagSet) {
+	r := &o.restart
+	flags.BoolVar(&o.restarts, "restart-elsewhere", false, "Whether pods of Deployments that keep failing on a node that is faulty for them, or hang there, are replaced on another one.")
+	flags.StringVar(&o.restartIn, "restart-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
+	flags.DurationVar(&r.Policy.Delay, "restart-delay", 30*time.Second, "How long a pod must have failed before it is replaced, the first time.")
+	flags.StringVar((*string)(&r.Policy.Function), "restart-delay-function", string(reschedule.Exponential), "How the delay of a Deployment grows with each attempt: Constant, Exponential or Fibonacci.")
+	flags.DurationVar(&r.Policy.MaxDelay, "restart-max-delay", 30*time.Minute, "How long the delay grows. It is the first one again when nothing has failed for that long.")
+	flags.IntVar(&r.Policy.Attempts, "restart-attempts", 0, "How many attempts a Deployment has in an interval, 1 to 1000; 0 is any number.")
+	flags.DurationVar(&r.Policy.Interval, "restart-interval", time.Hour, "The interval in which attempts are counted, one hour at the most.")
+}
+
+// readRestart checks these flags.
+func (o *options) readRestart() error {
+	if !o.restarts {
+		return nil
+	}
+	r := &o.restart
+	r.Schedulers, r.Records, r.AtOnce, r.Policy.Unlimited = o.schedulers, o.suspects.Namespace, o.drain.AtOnce, r.Policy.Attempts == 0
+	selector, err := labels.Parse(o.restartIn)
+	if err != nil {
+		return fmt.Errorf("--restart-namespace-selector %q: %w", o.restartIn, err)
+	}
+	r.Namespaces = selector
+	if err := r.Validate(); err != nil {
+		return fmt.Errorf("--restart-elsewhere: %w", err)
+	}
+	return nil
+}
+
+// moves reports whether the flags ask for any Moves.
+func (o *options) moves() bool { return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restarts }
 
 // readRebalance checks these flags.
 func (o *options) readRebalance() error {
@@ -60,10 +95,10 @@ func (o *options) readRebalance() error {
 	return nil
 }
 
-// cached is what is left of the objects in the cache. The filters look at whole nodes and pods.
+// cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" {
+	if o.rebalance.Mode != "" || o.restarts {
 		pods, nodes = cache.TransformStripManagedFields(), cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{
@@ -83,6 +118,11 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 	}
 	if o.drain.Pods != "" {
 		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Options: o.drain}); err != nil {
+			return err
+		}
+	}
+	if o.restarts {
+		if err := m.Add(&restart.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.restart}); err != nil {
 			return err
 		}
 	}

@@ -28,10 +28,16 @@ var rebalanceFlags = []string{
 
 var stillFlag = flag.Duration("still", 15*time.Second, "how long nothing must be moved after pods have been rebalanced")
 
-// rebalanced begins a story whose pods are rebalanced from now on.
+// rebalanced has the story's pods rebalanced from now on.
 func (s *story) rebalanced() {
 	s.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, rebalanceLabel)
+	s.label(rebalanceLabel)
+}
+
+// label puts a label on the story's namespace.
+func (s *story) label(key string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, key)
 	_, err := s.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, patch, metav1.PatchOptions{})
 	s.must(err, "labelling the namespace")
 }

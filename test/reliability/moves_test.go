@@ -95,7 +95,7 @@ func (s *story) small(app string, pods int32, change func(*corev1.PodSpec)) []co
 	s.must(err, "creating Deployment "+app)
 	_, err = world.client.PolicyV1().PodDisruptionBudgets(s.ns).Create(s.ctx, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0)), Selector: d.Spec.Selector},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: d.Spec.Selector},
 	}, metav1.CreateOptions{})
 	s.must(err, "creating PodDisruptionBudget "+app)
 	return s.ready(app, int(pods))

@@ -140,6 +140,7 @@ func (o *objects) facts(now time.Time) facts {
 	if o.pod != nil {
 		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
 		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
+		f.unready = !readyFor(o.pod, 0, now)
 	}
 	if o.extra != nil {
 		f.extra, f.extraMarked = true, o.extra.Annotations[clusterview.RemovedForMoveAnnotation] == o.move.Name
@@ -154,6 +155,7 @@ func (o *objects) facts(now time.Time) facts {
 	for i := range o.pods {
 		if readyFor(&o.pods[i], time.Duration(o.set.Spec.MinReadySeconds)*time.Second, now) {
 			f.ready++
+			f.extraReady = f.extraReady || &o.pods[i] == o.extra
 		}
 	}
 	return f

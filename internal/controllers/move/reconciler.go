@@ -37,13 +37,16 @@ const Kind = "Move"
 const look = time.Second
 
 // keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
-// and one that came to nothing keeps the Deployment from another for that long.
+// and one that came to nothing keeps the Deployment from another for that long. Those to restart are the attempts that are counted.
 func keptFor(move *placementv1alpha1.Move) time.Duration {
-	if move.Spec.Reason == placementv1alpha1.MoveRebalance {
-		return time.Hour
+	if r := move.Spec.Reason; r == placementv1alpha1.MoveRebalance || r == placementv1alpha1.MoveRestart {
+		return Remembered
 	}
 	return 10 * time.Minute
 }
+
+// Remembered is how long a Move that has ended counts as an attempt.
+const Remembered = time.Hour
 
 // safeToEvict has Cluster Autoscaler not mind that it does not know a pod's controller.
 const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"

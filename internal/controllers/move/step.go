@@ -33,9 +33,11 @@ type facts struct {
 	// marked says that the pod has the deletion cost with which it was handed back.
 	marked  bool
 	overdue bool
-	// extra says that a pod has come in the place of this one, and extraMarked that it is marked as the one to go if this one
-	// is handed back.
-	extra, extraMarked bool
+	// unready says that the pod is not ready itself: to evict it takes nothing away.
+	unready bool
+	// extra says that a pod has come in the place of this one, extraReady that it is ready, and extraMarked that it is marked as the
+	// one to go if this one is handed back.
+	extra, extraReady, extraMarked bool
 	// astray says that the replacement is in the domain that it must not be in.
 	astray bool
 }
@@ -114,7 +116,7 @@ func (f *facts) unheld() step {
 
 // held is the step for a pod that is the Move's.
 func (f *facts) held() step {
-	enough := f.setGone || f.ready >= f.wanted
+	enough := f.setGone || f.ready >= f.wanted || f.unready && f.extraReady
 	switch {
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.extra && !f.extraMarked:
 		// Otherwise the ReplicaSet might remove one that has nothing to do with it.

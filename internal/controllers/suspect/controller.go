@@ -102,13 +102,22 @@ func (c *Controller) look(ctx context.Context) {
 
 // suspects are those in a scheduler's record, none without one.
 func (c *Controller) suspects(ctx context.Context, scheduler string) (sets.Set[string], error) {
+	r, err := ReadRecord(ctx, c.Records, c.Namespace, scheduler)
+	if err != nil {
+		return nil, err
+	}
+	return sets.New(r.Suspects...), nil
+}
+
+// ReadRecord reads the record of failures that a scheduler keeps in a namespace, an empty one where there is none.
+func ReadRecord(ctx context.Context, api client.Reader, namespace, scheduler string) (*record.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, calling)
 	defer cancel()
 	var object corev1.ConfigMap
-	key := client.ObjectKey{Namespace: c.Namespace, Name: scheduler + record.Suffix}
-	if err := c.Records.Get(ctx, key, &object); err != nil {
+	key := client.ObjectKey{Namespace: namespace, Name: scheduler + record.Suffix}
+	if err := api.Get(ctx, key, &object); err != nil {
 		if apierrors.IsNotFound(err) {
-			return sets.New[string](), nil
+			return record.New(), nil
 		}
 		return nil, fmt.Errorf("reading ConfigMap %v: %w", key, err)
 	}
@@ -116,7 +125,7 @@ func (c *Controller) suspects(ctx context.Context, scheduler string) (sets.Set[s
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %v: %s: %w", key, record.Key, err)
 	}
-	return sets.New(r.Suspects...), nil
+	return r, nil
 }
 
 // nodes are all nodes, by name.

@@ -1,0 +1,229 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restart
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
+)
+
+// every is the time between two looks. A scheduler writes its record every two seconds at the most.
+const every = 2 * time.Second
+
+// Controller makes Moves for pods that fail on nodes that are faulty for them.
+type Controller struct {
+	// Client lists from a cache and makes Moves. API reads from the API server.
+	Client client.Client
+	API    client.Reader
+	Clock  clock.PassiveClock
+	Options
+}
+
+// Start looks at the pods until the context ends.
+func (c *Controller) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := c.look(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Looking for pods that fail on faulty nodes")
+		}
+	}, every)
+	return nil
+}
+
+// faulty are the nodes that are marked, by revision.
+type faulty map[failure.Revision]sets.Set[string]
+
+// candidate is a pod that fails on a node that is faulty for it.
+type candidate struct {
+	pod        *corev1.Pod
+	set        *appsv1.ReplicaSet
+	deployment *appsv1.Deployment
+	since      time.Time
+}
+
+// look makes the Moves that may be made now.
+func (c *Controller) look(ctx context.Context) error {
+	marked, err := c.marked(ctx)
+	if err != nil || len(marked) == 0 {
+		return err
+	}
+	candidates, err := c.candidates(ctx, marked)
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	var moves placementv1alpha1.MoveList
+	if err := c.API.List(ctx, &moves); err != nil {
+		return fmt.Errorf("listing Moves: %w", err)
+	}
+	active, atOnce := make(map[types.UID]int), 0
+	known := make(map[client.ObjectKey]bool)
+	for i := range moves.Items {
+		m := &moves.Items[i]
+		known[client.ObjectKeyFromObject(m)] = true
+		if !m.Status.Phase.Ended() {
+			atOnce++
+			active[types.UID(m.Spec.ReplicaSet.UID)]++
+		}
+	}
+	now := c.Clock.Now()
+	var errs []error
+	for _, one := range candidates {
+		if atOnce >= c.AtOnce {
+			break
+		}
+		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), one.since)
+		if known[client.ObjectKeyFromObject(one.pod)] || active[one.set.UID] >= move.Surge(one.deployment) || !allowed || due.After(now) {
+			continue
+		}
+		if err := c.move(ctx, &one); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		atOnce++
+		active[one.set.UID]++
+	}
+	return errors.Join(errs...)
+}
+
+// marked reads the records.
+func (c *Controller) marked(ctx context.Context) (faulty, error) {
+	marked := make(faulty)
+	for _, scheduler := range c.Schedulers {
+		r, err := suspect.ReadRecord(ctx, c.API, c.Records, scheduler)
+		if err != nil {
+			return nil, err
+		}
+		for i := range r.Revisions {
+			if is := &r.Revisions[i]; len(is.Marked) > 0 {
+				of := failure.Revision{Workload: is.Workload, Revision: is.Revision}
+				marked[of] = sets.New(is.Marked...).Union(marked[of])
+			}
+		}
+	}
+	return marked, nil
+}
+
+// candidates are the pods of Deployments that fail on nodes that are faulty for them, those that have failed for longest first.
+func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate, error) {
+	var namespaces corev1.NamespaceList
+	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	nodes := sets.New[string]()
+	for _, of := range marked {
+		nodes = nodes.Union(of)
+	}
+	now := c.Clock.Now()
+	var candidates []candidate
+	for i := range namespaces.Items {
+		var pods corev1.PodList
+		if err := c.Client.List(ctx, &pods, client.InNamespace(namespaces.Items[i].Name), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing pods: %w", err)
+		}
+		for j := range pods.Items {
+			pod := &pods.Items[j]
+			since, fails := failingSince(pod, now)
+			if !fails || !nodes.Has(pod.Spec.NodeName) || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
+				continue
+			}
+			one, err := c.candidate(ctx, pod, since)
+			if err != nil {
+				return nil, err
+			}
+			if one != nil && marked[revisionOf(one)].Has(pod.Spec.NodeName) {
+				candidates = append(candidates, *one)
+			}
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
+	})
+	return candidates, nil
+}
+
+// candidate reads what a pod is of, nil if that is no Deployment.
+func (c *Controller) candidate(ctx context.Context, pod *corev1.Pod, since time.Time) (*candidate, error) {
+	one := &candidate{pod: pod, set: &appsv1.ReplicaSet{}, deployment: &appsv1.Deployment{}, since: since}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return nil, nil //nolint:nilnil // it is moved already, or is none that is
+	}
+	if err := c.API.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, one.set); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	above := metav1.GetControllerOfNoCopy(one.set)
+	if one.set.UID != owner.UID || above == nil || above.Kind != "Deployment" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	if err := c.API.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: above.Name}, one.deployment); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return one, nil
+}
+
+// revisionOf is how the records name the revision of a Deployment's pod.
+func revisionOf(c *candidate) failure.Revision {
+	w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: "Deployment.apps", Name: c.deployment.Name}
+	return failure.Revision{Workload: w.String(), Revision: c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]}
+}
+
+// attempts are the Moves to restart pods of a Deployment, the oldest first. What each has waited for follows from those before it.
+func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployment) []reschedule.Event {
+	var made []time.Time
+	for i := range moves {
+		m := &moves[i]
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && owner.UID == d.UID && m.Spec.Reason == placementv1alpha1.MoveRestart {
+			made = append(made, m.CreationTimestamp.Time)
+		}
+	}
+	slices.SortFunc(made, time.Time.Compare)
+	p := c.Policy
+	p.Unlimited = true
+	var events []reschedule.Event
+	for _, at := range made {
+		// Several pods that fail at once are one attempt.
+		if last := len(events) - 1; last >= 0 && at.Sub(events[last].At) < c.Policy.Delay {
+			continue
+		}
+		due, _ := p.Next(events, at)
+		events = append(events, reschedule.Event{At: at, Delay: due.Sub(at)})
+	}
+	return events
+}
+
+// move makes a Move. The replacement must be on another node.
+func (c *Controller) move(ctx context.Context, one *candidate) error {
+	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart)
+	var node corev1.Node
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: one.pod.Spec.NodeName}, &node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	host := clusterview.DomainOf(&node, corev1.LabelHostname)
+	m.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &host}
+	if err := c.Client.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making a Move for pod %s/%s: %w", one.pod.Namespace, one.pod.Name, err)
+	}
+	return nil
+}
