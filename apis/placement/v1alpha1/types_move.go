@@ -98,6 +98,7 @@ type Domain struct {
 
 	// value is that of the label, empty for the nodes that lack it.
 	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=253
 	Value *string `json:"value,omitempty"`
 }
