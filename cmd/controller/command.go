@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -27,6 +28,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/deletioncost"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
@@ -55,6 +57,9 @@ type options struct {
 	// drain.Pods is "" for none, and rebalance.Mode likewise.
 	drain     drain.Options
 	rebalance rebalance.Options
+	// costs.Mode is "" for none to be changed. costsIn is read into it.
+	costs   deletioncost.Options
+	costsIn string
 	// restarts is whether there are any Moves to restart.
 	restarts bool
 	restart  restart.Options
@@ -87,7 +92,9 @@ func newCommand(version string) *cobra.Command {
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	o.rebalanceFlags(flags)
 	o.restartFlags(flags)
+	o.costFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
+	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
 	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	flags.AddGoFlag(logging.Lookup("v"))
@@ -110,7 +117,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--move-drained: %w", err)
 		}
 	}
-	if err := errors.Join(o.readRebalance(), o.readRestart()); err != nil {
+	if err := errors.Join(o.readRebalance(), o.readRestart(), o.readCosts()); err != nil {
 		return err
 	}
 	config, err := o.config()
@@ -165,6 +172,11 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	}
 	if o.effect != "" {
 		if err := m.Add(&suspect.Controller{Records: m.GetAPIReader(), Nodes: m.GetClient(), Clock: clock.RealClock{}, Options: o.suspects}); err != nil {
+			return nil, err
+		}
+	}
+	if o.costs.Mode != "" {
+		if err := m.Add(&deletioncost.Controller{Client: m.GetClient(), Clock: clock.RealClock{}, Options: o.costs}); err != nil {
 			return nil, err
 		}
 	}

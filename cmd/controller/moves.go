@@ -68,6 +68,29 @@ func (o *options) readRestart() error {
 	return nil
 }
 
+// costFlags are those about deletion costs.
+func (o *options) costFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.costs.Mode, "repair-deletion-costs", "", "Repair gives pods of ReplicaSets other deletion costs where some are missing in a zone, or whatever the first level is; Backfill also those that were bound before there were any. Empty changes none.")
+	flags.StringVar(&o.costsIn, "repair-namespace-selector", "", "The namespaces in which it does, as a selector of their labels, such as team=web. Empty is all.")
+	flags.DurationVar(&o.costs.Quiet, "repair-quiet", time.Minute, "For how long the pods of a ReplicaSet must have been the same.")
+}
+
+// readCosts checks these flags.
+func (o *options) readCosts() error {
+	if o.costs.Mode == "" {
+		return nil
+	}
+	selector, err := labels.Parse(o.costsIn)
+	if err != nil {
+		return fmt.Errorf("--repair-namespace-selector %q: %w", o.costsIn, err)
+	}
+	o.costs.Schedulers, o.costs.Namespaces = o.schedulers, selector
+	if err := o.costs.Validate(); err != nil {
+		return fmt.Errorf("--repair-deletion-costs: %w", err)
+	}
+	return nil
+}
+
 // moves reports whether the flags ask for any Moves.
 func (o *options) moves() bool { return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restarts }
 
@@ -98,7 +121,7 @@ func (o *options) readRebalance() error {
 // cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" || o.restarts {
+	if o.rebalance.Mode != "" || o.restarts || o.costs.Mode != "" {
 		pods, nodes = cache.TransformStripManagedFields(), cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{

@@ -59,7 +59,7 @@ func (c *Cache) Reserve(pod *corev1.Pod, node int32, in Pods, topology *tree.Top
 		return is, true, false
 	}
 	b := branch{value, share == 0}
-	is = ordinal.Ordinal{N: o.branch(b).Lowest(), Share: shareOf(&topology.Levels()[0], share)}
+	is = ordinal.Ordinal{N: o.branch(b).Lowest(), Share: ShareOf(&topology.Levels()[0], share)}
 	if is.N > ordinal.Max {
 		return is, false, false
 	}
@@ -110,9 +110,9 @@ func (c *Cache) reservedFor(pod types.UID) int32 {
 	return is
 }
 
-// shareOf is a branch's share as its ordinals have it. The sum is that of the level as it is written, not of the branches that
+// ShareOf is a branch's share as its ordinals have it. The sum is that of the level as it is written, not of the branches that
 // there are: costs must not change their meaning when a zone comes.
-func shareOf(l *level.Level, share int32) ordinal.Share {
+func ShareOf(l *level.Level, share int32) ordinal.Share {
 	var sum int64
 	for _, w := range l.Weights {
 		sum += w.Share

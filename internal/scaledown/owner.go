@@ -83,7 +83,7 @@ func (o *owner) readNode(c *Cache, index *podcount.Index, node int32) {
 			continue
 		}
 		p := numbered{pod: pod.UID, in: branch{value, share == 0}}
-		if p.n, p.foreign = read(pod); p.n == 0 && !p.foreign {
+		if p.n, p.foreign = Read(pod); p.n == 0 && !p.foreign {
 			p.n = c.reservedFor(pod.UID)
 		}
 		o.count(node, p)

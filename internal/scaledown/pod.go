@@ -54,9 +54,9 @@ func Annotations(o ordinal.Ordinal) map[string]string {
 	}
 }
 
-// read returns what a pod has of a number, 0 if nothing; and whether somebody else has written its cost. Ours is what the number
+// Read returns what a pod has of a number, 0 if nothing; and whether somebody else has written its cost. Ours is what the number
 // beside it implies. The number of a StatefulSet's pod is one more than its index.
-func read(pod *corev1.Pod) (n int32, foreign bool) {
+func Read(pod *corev1.Pod) (n int32, foreign bool) {
 	if set, index := indexed(pod); set != nil {
 		return index + 1, false
 	}

@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 				p.Annotation(key, value)
 			}
 		}
-		if n, foreign := read(p.Obj()); n != tc.n || foreign != tc.foreign {
+		if n, foreign := Read(p.Obj()); n != tc.n || foreign != tc.foreign {
 			t.Errorf("cost %q and number %q: got %d, %t", tc.cost, tc.number, n, foreign)
 		}
 	}
@@ -46,7 +46,7 @@ func TestAnnotationsAreRead(t *testing.T) {
 	for _, o := range []ordinal.Ordinal{{N: 1}, {N: 9, Share: ordinal.Share{Of: 3, Sum: 7}}, {N: 2, Share: ordinal.Share{Of: 0, Sum: 1}}} {
 		p := st.MakePod().Name("p").Obj()
 		p.Annotations = Annotations(o)
-		if n, foreign := read(p); n != o.N || foreign {
+		if n, foreign := Read(p); n != o.N || foreign {
 			t.Errorf("%v is read as %d, %t", p.Annotations, n, foreign)
 		}
 	}

@@ -7,4 +7,5 @@
 //
 //   - ordinal.go: one pod's number, its deletion cost and its spelling
 //   - set.go: the numbers that a branch has given
+//   - repair.go: the numbers of a branch of which some are missing
 package ordinal

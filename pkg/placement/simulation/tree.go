@@ -254,6 +254,15 @@ func (t *Tree) Worst() (string, bool) {
 	return t.nodes.Name(id), true
 }
 
+// First returns the branch of the first level that a node is in: see tree.Topology.First.
+func (t *Tree) First(name string) (value string, share int32, ok bool) {
+	id, known := t.nodes.Find(name)
+	if !known {
+		return "", 0, false
+	}
+	return t.View().Topology.First(id)
+}
+
 // Explain decides one pod like Next, and says why.
 func (t *Tree) Explain(fits placement.Fits) drawing.Decision {
 	return drawing.Explain(t.View(), t.fit(fits))

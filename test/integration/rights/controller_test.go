@@ -24,27 +24,24 @@ import (
 // watches it needs to write a status.
 var controllerNeeds = map[string]need{
 	"patch placementpolicies/status":        {"governs", governs, nil},
-	"list placementpolicies":                {"governs", governs, []string{listed}},
+	"list placementpolicies":                {"governs", governs, []string{listing}},
 	"patch clusterplacementpolicies/status": {"governs the cluster", governsCluster, nil},
-	"list clusterplacementpolicies":         {"governs the cluster", governsCluster, []string{listed}},
-	"list namespaces":                       {"governs", governs, []string{listed}},
-	"list pods":                             {"governs", governs, []string{listed}},
+	"list clusterplacementpolicies":         {"governs the cluster", governsCluster, []string{listing}},
+	"list namespaces":                       {"governs", governs, []string{listing}},
+	"list pods":                             {"governs", governs, []string{listing}},
 	"create leases":                         {"elects", elects, nil},
 	"get leases":                            {"elects", elects, nil},
 	"update leases":                         {"elects", elects, nil},
 	"create events":                         {"takes over", takesOver, nil},
 	"get configmaps":                        {"taints", taints, nil},
-	"list nodes":                            {"taints", taints, []string{listed}},
+	"list nodes":                            {"taints", taints, []string{listing}},
 	"patch nodes":                           {"taints", taints, nil},
 }
 
-// listed stands for the environment of a controller that lists. It has no flag for that.
-const listed = "KUBE_FEATURE_WatchListClient=false"
-
 // startController starts the controller.
-func (s *stage) startController(environment ...string) {
+func (s *stage) startController(args ...string) {
 	s.Helper()
-	s.start("/usr/bin/env", append(environment, cluster.controller, "--kubeconfig="+s.path("kubeconfig"), "--scheduler-names="+s.name,
+	s.start(cluster.controller, append(args, "--kubeconfig="+s.path("kubeconfig"), "--scheduler-names="+s.name,
 		"--leader-elect-resource-namespace="+s.name, "--leader-elect-resource-name="+s.name, "--health-probe-bind-address=0",
 		"--taint-suspects=NoSchedule", "--failure-record-namespace="+s.name)...)
 }
@@ -156,10 +153,10 @@ func controllerRights(t *testing.T) []*unstructured.Unstructured {
 // says of these that they govern none.
 func TestControllerWithAllRights(t *testing.T) {
 	objects := controllerRights(t)
-	for name, environment := range map[string][]string{"streamed": nil, "listed": {listed}} {
+	for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
 		t.Run(name, func(t *testing.T) {
 			s := build(t, objects, rig.ControllerName, nil)
-			s.startController(environment...)
+			s.startController(args...)
 			for _, tell := range []story{governs, governsCluster, elects, taints, takesOver} {
 				if err := tell(s); err != nil {
 					t.Fatal(err)
