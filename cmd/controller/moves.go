@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
@@ -28,7 +29,7 @@ import (
 // rebalanceFlags are those about pods that are misplaced.
 func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
 	r := &o.rebalance
-	flags.StringVar(&r.Mode, "rebalance", "", "On replaces pods of Deployments that are misplaced, one at a time, until what is there is even: after a zone has come back, or nodes have joined. DryRun says in events which pods it would replace. Empty does nothing.")
+	flags.StringVar(&r.Mode, "rebalance", "", "Enabled replaces pods of Deployments that are misplaced, one at a time, until what is there is even: after a zone has come back, or nodes have joined. DryRun says in events which pods it would replace. Empty does nothing.")
 	flags.StringVar(&o.namespaces, "rebalance-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.DurationVar(&r.Quiet, "rebalance-quiet", 2*time.Minute, "How long a Deployment must have been ready and unchanged before one of its pods is replaced.")
 	flags.DurationVar(&r.NodeReady, "rebalance-node-ready", 5*time.Minute, "How long a node must have been ready before it is given a pod for this reason.")
@@ -122,11 +123,23 @@ func (o *options) readRebalance() error {
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
 	if o.rebalance.Mode != "" || o.restarts || o.costs.Mode != "" {
-		pods, nodes = cache.TransformStripManagedFields(), cache.TransformStripManagedFields()
+		pods, nodes = wholePod, cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{
 		&corev1.Pod{}: {Transform: pods}, &corev1.Namespace{}: {Transform: policy.TrimNamespace}, &corev1.Node{}: {Transform: nodes},
 	}
+}
+
+// wholePod leaves of a pod what others need than who writes statuses. What a pod says of its placement that is not bound is not
+// the scheduler's word.
+func wholePod(obj any) (any, error) {
+	if pod, is := obj.(*corev1.Pod); is {
+		pod.ManagedFields = nil
+		if pod.Spec.NodeName == "" {
+			delete(pod.Annotations, clusterview.PlacedByAnnotation)
+		}
+	}
+	return obj, nil
 }
 
 // addMoves adds the controllers that have pods replaced, if the flags ask for one.
@@ -140,7 +153,7 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	if o.drain.Pods != "" {
-		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Options: o.drain}); err != nil {
+		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.drain}); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ package filters
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -60,13 +61,22 @@ func New(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod, namespac
 			return nil, fmt.Errorf("namespace %s: %w", n.Name, err)
 		}
 	}
-	snapshot := cache.NewSnapshot(pods, nodes)
+	snapshot := cache.NewSnapshot(onNodes(pods, nodes), nodes)
 	f, err := frameworkruntime.NewFramework(ctx, frameworkplugins.NewInTreeRegistry(), profile,
 		frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(snapshot))
 	if err != nil {
 		return nil, fmt.Errorf("the filters of kube-scheduler: %w", err)
 	}
 	return &Cluster{snapshot, f}, nil
+}
+
+// onNodes are the pods whose nodes are there. Of a node that is gone its pods are so a while later, and filters do not expect that.
+func onNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
+	names := sets.New[string]()
+	for _, n := range nodes {
+		names.Insert(n.Name)
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return !names.Has(p.Spec.NodeName) })
 }
 
 // Fits returns which nodes could take another pod like this one, which may run already. It runs all the while: what it

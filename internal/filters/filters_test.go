@@ -46,7 +46,7 @@ func TestFits(t *testing.T) {
 			c, err := New(t.Context(), []*corev1.Node{
 				node("a", "a", "mine").Obj(), node("b", "b", "other").Obj(), node("full", "b", "other").Obj(),
 				node("cordoned", "b", "other").Unschedulable(true).Obj(), node("tainted", "b", "other").Taints([]corev1.Taint{{Key: "key", Effect: corev1.TaintEffectNoSchedule}}).Obj(),
-			}, []*corev1.Pod{runs, pod("other").Label("app", "db").Req(map[corev1.ResourceName]string{"cpu": "2"}).Node("full").Obj()}, nil)
+			}, []*corev1.Pod{runs, pod("stranded").PodAntiAffinity("zone", &web, st.PodAntiAffinityWithRequiredReq).Node("gone").Obj(), pod("other").Label("app", "db").Req(map[corev1.ResourceName]string{"cpu": "2"}).Node("full").Obj()}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ const rebalanceLabel = "e2e.espalier.dev/rebalance"
 
 // rebalanceFlags have the controller look at those namespaces, and wait for no longer than it has to be seen that it waits.
 var rebalanceFlags = []string{
-	"--rebalance=On", "--rebalance-namespace-selector=" + rebalanceLabel,
+	"--rebalance=Enabled", "--rebalance-namespace-selector=" + rebalanceLabel,
 	"--rebalance-quiet=3s", "--rebalance-node-ready=2s", "--rebalance-pod-age=2s", "--rebalance-per-hour=10000",
 }
 

@@ -40,7 +40,7 @@ type Move struct {
 
 // MoveSpec is what a move is to do.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Move does not change: delete it, and make another one"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Move does not change: delete it, which gives it up, and make another one"
 type MoveSpec struct {
 	// pod is the one that is to be replaced.
 	// +required

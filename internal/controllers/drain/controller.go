@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -62,6 +63,7 @@ type Controller struct {
 	// Client lists nodes and pods, which may be from a cache, and makes Moves. API reads from the API server.
 	Client client.Client
 	API    client.Reader
+	Clock  clock.PassiveClock
 	Options
 }
 
@@ -117,11 +119,10 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
-	known, active := make(map[types.NamespacedName]bool), make(map[string]int)
+	histories, active := move.Histories(moves.Items), make(map[string]int)
 	atOnce := 0
 	for i := range moves.Items {
 		m := &moves.Items[i]
-		known[client.ObjectKeyFromObject(m)] = true
 		if !m.Status.Phase.Ended() {
 			atOnce++
 			active[m.Spec.ReplicaSet.UID]++
@@ -132,10 +133,11 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 		if atOnce >= c.AtOnce {
 			break
 		}
-		if known[client.ObjectKeyFromObject(p)] {
-			continue // it is being moved, or could not be a short time ago
+		history := histories[string(p.UID)]
+		if history.Waits(c.Clock.Now()) {
+			continue
 		}
-		made, err := c.moveOne(ctx, p, active)
+		made, err := c.moveOne(ctx, p, history, active)
 		if made {
 			atOnce++
 		}
@@ -145,7 +147,7 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[string]int) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, active map[string]int) (made bool, err error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	set, deployment := &appsv1.ReplicaSet{}, &appsv1.Deployment{}
 	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
@@ -166,7 +168,7 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, active map[st
 			return false, err
 		}
 	}
-	err = c.Client.Create(ctx, move.New(pod, set, deployment, placementv1alpha1.MoveDrain))
+	err = c.Client.Create(ctx, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil
 	}

@@ -136,7 +136,10 @@ func get(ctx context.Context, api client.Reader, into client.Object, namespace s
 // facts are what the objects say of the next step.
 func (o *objects) facts(now time.Time) facts {
 	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray}
-	f.overdue = isOverdue(o.move, now)
+	// One that is deleted is given up.
+	f.dropped = o.move.DeletionTimestamp != nil
+	f.overdue = f.dropped || isOverdue(o.move, now)
+	f.late = now.Sub(o.move.CreationTimestamp.Time) > planTimeout
 	if o.pod != nil {
 		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
 		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
@@ -172,6 +175,9 @@ func (o *objects) holder() holder {
 	}
 	return anotherOwner
 }
+
+// planTimeout is how long a Move waits for a Deployment that is at work. It keeps others from being made meanwhile.
+const planTimeout = 30 * time.Second
 
 // refusal says why a move is not begun, "" for no reason.
 func (o *objects) refusal() string {

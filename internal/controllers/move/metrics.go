@@ -97,7 +97,7 @@ func isOverdue(move *placementv1alpha1.Move, now time.Time) bool {
 
 // register adds the metrics to those that controllers of a process have.
 func (r *Reconciler) register() error {
-	r.meters, r.looked = newMeters(), make(map[client.ObjectKey]time.Time)
+	r.meters, r.looked = newMeters(), make(map[client.ObjectKey]look)
 	for _, c := range []prometheus.Collector{r.meters.ended, r.meters.below, &Active{Client: r.Client, Clock: r.Clock}} {
 		if err := metrics.Registry.Register(c); err != nil {
 			return err
@@ -106,21 +106,28 @@ func (r *Reconciler) register() error {
 	return nil
 }
 
-// meter counts the time since the last look at a Move, if too few pods are ready.
+// look is the last one at a Move that has not ended: when it was, and how many pods were wanted at the first one.
+type look struct {
+	at     time.Time
+	wanted int
+}
+
+// meter counts the time since the last look at a Move, if too few pods are ready. Pods that are wanted since are no loss, and neither is
+// one that was not ready before it was moved.
 func (r *Reconciler) meter(o *objects, f *facts, now time.Time) {
 	key := client.ObjectKeyFromObject(o.move)
 	last, known := r.looked[key]
-	if f.phase.Ended() {
-		delete(r.looked, key)
-		return
+	wanted := f.wanted
+	if known {
+		wanted = min(wanted, last.wanted)
 	}
-	r.looked[key] = now
+	r.looked[key] = look{now, wanted}
 	ready := f.ready
 	if f.holder == ours && !f.leaving && o.pod != nil && readyFor(o.pod, 0, now) {
 		ready++
 	}
 	begun := f.phase != "" && f.phase != placementv1alpha1.MovePlanned
-	if known && begun && !f.setGone && ready < f.wanted {
-		r.meters.below.WithLabelValues(string(o.move.Spec.Reason)).Add(now.Sub(last).Seconds())
+	if known && begun && !f.setGone && !f.unready && ready < wanted {
+		r.meters.below.WithLabelValues(string(o.move.Spec.Reason)).Add(now.Sub(last.at).Seconds())
 	}
 }

@@ -65,7 +65,7 @@ func TestActiveMoves(t *testing.T) {
 
 // Time counts as below what is wanted from one look to the next, if there are too few at the second.
 func TestSecondsBelow(t *testing.T) {
-	r := &Reconciler{meters: newMeters(), looked: make(map[client.ObjectKey]time.Time)}
+	r := &Reconciler{meters: newMeters(), looked: make(map[client.ObjectKey]look)}
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	isReady := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 	o := &objects{move: &placementv1alpha1.Move{Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain}}, pod: isReady}
@@ -81,10 +81,13 @@ func TestSecondsBelow(t *testing.T) {
 			t.Errorf("with %d others ready it is %v, want %v", step.ready, got, step.want)
 		}
 	}
-	f.phase, f.ready = placementv1alpha1.MoveDone, 0
-	r.meter(o, &f, now)
-	if len(r.looked) != 0 {
-		t.Errorf("%v is still known", r.looked)
+	before := testutil.ToFloat64(r.meters.below.WithLabelValues("Drain"))
+	f.wanted, f.ready = 9, 3
+	r.meter(o, &f, now.Add(time.Second))
+	f.wanted, f.ready, f.unready = 3, 0, true
+	r.meter(o, &f, now.Add(2*time.Second))
+	if got := testutil.ToFloat64(r.meters.below.WithLabelValues("Drain")); got != before {
+		t.Errorf("pods that are wanted since count, or one that was not ready: %v", got-before)
 	}
 }
 

@@ -4,6 +4,8 @@
 package move
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +13,15 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
-// New returns a Move of a pod, which has the pod's name: so there is one at a time, and none for some minutes after one that was
-// undone. It goes with the Deployment.
-func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment, reason placementv1alpha1.MoveReason) *placementv1alpha1.Move {
+// New returns a Move of a pod, with the pod's name, and after others of it with their number too. It goes with the Deployment.
+func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment, reason placementv1alpha1.MoveReason, before History) *placementv1alpha1.Move {
+	name := pod.Name
+	if before.N > 0 {
+		name = fmt.Sprintf("%s-%d", name, before.N)
+	}
 	return &placementv1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name,
+			Namespace: pod.Namespace, Name: name, Finalizers: []string{finalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: deployment.Name, UID: deployment.UID, Controller: new(true),
 			}},

@@ -32,9 +32,9 @@ const Name = "move"
 // Kind is that of Moves.
 const Kind = "Move"
 
-// look is the time between two looks at a Move that has not ended. Moves are few, so that nothing else need tell when their
+// lookAgain is the time between two looks at a Move that has not ended. Moves are few, so that nothing else need tell when their
 // objects change.
-const look = time.Second
+const lookAgain = time.Second
 
 // keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
 // and one that came to nothing keeps the Deployment from another for that long. Those to restart are the attempts that are counted.
@@ -62,7 +62,7 @@ type Reconciler struct {
 
 	meters *meters
 	// looked is when Moves that have not ended were looked at last.
-	looked map[client.ObjectKey]time.Time
+	looked map[client.ObjectKey]look
 }
 
 // AddTo adds the controller to a manager.
@@ -80,12 +80,18 @@ func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	move := &placementv1alpha1.Move{}
 	if err := r.API.Get(ctx, request.NamespacedName, move); err != nil {
+		delete(r.looked, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if move.DeletionTimestamp != nil {
+	isHeld := slices.Contains(move.Finalizers, finalizer)
+	if move.DeletionTimestamp != nil && !isHeld {
 		return ctrl.Result{}, nil
 	}
 	if ended := move.Status.EndedAt; ended != nil {
+		delete(r.looked, request.NamespacedName)
+		if isHeld {
+			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(r.setFinalizer(ctx, move, false))
+		}
 		if left := keptFor(move) - r.Clock.Since(ended.Time); left > 0 {
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
@@ -105,7 +111,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 	}
-	return ctrl.Result{RequeueAfter: look}, ignoreConflict(r.act(ctx, o, s.action))
+	return ctrl.Result{RequeueAfter: lookAgain}, ignoreConflict(r.act(ctx, o, s.action))
+}
+
+// finalizer keeps a Move as long as its pod may be its own. The garbage collector would remove the pod with the Move, ready or not.
+const finalizer = placementv1alpha1.GroupName + "/pod"
+
+// setFinalizer puts the finalizer on a Move, or takes it off.
+func (r *Reconciler) setFinalizer(ctx context.Context, move *placementv1alpha1.Move, on bool) error {
+	after := move.DeepCopy()
+	after.Finalizers = slices.DeleteFunc(after.Finalizers, func(f string) bool { return f == finalizer })
+	if on {
+		after.Finalizers = append(after.Finalizers, finalizer)
+	}
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(move, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("changing the finalizers of Move %s/%s: %w", move.Namespace, move.Name, err)
+	}
+	return nil
 }
 
 // ignoreConflict leaves it to the next look that an object has changed.
@@ -156,6 +178,9 @@ func (r *Reconciler) tell(o *objects) {
 func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	switch a {
 	case handOver:
+		if !slices.Contains(o.move.Finalizers, finalizer) {
+			return r.setFinalizer(ctx, o.move, true)
+		}
 		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
 			replaceController(pod, metav1.OwnerReference{
 				APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: Kind, Name: o.move.Name, UID: o.move.UID,

@@ -33,6 +33,10 @@ type facts struct {
 	// marked says that the pod has the deletion cost with which it was handed back.
 	marked  bool
 	overdue bool
+	// dropped says that somebody has deleted the Move.
+	dropped bool
+	// late says that it should have been begun by now.
+	late bool
 	// unready says that the pod is not ready itself: to evict it takes nothing away.
 	unready bool
 	// extra says that a pod has come in the place of this one, extraReady that it is ready, and extraMarked that it is marked as the
@@ -70,10 +74,15 @@ func next(f facts) step {
 	switch {
 	case f.phase.Ended():
 		return step{phase: f.phase}
+	case f.extraMarked && (f.leaving || f.holder == nobody || f.holder == anotherOwner):
+		return step{phase: f.phase, message: "the other one stays", action: restoreExtra}
 	case f.holder == nobody:
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod is gone"}
 	case f.holder == anotherOwner:
 		return step{phase: placementv1alpha1.MoveFailed, message: "somebody else has become the controller of the pod"}
+	case f.leaving && f.holder == ours && f.overdue:
+		// A node that does not answer keeps it for as long as it likes. It is replaced.
+		return step{phase: placementv1alpha1.MoveDone, message: "the pod is ending, and its node does not say that it has"}
 	case f.leaving && f.phase == placementv1alpha1.MoveEvicting:
 		return step{phase: f.phase, message: "the pod is ending"}
 	case f.leaving && f.holder == replicaSet:
@@ -104,7 +113,7 @@ func (f *facts) unheld() step {
 		return step{phase: f.phase, message: "the pod is being handed over", action: handOver}
 	case "", placementv1alpha1.MovePlanned:
 		switch {
-		case f.overdue:
+		case f.overdue, f.late && f.refusal != "":
 			return step{phase: placementv1alpha1.MoveFailed, message: "it was not begun in time: " + f.refusal}
 		case f.refusal != "":
 			return step{phase: placementv1alpha1.MovePlanned, message: f.refusal}
@@ -118,6 +127,8 @@ func (f *facts) unheld() step {
 func (f *facts) held() step {
 	enough := f.setGone || f.ready >= f.wanted || f.unready && f.extraReady
 	switch {
+	case f.setGone && f.dropped:
+		return step{phase: placementv1alpha1.MoveDone, message: "the pod goes with what it was of"}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.extra && !f.extraMarked:
 		// Otherwise the ReplicaSet might remove one that has nothing to do with it.
 		return step{phase: f.phase, message: "the pod is being handed back", action: markExtra}

@@ -198,12 +198,15 @@ func TestSteps(t *testing.T) {
 		f    facts
 		want step
 	}{
-		"a refusal is said":               {facts{holder: replicaSet, refusal: "no"}, step{placementv1alpha1.MovePlanned, "no", wait}},
-		"a refusal that lasts":            {facts{holder: replicaSet, refusal: "no", overdue: true}, step{placementv1alpha1.MoveFailed, "it was not begun in time: no", wait}},
-		"another owner":                   {facts{phase: placementv1alpha1.MoveReplacing, holder: anotherOwner}, step{placementv1alpha1.MoveFailed, "somebody else has become the controller of the pod", wait}},
-		"deleted by somebody":             {facts{holder: replicaSet, leaving: true}, step{placementv1alpha1.MoveFailed, "somebody else has deleted the pod", wait}},
-		"a ReplicaSet that is gone":       {facts{phase: placementv1alpha1.MoveUndoing, holder: ours, setGone: true}, step{placementv1alpha1.MoveEvicting, "the pod is being evicted", evict}},
-		"nothing more is done at the end": {facts{phase: placementv1alpha1.MoveUndone, holder: ours, wanted: 1}, step{phase: placementv1alpha1.MoveUndone}},
+		"a refusal is said":                           {facts{holder: replicaSet, refusal: "no"}, step{placementv1alpha1.MovePlanned, "no", wait}},
+		"a refusal that lasts":                        {facts{holder: replicaSet, refusal: "no", late: true}, step{placementv1alpha1.MoveFailed, "it was not begun in time: no", wait}},
+		"another owner":                               {facts{phase: placementv1alpha1.MoveReplacing, holder: anotherOwner}, step{placementv1alpha1.MoveFailed, "somebody else has become the controller of the pod", wait}},
+		"deleted by somebody":                         {facts{holder: replicaSet, leaving: true}, step{placementv1alpha1.MoveFailed, "somebody else has deleted the pod", wait}},
+		"a ReplicaSet that is gone":                   {facts{phase: placementv1alpha1.MoveUndoing, holder: ours, setGone: true}, step{placementv1alpha1.MoveEvicting, "the pod is being evicted", evict}},
+		"a ReplicaSet that is gone, and the Move too": {facts{phase: placementv1alpha1.MoveEvicting, holder: ours, setGone: true, dropped: true, overdue: true}, step{placementv1alpha1.MoveDone, "the pod goes with what it was of", wait}},
+		"a node that does not answer":                 {facts{phase: placementv1alpha1.MoveEvicting, holder: ours, leaving: true, overdue: true}, step{placementv1alpha1.MoveDone, "the pod is ending, and its node does not say that it has", wait}},
+		"gone while it was handed back":               {facts{phase: placementv1alpha1.MoveUndoing, holder: nobody, extra: true, extraMarked: true}, step{placementv1alpha1.MoveUndoing, "the other one stays", restoreExtra}},
+		"nothing more is done at the end":             {facts{phase: placementv1alpha1.MoveUndone, holder: ours, wanted: 1}, step{phase: placementv1alpha1.MoveUndone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := next(tc.f); got != tc.want {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/filters"
 )
 
@@ -30,6 +31,8 @@ type cluster struct {
 	on    map[string][]*corev1.Pod
 	bySet map[types.UID][]*corev1.Pod
 	moves []placementv1alpha1.Move
+	// histories are the Moves of each pod.
+	histories map[string]move.History
 	// sum is another one if the nodes are others, as far as it matters here.
 	sum uint64
 	// filters are made when the first Deployment is not even.
@@ -52,7 +55,7 @@ func read(ctx context.Context, cache, api client.Reader, now time.Time) (*cluste
 			return nil, fmt.Errorf("listing: %w", err)
 		}
 	}
-	c.moves = moves.Items
+	c.moves, c.histories = moves.Items, move.Histories(moves.Items)
 	for i := range nodes.Items {
 		c.nodes = append(c.nodes, &nodes.Items[i])
 	}

@@ -42,6 +42,7 @@ type Controller struct {
 
 	quiet    quiet
 	verdicts map[types.UID]verdict
+	tried    map[types.UID]attempt
 	// last is the Deployment that the last look ended with.
 	last types.NamespacedName
 	// said is the pod that a dry run has named last, by Deployment.
@@ -50,7 +51,7 @@ type Controller struct {
 
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	c.quiet, c.verdicts, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]types.UID)
+	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]types.UID)
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := c.look(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Looking for pods that are misplaced")
@@ -84,7 +85,7 @@ func (c *Controller) look(ctx context.Context) error {
 	}
 	room := c.roomFor(all)
 	for _, d := range c.inTurn(waiting) {
-		if c.Mode == On && room.none() || c.Clock.Since(now) > lookFor {
+		if c.Mode == Enabled && room.none() || c.Clock.Since(now) > lookFor {
 			break
 		}
 		c.last = client.ObjectKeyFromObject(d)
@@ -102,6 +103,7 @@ func (c *Controller) forget(before time.Time) {
 		if _, known := c.quiet[uid]; !known {
 			delete(c.verdicts, uid)
 			delete(c.said, uid)
+			delete(c.tried, uid)
 		}
 	}
 }
@@ -159,7 +161,7 @@ func (c *Controller) inTurn(deployments []*appsv1.Deployment) []*appsv1.Deployme
 
 // rebalance makes a Move for a Deployment, or says which one it would make.
 func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Deployment, set *appsv1.ReplicaSet, room *room) error {
-	if set == nil || all.moveOf(d) != nil {
+	if set == nil || all.moveOf(d) != nil || c.tried[d.UID].rests(all.now) {
 		return nil
 	}
 	w, ok := c.workloadOf(d, set, all.bySet[set.UID])
@@ -187,9 +189,17 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 		return nil
 	}
 	if room.full(next.pod.Spec.NodeName) {
+		c.verdicts[d.UID] = verdict{sum, false, all.now}
 		return nil
 	}
-	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance)
+	if last, known := c.tried[d.UID]; known && last.cameToNothing(d, next.misplaced) {
+		c.tried[d.UID] = attempt{until: all.now.Add(move.Remembered)}
+		c.Events.Eventf(d, nil, corev1.EventTypeNormal, "RebalanceEnded", "Rebalance",
+			"As many pods are misplaced as before the last one was replaced: the scheduler places them elsewhere than was planned. None is replaced for an hour.")
+		return nil
+	}
+	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}
+	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance, all.histories[string(next.pod.UID)])
 	m.Spec.Avoid = &next.avoid
 	if err := c.Client.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making a Move for pod %s/%s: %w", next.pod.Namespace, next.pod.Name, err)

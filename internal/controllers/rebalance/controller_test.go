@@ -49,7 +49,7 @@ func newRig(t *testing.T, o Options) *rig {
 	}
 	r.Controller = &Controller{
 		Client: api, API: api, Events: r.said, Clock: r.clock, Options: o,
-		quiet: make(quiet), verdicts: make(map[types.UID]verdict),
+		quiet: make(quiet), verdicts: make(map[types.UID]verdict), tried: make(map[types.UID]attempt),
 	}
 	r.Controller.said = make(map[types.UID]types.UID)
 	r.make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}})
@@ -184,6 +184,23 @@ func TestAMoveIsMade(t *testing.T) {
 	// One that came to nothing keeps the Deployment from another.
 	r.end("web-3", placementv1alpha1.MoveUndone)
 	r.after(time.Second)
+}
+
+// A Move after which as many pods are misplaced was the last one for an hour, unless somebody changes the Deployment.
+func TestMovesThatComeToNothing(t *testing.T) {
+	r := newRig(t, options())
+	r.node("a", "a", time.Hour)
+	r.node("b", "b", time.Hour)
+	r.deploy("web", plain, "a", "a", "a", "a")
+	r.after(0)
+	r.after(time.Minute, "web-3")
+	r.end("web-3", placementv1alpha1.MoveDone)
+	r.after(time.Second)
+	r.after(30 * time.Minute)
+	if len(r.said.Events) != 1 || !strings.Contains(<-r.said.Events, "None is replaced for an hour.") {
+		t.Error("it does not say why")
+	}
+	r.after(31*time.Minute, "web-2")
 }
 
 // What keeps a pod where it is.

@@ -13,6 +13,7 @@
 //   - quiet.go: since when nothing has happened to a Deployment
 //   - workload.go: the pods that are spread together, and the one that should go
 //   - verdict.go: what need not be looked at again
+//   - attempt.go: whether the last Move has made anything better
 //   - room.go: how many Moves more may be made
 //   - controller.go: the look at all Deployments
 package rebalance

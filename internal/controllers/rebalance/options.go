@@ -14,13 +14,13 @@ import (
 const (
 	// DryRun says in an event of each Deployment which pod would be replaced.
 	DryRun = "DryRun"
-	// On makes Moves.
-	On = "On"
+	// Enabled makes Moves.
+	Enabled = "Enabled"
 )
 
 // Options are what a Controller goes by.
 type Options struct {
-	// Mode is DryRun or On.
+	// Mode is DryRun or Enabled.
 	Mode string
 	// Schedulers are the schedulerNames of the pods that are looked at.
 	Schedulers []string
@@ -40,8 +40,8 @@ type Options struct {
 
 // Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
-	if o.Mode != DryRun && o.Mode != On {
-		return fmt.Errorf("%q is no mode: use %s or %s", o.Mode, DryRun, On)
+	if o.Mode != DryRun && o.Mode != Enabled {
+		return fmt.Errorf("%q is no mode: use %s or %s", o.Mode, DryRun, Enabled)
 	}
 	for _, bound := range []struct {
 		what    string

@@ -118,6 +118,8 @@ type planned struct {
 	// to is the node on which the replacement is expected. Any other one outside of the domain that it avoids is as good.
 	to    string
 	avoid placementv1alpha1.Domain
+	// misplaced is how many pods are, by level, before it is.
+	misplaced []int64
 }
 
 // plan returns the pod that should go first, nil if none is better off elsewhere; even says that none would be, wherever there were room.
@@ -134,9 +136,12 @@ func (w *workload) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	for _, n := range c.nodes {
 		nodes[n.Name] = n
 	}
-	move, ok := plan.Next(t, func(name string) bool {
+	takes := func(name string) bool {
 		return clusterview.Leaving(nodes[name]) == "" && readyFor(nodes[name], c.now) >= o.NodeReady && fit(name)
-	})
+	}
+	t.Rank(takes)
+	misplaced := t.Misplaced()
+	move, ok := plan.Next(t, takes)
 	if !ok {
 		return nil, false, nil // no node takes a pod that would be better off there
 	}
@@ -144,7 +149,7 @@ func (w *workload) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	if pod == nil {
 		return nil, false, nil // what is too much there is not of this Deployment, or too young
 	}
-	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To])}, false, nil
+	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To]), misplaced}, false, nil
 }
 
 // even reports that no pod is misplaced, if every node could take another one.
@@ -158,7 +163,7 @@ func even(t *simulation.Tree) bool {
 func (w *workload) leaving(node string, c *cluster, o *Options) *corev1.Pod {
 	var first *corev1.Pod
 	for _, p := range w.pods {
-		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) {
+		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) || c.histories[string(p.UID)].N > 0 {
 			continue
 		}
 		if first == nil || costOf(p) < costOf(first) {

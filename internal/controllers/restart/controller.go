@@ -40,10 +40,14 @@ type Controller struct {
 	API    client.Reader
 	Clock  clock.PassiveClock
 	Options
+
+	// failing is since when pods fail.
+	failing failing
 }
 
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
+	c.failing = make(failing)
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := c.look(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Looking for pods that fail on faulty nodes")
@@ -78,10 +82,9 @@ func (c *Controller) look(ctx context.Context) error {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	active, atOnce := make(map[types.UID]int), 0
-	known := make(map[client.ObjectKey]bool)
+	histories := move.Histories(moves.Items)
 	for i := range moves.Items {
 		m := &moves.Items[i]
-		known[client.ObjectKeyFromObject(m)] = true
 		if !m.Status.Phase.Ended() {
 			atOnce++
 			active[types.UID(m.Spec.ReplicaSet.UID)]++
@@ -94,10 +97,11 @@ func (c *Controller) look(ctx context.Context) error {
 			break
 		}
 		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), one.since)
-		if known[client.ObjectKeyFromObject(one.pod)] || active[one.set.UID] >= move.Surge(one.deployment) || !allowed || due.After(now) {
+		history := histories[string(one.pod.UID)]
+		if history.Active || active[one.set.UID] >= move.Surge(one.deployment) || !allowed || due.After(now) {
 			continue
 		}
-		if err := c.move(ctx, &one); err != nil {
+		if err := c.move(ctx, &one, history); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -145,6 +149,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 		for j := range pods.Items {
 			pod := &pods.Items[j]
 			since, fails := failingSince(pod, now)
+			since = c.failing.since(pod.UID, since, fails, now)
 			if !fails || !nodes.Has(pod.Spec.NodeName) || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
 				continue
 			}
@@ -157,6 +162,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			}
 		}
 	}
+	c.failing.forget(now)
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
@@ -183,10 +189,16 @@ func (c *Controller) candidate(ctx context.Context, pod *corev1.Pod, since time.
 	return one, nil
 }
 
-// revisionOf is how the records name the revision of a Deployment's pod.
+// revisionOf is how the records name the revision of a Deployment's pod. Where a label names the workload, a hash is one of its owner's.
 func revisionOf(c *candidate) failure.Revision {
-	w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: "Deployment.apps", Name: c.deployment.Name}
-	return failure.Revision{Workload: w.String(), Revision: c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]}
+	const kind = "Deployment.apps"
+	hash := c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	if name := c.pod.Labels[clusterview.WorkloadLabel]; name != "" {
+		w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: clusterview.KindLabel, Name: name}
+		return failure.Revision{Workload: w.String(), Revision: kind + "/" + c.deployment.Name + "/" + hash}
+	}
+	w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: kind, Name: c.deployment.Name}
+	return failure.Revision{Workload: w.String(), Revision: hash}
 }
 
 // attempts are the Moves to restart pods of a Deployment, the oldest first. What each has waited for follows from those before it.
@@ -214,8 +226,8 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 }
 
 // move makes a Move. The replacement must be on another node.
-func (c *Controller) move(ctx context.Context, one *candidate) error {
-	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart)
+func (c *Controller) move(ctx context.Context, one *candidate, history move.History) error {
+	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
 	var node corev1.Node
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: one.pod.Spec.NodeName}, &node); err != nil {
 		return client.IgnoreNotFound(err)

@@ -130,7 +130,7 @@ func newRig(t *testing.T, o Options, change func(*corev1.ConfigMap, *appsv1.Depl
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
 	r := &rig{T: t, clock: clocktesting.NewFakeClock(begin)}
-	r.Controller = &Controller{Client: api, API: api, Clock: r.clock, Options: o}
+	r.Controller = &Controller{Client: api, API: api, Clock: r.clock, Options: o, failing: make(failing)}
 	return r
 }
 
@@ -176,6 +176,9 @@ func TestRestarts(t *testing.T) {
 	}
 	m.Status.Phase = placementv1alpha1.MoveDone
 	if err := r.Client.Status().Update(r.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Client.Delete(r.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1-0"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.after(28*time.Second, "web-1-0")         // 59 s

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // hanging is how long a pod that is on a node may take to start.
@@ -42,4 +43,33 @@ func failingSince(pod *corev1.Pod, now time.Time) (time.Time, bool) {
 		}
 	}
 	return scheduled, pod.Status.Phase == corev1.PodPending && now.Sub(scheduled) >= hanging
+}
+
+// failing is since when pods fail: a container that is restarted is ready for a moment, and its pod says that it was so a moment ago.
+type failing map[types.UID]failures
+
+type failures struct{ since, seen time.Time }
+
+// memory is how long a pod must have been well to be one that has never failed. A kubelet waits for less between two restarts.
+const memory = 6 * time.Minute
+
+// since notes how a pod is now, and returns since when it has failed again and again.
+func (f failing) since(pod types.UID, since time.Time, fails bool, now time.Time) time.Time {
+	before, known := f[pod]
+	if !fails {
+		return since
+	}
+	if known && before.since.Before(since) {
+		since = before.since
+	}
+	f[pod] = failures{since, now}
+	return since
+}
+
+func (f failing) forget(now time.Time) {
+	for pod, is := range f {
+		if now.Sub(is.seen) >= memory {
+			delete(f, pod)
+		}
+	}
 }

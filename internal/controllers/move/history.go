@@ -1,0 +1,44 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"time"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// History is the Moves of one pod that are still there.
+type History struct {
+	// N is how many there are.
+	N int
+	// Active says that one has not ended.
+	Active bool
+	// failed and undone are when the last one ended so.
+	failed, undone time.Time
+}
+
+// Histories are those of all pods that have been moved, by their UIDs.
+func Histories(moves []placementv1alpha1.Move) map[string]History {
+	all := make(map[string]History)
+	for i := range moves {
+		m := &moves[i]
+		h := all[m.Spec.Pod.UID]
+		h.N++
+		h.Active = h.Active || !m.Status.Phase.Ended()
+		if at := m.Status.EndedAt; at != nil && m.Status.Phase == placementv1alpha1.MoveFailed && at.After(h.failed) {
+			h.failed = at.Time
+		} else if at != nil && at.After(h.undone) {
+			h.undone = at.Time
+		}
+		all[m.Spec.Pod.UID] = h
+	}
+	return all
+}
+
+// Waits reports that a pod is not to be moved now: it is being moved, or was handed back within ten minutes, or could not be moved
+// within one, because its Deployment was at work.
+func (h History) Waits(now time.Time) bool {
+	return h.Active || now.Sub(h.undone) < 10*time.Minute || now.Sub(h.failed) < time.Minute
+}
