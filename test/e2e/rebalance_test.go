@@ -53,7 +53,9 @@ func (s *story) moves() []placementv1alpha1.Move {
 // movedExactly waits for so many Moves to be done, and fails the story if there are others, then or for some time after.
 func (s *story) movedExactly(want int) {
 	s.Helper()
-	s.moved(want, placementv1alpha1.MoveDone)
+	for moved := range want {
+		s.moved(moved+1, placementv1alpha1.MoveDone) // each has its time: they are made one after the other
+	}
 	s.still(want)
 }
 
@@ -62,7 +64,7 @@ func (s *story) still(want int) {
 	s.Helper()
 	for end := time.Now().Add(*stillFlag); time.Now().Before(end); time.Sleep(time.Second) {
 		if moves := s.moves(); len(moves) != want {
-			s.Fatalf("there are %d Moves, want %d, the last: %v", len(moves), want, moves[len(moves)-1].Spec)
+			s.Fatalf("there are %d Moves, want %d: %v", len(moves), want, moves)
 		}
 	}
 }
