@@ -124,6 +124,9 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Each Move is looked at by the second, with some requests: of the client's 20 a second four Moves would leave nothing. The API server has
+	// its own limits, and shares them fairly.
+	config.QPS, config.Burst = 200, 400
 	m, err := o.manager(config)
 	if err != nil {
 		return err
