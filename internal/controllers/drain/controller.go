@@ -11,13 +11,11 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -148,17 +146,9 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 
 // moveOne makes a Move for a pod, if it may have one now.
 func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, active map[string]int) (made bool, err error) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	set, deployment := &appsv1.ReplicaSet{}, &appsv1.Deployment{}
-	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	above := metav1.GetControllerOfNoCopy(set)
-	if set.UID != owner.UID || above == nil || above.Kind != "Deployment" {
-		return false, nil
-	}
-	if err := c.API.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: above.Name}, deployment); err != nil {
-		return false, client.IgnoreNotFound(err)
+	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
+	if !ok || err != nil {
+		return false, err
 	}
 	if active[string(set.UID)] >= move.Surge(deployment) {
 		return false, nil

@@ -19,5 +19,6 @@
 //   - facts.go: what a step depends on, read from a cache
 //   - reconciler.go: the requests, one for each step
 //   - metrics.go: what is counted
+//   - owners.go: what a pod is of; history.go: its Moves
 //   - new.go: a Move as those make it who ask for one
 package move

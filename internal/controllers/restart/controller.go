@@ -153,12 +153,13 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			if !fails || !nodes.Has(pod.Spec.NodeName) || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
 				continue
 			}
-			one, err := c.candidate(ctx, pod, since)
+			set, deployment, ok, err := move.Owners(ctx, c.API, pod)
 			if err != nil {
 				return nil, err
 			}
-			if one != nil && marked[revisionOf(one)].Has(pod.Spec.NodeName) {
-				candidates = append(candidates, *one)
+			one := candidate{pod, set, deployment, since}
+			if ok && marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
+				candidates = append(candidates, one)
 			}
 		}
 	}
@@ -167,26 +168,6 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
 	return candidates, nil
-}
-
-// candidate reads what a pod is of, nil if that is no Deployment.
-func (c *Controller) candidate(ctx context.Context, pod *corev1.Pod, since time.Time) (*candidate, error) {
-	one := &candidate{pod: pod, set: &appsv1.ReplicaSet{}, deployment: &appsv1.Deployment{}, since: since}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "ReplicaSet" {
-		return nil, nil //nolint:nilnil // it is moved already, or is none that is
-	}
-	if err := c.API.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, one.set); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	above := metav1.GetControllerOfNoCopy(one.set)
-	if one.set.UID != owner.UID || above == nil || above.Kind != "Deployment" {
-		return nil, nil //nolint:nilnil // as above
-	}
-	if err := c.API.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: above.Name}, one.deployment); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return one, nil
 }
 
 // revisionOf is how the records name the revision of a Deployment's pod. Where a label names the workload, a hash is one of its owner's.
