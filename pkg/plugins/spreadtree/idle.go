@@ -46,6 +46,8 @@ func (pl *SpreadTree) visit() {
 		pl.watchLocked()
 		return
 	}
-	// Nothing shows the index any more: the next pod has it counted anew.
+	// Nothing shows the index any more: the next pod has it counted anew. A topology that was looked at would keep it, and with it all
+	// pods and nodes as they were.
 	t.reset()
+	pl.looked.Clear()
 }

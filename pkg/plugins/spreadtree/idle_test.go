@@ -4,8 +4,10 @@
 package spreadtree
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -63,6 +65,28 @@ func TestWhatIsIdleIsEvicted(t *testing.T) {
 	if !now.HasWaiters() {
 		t.Error("nobody will look after the tally that was made again")
 	}
+}
+
+// The index of a time in which nothing was placed is garbage: a scheduler that places a pod an hour must not keep one more each time.
+func TestNothingKeepsAnIndexThatIsEvicted(t *testing.T) {
+	r := zones(t)
+	now := &steppedClock{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+	r.pl.idle.clock = now
+	r.runs("a1", "1", 1)
+	pod := webPod("p", "spread=zone").Obj()
+	r.rank(pod, framework.NewCycleState())
+	index := weak.Make(r.pl.trees.index)
+	if r.pl.looked.Len() == 0 {
+		t.Fatal("no owner was looked at for what has no effect")
+	}
+	for range 2 {
+		now.advance(maxIdle)
+	}
+	runtime.GC()
+	if index.Value() != nil {
+		t.Error("an index that was evicted is kept")
+	}
+	r.rank(pod, framework.NewCycleState())
 }
 
 // Bare pods and Jobs of one pod: nothing is kept of them.
