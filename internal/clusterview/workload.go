@@ -6,11 +6,9 @@ package clusterview
 import (
 	"cmp"
 	"fmt"
-	"sync/atomic"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -74,8 +72,9 @@ func (id Identity) SameRevision(of Identity) bool {
 // through the API server.
 type Identifier struct {
 	replicaSets appslisters.ReplicaSetLister
-	// epoch moves when a ReplicaSet gets another owner, added when there is another one.
-	epoch, added atomic.Uint64
+	// Adopted is where ReplicaSets have got other owners: who knows a pod's identity from before may be wrong by now. Added is where there
+	// are more of them: what was provisional may be known.
+	Adopted, Added Changes
 }
 
 // NewIdentifier returns an Identifier over a lister of ReplicaSets.
@@ -98,27 +97,26 @@ func WatchingIdentifier(replicaSets appsinformers.ReplicaSetInformer) (*Identifi
 // nothing happens to the pods themselves.
 func (i *Identifier) Watch(replicaSets cache.SharedIndexInformer) error {
 	_, err := replicaSets.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { i.ReplicaSetAdded() },
+		AddFunc: func(obj any) {
+			if rs, ok := obj.(*appsv1.ReplicaSet); ok {
+				i.Added.Note(rs.Namespace)
+			}
+		},
 		UpdateFunc: func(before, after any) {
 			b, ok := before.(*appsv1.ReplicaSet)
 			a, alsoOK := after.(*appsv1.ReplicaSet)
-			if ok && alsoOK && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(b), metav1.GetControllerOfNoCopy(a)) {
-				i.epoch.Add(1)
+			if ok && alsoOK && !sameOwner(metav1.GetControllerOfNoCopy(b), metav1.GetControllerOfNoCopy(a)) {
+				i.Adopted.Note(a.Namespace)
 			}
 		},
 	})
 	return err
 }
 
-// Epoch changes with the ownership of ReplicaSets: an identity from another epoch may be
-// wrong by now.
-func (i *Identifier) Epoch() uint64 { return i.epoch.Load() }
-
-// ReplicaSetAdded invalidates provisional identities.
-func (i *Identifier) ReplicaSetAdded() { i.added.Add(1) }
-
-// Added counts the ReplicaSets that have come: what was provisional before may be known.
-func (i *Identifier) Added() uint64 { return i.added.Load() }
+// sameOwner reports that two controllers make the same identity.
+func sameOwner(a, b *metav1.OwnerReference) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Name == b.Name && groupKind(a) == groupKind(b)
+}
 
 // Identify tells a pod's identity. In order of precedence, the workload is named by
 // WorkloadLabel, the PodGroup label of scheduler-plugins, spec.schedulingGroup, the

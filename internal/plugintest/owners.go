@@ -40,7 +40,7 @@ func NewReplicaSets(known ...*appsv1.ReplicaSet) *ReplicaSets {
 func (r *ReplicaSets) Add(rs *appsv1.ReplicaSet) {
 	_ = r.indexer.Add(rs)
 	for _, i := range r.told {
-		i.ReplicaSetAdded()
+		i.Added.Note(rs.Namespace)
 	}
 }
 

@@ -46,8 +46,8 @@ type Index struct {
 	workloads workloads
 	// serial numbers the nodes as they come, and changes of pods as they are counted.
 	serial uint64
-	// epoch and added are the identifier's at the last Refresh.
-	epoch, added uint64
+	// adopted and added are the identifier's at the last Refresh.
+	adopted, added uint64
 	// provisional are the nodes with pods whose ReplicaSet is not known.
 	provisional map[*count]bool
 	// lowest counts the nodes by the lowest priority of their pods.

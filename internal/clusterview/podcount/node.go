@@ -51,13 +51,14 @@ type identified struct {
 	cost string
 }
 
-// invalidate has pods identified anew at the next recount.
-func (n *count) invalidate(those func(*identified) bool) {
+// invalidate has pods identified anew at the next recount, and reports whether there are any.
+func (n *count) invalidate(those func(*identified) bool) (some bool) {
 	for i := range n.pods {
 		if those(&n.pods[i]) {
-			n.pods[i].pod = weak.Pointer[corev1.Pod]{}
+			n.pods[i].pod, some = weak.Pointer[corev1.Pod]{}, true
 		}
 	}
+	return some
 }
 
 // recount brings what is known of a node up to date.

@@ -49,11 +49,11 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 
 	adopted := rs.DeepCopy()
 	adopted.OwnerReferences = []metav1.OwnerReference{plugintest.Owner("apps/v1 Deployment new new-uid")}
-	epoch := identifier.Epoch()
+	before := identifier.Adopted.Now()
 	if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), adopted, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); identifier.Epoch() == epoch; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); identifier.Adopted.Now() == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody noticed that the ReplicaSet was adopted")
 		}
@@ -88,5 +88,67 @@ func TestIndexCountsOtherOwnersOfANamedWorkload(t *testing.T) {
 		if want := (placement.Tally{Revision: tc.want, Workload: 8, All: 9}); got != want {
 			t.Errorf("%s: the tally is %+v, want %+v", name, got, want)
 		}
+	}
+}
+
+// A tenant who changes the owner of a ReplicaSet by the second has only pods of his own namespace looked at again.
+func TestOwnersOfOneNamespaceChange(t *testing.T) {
+	v := newView("n", "m")
+	identifier := v.rs.Identifier()
+	v.index = podcount.NewIndex(identifier)
+	v.put("n", "web-1", st.MakePod(), st.MakePod())
+	v.put("m", "web-2", st.MakePod(), st.MakePod().Label(clusterview.WorkloadLabel, "shop"))
+	v.put("m", "not-known", st.MakePod())
+	refresh := func(because string, want int) {
+		t.Helper()
+		v.rs.Asked = 0
+		v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+		if v.rs.Asked != want {
+			t.Errorf("%s: %d pods were identified, want %d", because, v.rs.Asked, want)
+		}
+	}
+	refresh("at first", 5)
+	identifier.Adopted.Note("elsewhere")
+	identifier.Added.Note("elsewhere")
+	refresh("a ReplicaSet of another namespace came, and got another owner", 0)
+	identifier.Added.Note("ns")
+	refresh("a ReplicaSet came", 1)
+	identifier.Adopted.Note("ns")
+	refresh("a ReplicaSet got another owner", 5)
+}
+
+// What does not change who a pod is does not have it looked at again.
+func TestOwnerThatStaysTheSame(t *testing.T) {
+	owner := plugintest.Owner("apps/v1 Deployment web web-uid")
+	rs := plugintest.ReplicaSet("web-1", "web-1-uid", owner)
+	client := fake.NewClientset(rs)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	replicaSets := factory.Apps().V1().ReplicaSets()
+	identifier, err := clusterview.WatchingIdentifier(replicaSets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	for _, change := range []func(*metav1.OwnerReference){
+		func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(true) },
+		func(o *metav1.OwnerReference) { o.APIVersion = "apps/v2" },
+		func(o *metav1.OwnerReference) { o.Name = "other" },
+	} {
+		change(&owner)
+		changed := rs.DeepCopy()
+		changed.OwnerReferences = []metav1.OwnerReference{owner}
+		if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The last one tells that the others were seen.
+	for deadline := time.Now().Add(20 * time.Second); identifier.Adopted.Now() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody noticed that the ReplicaSet got another owner")
+		}
+	}
+	if n := identifier.Adopted.Now(); n != 1 {
+		t.Errorf("it got another owner %d times", n)
 	}
 }

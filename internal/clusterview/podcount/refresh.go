@@ -4,7 +4,9 @@
 package podcount
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -74,14 +76,7 @@ func (c *Index) Follow(changes Changes) {
 
 // Refresh brings the index up to date with a snapshot.
 func (c *Index) Refresh(s Snapshot) {
-	if epoch := c.identifier.Epoch(); epoch != c.epoch {
-		c.epoch = epoch
-		c.invalidateAll()
-	}
-	if added := c.identifier.Added(); added != c.added {
-		c.added = added
-		c.invalidateProvisional()
-	}
+	c.invalidateOwned()
 	if changed, known := c.view.since(s); known && c.refreshOnly(changed) {
 		return
 	}
@@ -169,7 +164,7 @@ func (c *Index) RefreshFor(pod *corev1.Pod, snapshot Snapshot) clusterview.Ident
 			return id
 		}
 		id = after
-		c.invalidateProvisional()
+		c.invalidateProvisional(func(p *identified) bool { return p.of.workload.key.Namespace == pod.Namespace })
 	}
 }
 
@@ -206,24 +201,47 @@ func (c *Index) removeAbsent(before []listed) {
 	}
 }
 
-// invalidateAll has all pods identified anew.
-func (c *Index) invalidateAll() {
-	for i := range c.order {
-		c.invalidate(c.order[i].count, func(*identified) bool { return true })
+// invalidateOwned has the pods identified anew whose ReplicaSets may have other owners, and those whose ReplicaSets may be known now.
+func (c *Index) invalidateOwned() {
+	adopted, now, known := c.identifier.Adopted.Since(c.adopted)
+	c.adopted = now
+	if !known {
+		adopted = slices.Collect(maps.Keys(c.workloads))
+	}
+	for _, namespace := range adopted {
+		c.invalidateIn(namespace)
+	}
+	added, now, known := c.identifier.Added.Since(c.added)
+	if c.added = now; len(added) > 0 || !known {
+		c.invalidateProvisional(func(p *identified) bool { return !known || slices.Contains(added, p.of.workload.key.Namespace) })
 	}
 }
 
-// invalidateProvisional has the pods identified anew whose ReplicaSet was not known.
-func (c *Index) invalidateProvisional() {
+// invalidateIn has all pods of a namespace identified anew.
+func (c *Index) invalidateIn(namespace string) {
+	nodes := make(map[*count]bool)
+	for _, w := range c.workloads[namespace] {
+		for i := range w.onNodes {
+			nodes[w.onNodes[i].node] = true
+		}
+	}
+	for n := range nodes {
+		c.invalidate(n, func(p *identified) bool { return p.of != nil && p.of.workload.key.Namespace == namespace })
+	}
+}
+
+// invalidateProvisional has some of the pods identified anew whose ReplicaSet was not known.
+func (c *Index) invalidateProvisional(those func(*identified) bool) {
 	for n := range c.provisional {
-		c.invalidate(n, func(p *identified) bool { return p.provisional })
+		c.invalidate(n, func(p *identified) bool { return p.provisional && those(p) })
 	}
 }
 
 // invalidate has some pods of a node identified anew at the next refresh. Unless this finds
 // that they are of others, the node has not changed.
 func (c *Index) invalidate(n *count, those func(*identified) bool) {
-	n.invalidate(those)
-	c.order[n.at].invalidate = true
-	c.view.invalidate = append(c.view.invalidate, c.cluster.Name(n.id))
+	if n.invalidate(those) {
+		c.order[n.at].invalidate = true
+		c.view.invalidate = append(c.view.invalidate, c.cluster.Name(n.id))
+	}
 }
