@@ -20,11 +20,15 @@ type Turn struct {
 	Beside, BesidePod int32
 }
 
+// maxTurns bounds the branches that take turns. Each of them is asked for a node before one pod is placed; more of them than a
+// StatefulSet has pods, as racks may be, are even without an order.
+const maxTurns = 64
+
 // inTurn is the slot of the branch of the first level whose turn it is, of those that may take the pod. It is none where
-// there is no order: without a turn, a first level that spreads and has other branches than nodes, or another pod to count from.
+// there is no order: without a turn, a first level that spreads and has few branches other than nodes, or another pod to count from.
 func (v View) inTurn(may func(slot int32) bool) int32 {
 	root := &v.Topology.groups[0]
-	if v.Turn == nil || root.leaf || root.level != 0 || v.Topology.packs(root) || v.Topology.ofNodes(root) {
+	if v.Turn == nil || root.leaf || root.level != 0 || v.Topology.packs(root) || v.Topology.ofNodes(root) || len(root.members) > maxTurns {
 		return none
 	}
 	var slots []int32
@@ -87,7 +91,7 @@ func (v View) nextInTurn(m *mask, fit Fit) (int32, bool) {
 		}
 		node, ok := v.nextBelow(m, root.members[slot], fit)
 		best[slot] = node
-		return ok
+		return ok && !v.health(m, root.members[slot]).noneHealthy() // the filters may have refused all that are healthy
 	})
 	if slot == none {
 		return none, false

@@ -13,7 +13,7 @@ import (
 type prefetch struct {
 	// fewer nodes than parallelFrom are asked about one after the other: so many take less than to share them out.
 	parallelFrom int
-	// after is after how many single questions all nodes are asked about together.
+	// after is after how many single questions that were refused all nodes are asked about together.
 	// A pod that needs so many is one that fits on few nodes, or on none.
 	after int
 }
@@ -35,7 +35,7 @@ type question struct {
 	of       *filtered
 	prefetch prefetch
 
-	singles int // nodes asked about one after the other
+	singles int // nodes that were refused, asked about one after the other
 	err     error
 }
 
@@ -60,8 +60,10 @@ func (q *question) fit(node int32) (fits bool, reason int) {
 		q.expire(node)
 		return false, otherReason
 	}
-	q.singles++
 	q.store(node, q.query(q.nodes.Name(node)))
+	if !q.of.Allowed(node) {
+		q.singles++
+	}
 	return q.of.Allowed(node), q.of.Reason(node)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
@@ -125,5 +126,46 @@ func TestTurnOfABranchThatIsFull(t *testing.T) {
 		if counts[1]+counts[3]+counts[4] > 0 || max(counts[0], counts[2])-min(counts[0], counts[2]) > 1 {
 			t.Errorf("of the first %d pods zones have %v", pods, counts)
 		}
+	}
+}
+
+// A branch in which everything that is healthy is full has nothing but faulty nodes to offer, and comes after the others.
+func TestTurnOfABranchWithNothingHealthyLeft(t *testing.T) {
+	s := newStatefulSet(t, t, "spread=zone", 2, 2)
+	ledger := newLedger(placement.Faults{Threshold: 1})
+	pod := func(index int) *corev1.Pod {
+		name := fmt.Sprint("db-", index)
+		return plugintest.Pod(st.MakePod().Name(name).UID(name).Label("controller-revision-hash", "1").
+			Label("apps.kubernetes.io/pod-index", fmt.Sprint(index)).Annotation(clusterview.PlacementAnnotation, s.levels), "apps/v1 StatefulSet db db-uid")
+	}
+	s.add(0, false)
+	s.f.refused = []string{"a0"}
+	ledger.write(at(s.pl.identifier.Identify(pod(2)), "a1"), placement.Record{Failures: 1, Unforgiven: 1})
+	if on := s.nodes[0].Spec.NodeName; on[0] != 'a' {
+		t.Fatalf("the first pod is on %s", on)
+	}
+	s.f.feasible()
+	node, _, err := s.pl.Hint(s.f.ctx, ledger.under(), pod(2), true, s.f.fits)
+	if err != nil || node == "" || node[0] != 'b' {
+		t.Errorf("the pod is proposed for %q, %v: it is the turn of zone a, which has one node left that is faulty", node, err)
+	}
+}
+
+// Where a first level has more branches than take turns, no more is asked than for another pod.
+func TestTurnAmongManyBranches(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	for i := range 130 {
+		r.join(fmt.Sprintf("n%03d", i), fmt.Sprint("rack=", i/2), fmt.Sprint("zone=", i/26))
+	}
+	for levels, want := range map[string]int{"spread=rack": 1, "spread=zone": 5} {
+		s := &statefulSet{r, &filters{rig: r}, levels, make(map[int]*corev1.Pod)}
+		for index := range 2 {
+			s.add(index, false)
+			if got := len(s.f.asked); got != want {
+				t.Errorf("over %s the filters were asked about %d nodes for pod %d, want %d", levels, got, index, want)
+			}
+		}
+		s.remove(1)
+		s.remove(0)
 	}
 }
