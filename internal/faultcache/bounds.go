@@ -17,6 +17,9 @@ const (
 	maxPerNamespace = 500
 	// maxFailures bounds the failures of all revisions on all nodes.
 	maxFailures = 100_000
+	// maxEntries bounds the pairs of a revision and a node of which anything is known: short-lived pods visit all nodes in time. Those with
+	// pods or failures are kept all the same. Some 300 bytes each.
+	maxEntries = 200_000
 )
 
 // bound forgets what is too much, by the rule of package record. It is not called where a
@@ -25,6 +28,11 @@ const (
 func (c *Cache) bound() {
 	c.boundRevisions()
 	c.boundFailures()
+	if c.ledger.Entries() > c.maxEntries {
+		for of := range c.tracked {
+			c.ledger.Trim(of)
+		}
+	}
 }
 
 func (c *Cache) boundRevisions() {

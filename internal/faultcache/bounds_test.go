@@ -108,6 +108,34 @@ func TestTheNewestFailuresAreKept(t *testing.T) {
 	}
 }
 
+// Pods that come and go visit all nodes in time. Where one was, and nothing came of it, is not remembered for ever.
+func TestNodesThatPodsHaveVisitedAreBounded(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.maxEntries = 3
+	r.reject("web", "n1", 1)
+	for i := range 9 {
+		node := fmt.Sprintf("n%d", i+2)
+		pod := podOfWorkload("web", "on-"+node, node).Obj()
+		r.see(pod)
+		if i > 0 {
+			pod = pod.DeepCopy()
+			pod.DeletionTimestamp = &metav1.Time{Time: r.clock.Now()}
+			r.must(r.pods.GetIndexer().Delete(pod))
+			r.onPodGone(pod)
+		}
+	}
+	if n := r.ledger.Entries(); n != 10 {
+		t.Fatalf("of %d nodes something is known", n)
+	}
+	r.tick()
+	if n := r.ledger.Entries(); n != 2 {
+		t.Errorf("of %d nodes something is known, want the one with the failure and the one with a pod", n)
+	}
+	if got := r.ledger.Record(revisionOf(web("1")), "n2").Unproven; got != 1 {
+		t.Errorf("%d pods are unproven where one is", got)
+	}
+}
+
 // A Deployment that is deleted takes its ReplicaSets along, and nothing is made of them
 // any more: they need no startTimeout.
 func TestAReplicaSetThatIsGone(t *testing.T) {

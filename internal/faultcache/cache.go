@@ -69,8 +69,8 @@ type Cache struct {
 	options Options
 	Sources
 	identifier *clusterview.Identifier
-	// maxFailures is the constant, but for tests.
-	maxFailures int
+	// maxFailures and maxEntries are the constants, but for tests.
+	maxFailures, maxEntries int
 	pods        cache.SharedIndexInformer
 	ended       cache.SharedIndexInformer // nil without a client
 	nodes       corelisters.NodeLister
@@ -151,7 +151,7 @@ type podState struct {
 func New(ctx context.Context, o Options, from Sources) (*Cache, error) {
 	begin(o.SchedulerName)
 	c := &Cache{
-		logger: klog.FromContext(ctx), options: o, Sources: from, maxFailures: maxFailures,
+		logger: klog.FromContext(ctx), options: o, Sources: from, maxFailures: maxFailures, maxEntries: maxEntries,
 		ready: make(chan struct{}), woken: make(chan struct{}, 1), unwritten: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 		tracked: make(map[failure.Revision]*tracked), podStates: make(map[types.UID]*podState), assumed: make(map[types.UID]*podState),
 		pending: make(map[types.UID]*pendingWarnings),

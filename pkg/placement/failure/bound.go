@@ -3,6 +3,12 @@
 
 package failure
 
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
 // Failures is how many failures there are in the ledger.
 func (l *Ledger) Failures() int { return l.failures }
 
@@ -32,6 +38,38 @@ func (l *Ledger) Keep(of Revision, nodes map[string]bool) {
 		}
 		return nil
 	})
+}
+
+// Entries is how many pairs of a revision and a node the ledger knows something of.
+func (l *Ledger) Entries() int { return l.entries }
+
+// Trim forgets where a revision has not failed and has no pods, but for the nodes on which it succeeded last, twice as many
+// as it has failed on: so many are enough to say that an error is not its own. See Captured.History.
+func (l *Ledger) Trim(of Revision) {
+	r, ok := l.revisions[of]
+	if !ok {
+		return
+	}
+	var sound, rest []*entry
+	for _, e := range r.entries {
+		switch {
+		case len(e.failures) > 0 || len(e.pods) > 0:
+		case e.succeeded.IsZero():
+			rest = append(rest, e)
+		default:
+			sound = append(sound, e)
+		}
+	}
+	slices.SortFunc(sound, func(a, b *entry) int {
+		return cmp.Or(b.succeeded.Compare(a.succeeded), strings.Compare(a.node, b.node))
+	})
+	rest = append(rest, sound[min(len(sound), 2*r.failing):]...)
+	for _, e := range rest {
+		r.drop(e)
+	}
+	if len(rest) > 0 {
+		r.decide()
+	}
 }
 
 // reduce takes failures away from all nodes of a revision. What follows for the revision is

@@ -22,7 +22,7 @@ type entry struct {
 	// The slice is replaced and never written to.
 	failures  []Failure
 	succeeded time.Time
-	pods      map[string]pod
+	pods      map[string]pod // nil before the first one: most entries have none for most of the time
 
 	// What concerns the revision's other nodes: the kinds of the failures that still
 	// count for something, and the classes of those that are not the workload's own by
@@ -71,6 +71,21 @@ func (e *entry) lastFailure(uid string) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// place notes a pod that is on the node.
+func (e *entry) place(uid string) {
+	if e.pods == nil {
+		e.pods = make(map[string]pod)
+	}
+	e.pods[uid] = pod{failed: e.lastFailure(uid)}
+}
+
+// gone notes a pod that is not on the node any more.
+func (e *entry) gone(uid string) {
+	if delete(e.pods, uid); len(e.pods) == 0 {
+		e.pods = nil
+	}
 }
 
 // successes is 1 if anything has succeeded, and 0 otherwise.

@@ -41,8 +41,8 @@ type Ledger struct {
 	marked    map[*entry]struct{}
 	agenda    agenda
 
-	// failures is how many there are in all.
-	failures int
+	// failures and entries are how many there are in all.
+	failures, entries int
 	// version counts the changes of records, history those of what Snapshot has.
 	version, history uint64
 }
@@ -113,7 +113,7 @@ func (l *Ledger) Place(of Revision, node, uid string) {
 	}
 	e := r.entry(node)
 	if _, known := e.pods[uid]; !known {
-		r.update(e, func() { e.pods[uid] = pod{failed: e.lastFailure(uid)} })
+		r.update(e, func() { e.place(uid) })
 	}
 }
 
@@ -125,7 +125,7 @@ func (l *Ledger) Gone(of Revision, node, uid string) {
 	}
 	if e, ok := r.entries[node]; ok {
 		if _, known := e.pods[uid]; known {
-			r.update(e, func() { delete(e.pods, uid) })
+			r.update(e, func() { e.gone(uid) })
 			l.tidy(r)
 		}
 	}

@@ -44,8 +44,9 @@ func (r *revision) isComparable() bool { return !r.in.ownErrors || r.tried >= 2 
 func (r *revision) entry(node string) *entry {
 	e, ok := r.entries[node]
 	if !ok {
-		e = &entry{of: r, node: node, pods: make(map[string]pod), position: -1}
+		e = &entry{of: r, node: node, position: -1}
 		r.entries[node] = e
+		r.in.entries++
 	}
 	return e
 }
@@ -169,6 +170,7 @@ func (r *revision) drop(e *entry) {
 	r.in.unschedule(e)
 	delete(r.in.marked, e)
 	delete(r.entries, e.node)
+	r.in.entries--
 	if e.element != nil {
 		r.changed.Remove(e.element)
 	}
