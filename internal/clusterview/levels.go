@@ -26,6 +26,14 @@ type Levels struct {
 	Selector *Selector
 	// ScaleDown is what is to be left when some pods are removed, by the pod's policy; "" where that says nothing.
 	ScaleDown placementv1alpha1.ScaleDown
+	// key is that of the list before it was put in order, "" where it was not.
+	key string
+}
+
+// InOrder are the levels in the order in which a pod is placed over them.
+func (l Levels) InOrder(list []level.Level) Levels {
+	l.key, l.List = l.Key(), list
+	return l
 }
 
 // Source is who says over which levels a pod is placed.
@@ -48,7 +56,10 @@ func (l Levels) InAnyOrder() bool { return l.Source == FromConstraints }
 
 // Key is the same for levels that place alike.
 func (l Levels) Key() string {
-	if l.InAnyOrder() {
+	switch {
+	case l.key != "":
+		return l.key
+	case l.InAnyOrder():
 		return "in any order: " + level.Format(l.List)
 	}
 	return level.Format(l.List)

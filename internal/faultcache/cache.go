@@ -71,11 +71,11 @@ type Cache struct {
 	identifier *clusterview.Identifier
 	// maxFailures and maxEntries are the constants, but for tests.
 	maxFailures, maxEntries int
-	pods        cache.SharedIndexInformer
-	ended       cache.SharedIndexInformer // nil without a client
-	nodes       corelisters.NodeLister
-	configMap   *record.ConfigMap // nil without a record
-	forgivenAt  forgivenNodes
+	pods                    cache.SharedIndexInformer
+	ended                   cache.SharedIndexInformer // nil without a client
+	nodes                   corelisters.NodeLister
+	configMap               *record.ConfigMap // nil without a record
+	forgivenAt              forgivenNodes
 
 	// active says that this scheduler places pods: it writes and announces.
 	active atomic.Bool

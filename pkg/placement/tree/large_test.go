@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // A leaf of many thousand nodes is not looked at node by node. What is chosen in it is held against a survey that
@@ -37,6 +39,39 @@ func TestLargeLeaf(t *testing.T) {
 			if err := tr.Validate(); err != nil {
 				t.Fatalf("with %d nodes empty at first: %v", empty, err)
 			}
+		}
+	}
+}
+
+// A cluster that loses all its nodes at once costs no look at all of them for each.
+func TestManyNodesGoAtOnce(t *testing.T) {
+	const many = 400_000
+	name := func(i int) string { return fmt.Sprintf("n%06d", i) }
+	nodes := tree.NewNodes(many)
+	for i := range many {
+		nodes.Set(name(i), tree.Facts{})
+	}
+	start := time.Now()
+	for i := many - 1; i >= 0; i-- {
+		if i%1000 != 7 {
+			nodes.Remove(name(i))
+		}
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("to remove them took %s", took)
+	}
+	nodes.Set("n000000", tree.Facts{})
+	all := nodes.All()
+	if len(all) != many/1000+1 || nodes.Len() != len(all) {
+		t.Fatalf("%d nodes are left, and %d are listed", nodes.Len(), len(all))
+	}
+	for i, id := range all {
+		want := "n000000"
+		if i > 0 {
+			want = name((i-1)*1000 + 7)
+		}
+		if got := nodes.Name(id); got != want {
+			t.Fatalf("node %d is %s, want %s", i, got, want)
 		}
 	}
 }

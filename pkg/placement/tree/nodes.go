@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ type Nodes struct {
 	all   []nodeInfo
 	index map[string]int32
 	free  []int32
-	// byName has all nodes; unsorted says that one has come since they were in order.
+	// byName has all nodes in order; unsorted says that one has come or gone since.
 	byName   []int32
 	unsorted bool
 
@@ -122,8 +123,7 @@ func (n *Nodes) Remove(name string) {
 		return
 	}
 	delete(n.index, name)
-	at := slices.Index(n.byName, id)
-	n.byName = slices.Delete(n.byName, at, at+1)
+	n.unsorted = true
 	n.all[id] = nodeInfo{}
 	n.free = append(n.free, id)
 	n.note(change{node: id})
@@ -139,7 +139,6 @@ func (n *Nodes) add(name string) (id int32) {
 	}
 	n.all[id].name = name
 	n.index[name] = id
-	n.byName = append(n.byName, id)
 	n.unsorted = true
 	return id
 }
@@ -148,6 +147,7 @@ func (n *Nodes) add(name string) (id int32) {
 func (n *Nodes) All() []int32 {
 	if n.unsorted {
 		n.unsorted = false
+		n.byName = slices.AppendSeq(n.byName[:0], maps.Values(n.index))
 		slices.SortFunc(n.byName, func(a, b int32) int { return strings.Compare(n.all[a].name, n.all[b].name) })
 	}
 	return n.byName

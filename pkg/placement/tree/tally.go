@@ -82,14 +82,13 @@ func NewTally(t *Topology) *Tally {
 // Topology returns the topology that the tally is over.
 func (t *Tally) Topology() *Topology { return t.topology }
 
-// SetRule changes how records count. It looks at the entries, where there is a record.
+// SetRule changes how records count. It looks at all entries, where there is a record or successes come to count.
 func (t *Tally) SetRule(rule placement.Faults) {
 	rule.Threshold = max(1, rule.Threshold)
-	if rule == t.rule {
-		return
+	before := t.rule
+	if t.rule = rule; rule != before && (len(t.records) > 0 || rule.HalfOpen != before.HalfOpen) {
+		*t = *t.over(t.topology)
 	}
-	t.rule = rule
-	*t = *t.over(t.topology)
 }
 
 // over returns the tally over another topology of the same nodes.

@@ -285,3 +285,28 @@ func TestUnreserve(t *testing.T) {
 		t.Errorf("the next pod has the number %q, want 1", n)
 	}
 }
+
+// The deletion cost is found in the topology that the pod was placed over, also where its constraints are not listed in the order of
+// the levels.
+func TestReserveMakesNoTopology(t *testing.T) {
+	rs := newReplicaSet(t, t, "")
+	for _, name := range []string{"a1", "a2", "b1", "b2"} {
+		rs.join(name, "zone="+name[:1], "rack="+name)
+	}
+	rs.up(4, func(pod *corev1.Pod) {
+		delete(pod.Annotations, clusterview.PlacementAnnotation)
+		for _, key := range []string{"rack", "zone"} {
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+				MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: st.MakeLabelSelector().Label("pod-template-hash", "1").Obj(),
+			})
+		}
+	})
+	if n := rs.pl.trees.topologies.Len(); n != 1 {
+		t.Errorf("there are %d topologies", n)
+	}
+	for _, pod := range rs.binding {
+		if pod.Annotations[corev1.PodDeletionCost] == "" {
+			t.Errorf("pod %s has no deletion cost", pod.Name)
+		}
+	}
+}

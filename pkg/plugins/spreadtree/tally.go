@@ -44,6 +44,11 @@ func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 		nodes, _, _ = in.index.Since(t.countsAs.Workload, 0)
 	}
 	t.pods, t.faults, t.counted = now, faults, false
+	rule := placement.Faults{}
+	if faults != nil {
+		rule = faults.Rule()
+	}
+	t.SetRule(rule) // before the pods: what counts under another rule is counted anew
 	for _, node := range nodes {
 		revision, workload := in.index.On(t.countsAs, node)
 		if in.countAll {
@@ -51,12 +56,9 @@ func (t *tally) refresh(in *trees, faults clusterview.Faults) {
 		}
 		t.SetPods(node, revision, workload)
 	}
-	if faults == nil {
-		t.SetRule(placement.Faults{})
-		return
+	if faults != nil {
+		t.refreshFaults(in.index.Nodes(), faults)
 	}
-	t.SetRule(faults.Rule())
-	t.refreshFaults(in.index.Nodes(), faults)
 }
 
 // refreshFaults brings the records up to date.
@@ -77,6 +79,5 @@ func (t *tally) refreshFaults(nodes *tree.Nodes, faults clusterview.Faults) {
 
 // placedBy is a pod's levels in the order in which the tally has them.
 func (t *tally) placedBy(levels clusterview.Levels) clusterview.Levels {
-	levels.List = t.Topology().Levels()
-	return levels
+	return levels.InOrder(t.Topology().Levels())
 }
