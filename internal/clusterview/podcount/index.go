@@ -52,40 +52,45 @@ type Index struct {
 	provisional map[*count]bool
 	// lowest counts the nodes by the lowest priority of their pods.
 	lowest map[int32]int
-	// nodeLabels are those of which somebody has the values: no other makes a node another one.
-	// It is nil when they are too many to be known, and all labels do.
-	nodeLabels map[string]bool
+	// nodeLabels counts by label who has the values of nodes: no other label makes a node another one.
+	nodeLabels map[string]int
 	// labels are those of the pods that count; selections count pods under selectors.
 	labels     podLabels
 	selections selections
 }
 
-// maxLabels bounds the labels by which nodes are told apart.
-const maxLabels = 1000
-
 // NewIndex returns an empty index.
 func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
-		workloads: make(workloads), nodeLabels: make(map[string]bool), labels: make(podLabels), selections: selections{of: make(map[string][]*selection)}, provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		workloads: make(workloads), nodeLabels: make(map[string]int), labels: make(podLabels), selections: selections{of: make(map[string][]*selection)}, provisional: make(map[*count]bool), lowest: make(map[int32]int),
 	}
 }
 
 // Nodes are the nodes as all workloads see them.
 func (c *Index) Nodes() *tree.Nodes { return c.cluster }
 
-// Values returns the values of nodes at levels.
+// Values returns the values of nodes at levels. They are those of now: whoever keeps what they were says so, see Watch.
 func (c *Index) Values(levels []level.Level) tree.Values {
-	for _, l := range levels {
-		if c.nodeLabels != nil {
-			c.nodeLabels[l.Property.Label] = true
-		}
-	}
-	if len(c.nodeLabels) > maxLabels {
-		c.nodeLabels = nil
-	}
 	return func(node int32, l int) placement.Value {
 		return clusterview.Value(c.byID[node].node, levels[l].Property)
+	}
+}
+
+// Watch has a node that gets another value at one of the levels be another node, until Unwatch is called as often. A label that nobody
+// watches may be written by the minute.
+func (c *Index) Watch(levels []level.Level) {
+	for _, l := range levels {
+		c.nodeLabels[l.Property.Label]++
+	}
+}
+
+// Unwatch takes Watch back.
+func (c *Index) Unwatch(levels []level.Level) {
+	for _, l := range levels {
+		if c.nodeLabels[l.Property.Label]--; c.nodeLabels[l.Property.Label] == 0 {
+			delete(c.nodeLabels, l.Property.Label)
+		}
 	}
 }
 

@@ -110,9 +110,6 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 // relabelled reports that a node has another value of a label that matters. Some agents
 // write labels by the minute that no level names.
 func (c *Index) relabelled(before, after *corev1.Node) bool {
-	if c.nodeLabels == nil {
-		return !maps.Equal(before.Labels, after.Labels)
-	}
 	for label := range c.nodeLabels {
 		was, had := before.Labels[label]
 		if is, has := after.Labels[label]; is != was || has != had {

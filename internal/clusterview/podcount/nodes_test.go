@@ -30,6 +30,7 @@ func TestIndexFollowsNodesThatGoAndReturn(t *testing.T) {
 	}
 	v.join(st.MakeNode().Name("n1").Label("zone", "b").Obj())
 	v.refresh()
+	v.index.Watch(plugintest.Levels(t, "spread=zone"))
 	id, known := v.index.Nodes().Find("n1")
 	if got := v.index.Values(plugintest.Levels(t, "spread=zone"))(id, 0); !known || got.Text != "b" {
 		t.Errorf("n1 is back: %t, in zone %+v", known, got)
@@ -45,7 +46,8 @@ func TestIndexFollowsNodesThatGoAndReturn(t *testing.T) {
 func TestIndexHeedsLabelsThatLevelsName(t *testing.T) {
 	v := newView("n1")
 	v.refresh()
-	v.index.Values(plugintest.Levels(t, "spread=zone"))
+	v.index.Watch(plugintest.Levels(t, "spread=zone"))
+	v.index.Watch(plugintest.Levels(t, "spread=zone,spread=rack"))
 	changes := func(node *st.NodeWrapper) bool {
 		before := v.index.Nodes().Structure()
 		v.info("n1").SetNode(node.Obj())
@@ -58,11 +60,19 @@ func TestIndexHeedsLabelsThatLevelsName(t *testing.T) {
 	if !changes(st.MakeNode().Name("n1").Label("zone", "")) || !changes(st.MakeNode().Name("n1").Label("zone", "a")) || !changes(st.MakeNode().Name("n1")) {
 		t.Error("a node is in another zone, and the structure is as it was")
 	}
-	for i := range 1001 {
-		v.index.Values(plugintest.Levels(t, fmt.Sprint("spread=label-", i)))
+	v.index.Unwatch(plugintest.Levels(t, "spread=zone,spread=rack"))
+	if !changes(st.MakeNode().Name("n1").Label("zone", "b")) || changes(st.MakeNode().Name("n1").Label("zone", "b").Label("rack", "r")) {
+		t.Error("of two lists of levels one is watched no more, and the labels that matter are not those of the other")
 	}
-	if !changes(st.MakeNode().Name("n1").Label("seen-at", "one")) {
-		t.Error("of a thousand labels not one changes the structure")
+	// However many labels there have been, others may be written by the minute.
+	for i := range 2000 {
+		levels := plugintest.Levels(t, fmt.Sprint("spread=label-", i))
+		v.index.Watch(levels)
+		v.index.Unwatch(levels)
+	}
+	v.index.Unwatch(plugintest.Levels(t, "spread=zone"))
+	if changes(st.MakeNode().Name("n1").Label("seen-at", "one")) {
+		t.Error("a label that no level names changes the structure")
 	}
 }
 

@@ -96,7 +96,11 @@ func (t *trees) reset() {
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}
-	t.topologies = idlecache.New[string](maxTopologies, func(t *topology) { t.Clear() })
+	index := t.index
+	t.topologies = idlecache.New[string](maxTopologies, func(t *topology) {
+		index.Unwatch(t.Levels())
+		t.Clear()
+	})
 	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*filtered) {})
 	t.tallies = make(map[clusterview.Workload]*idlecache.Cache[batchKey, *tally])
 	t.costs = scaledown.NewCache()
@@ -118,6 +122,7 @@ func (t *trees) topology(levels clusterview.Levels) *topology {
 			n.Sort()
 		}
 		is = &topology{tree.NewTopology(nodes, n.Levels(), t.index.Values(n.Levels())), n.Undecided()}
+		t.index.Watch(n.Levels())
 		t.topologies.Put(key, is)
 		t.used()
 	}

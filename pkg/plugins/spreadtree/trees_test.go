@@ -240,3 +240,29 @@ func TestConstraintsAreOrderedByNesting(t *testing.T) {
 		t.Errorf("with a rack in two zones constraints are ordered %q, want %q", got, want)
 	}
 }
+
+// A label matters as long as a topology goes by it. A tenant with many lists of levels has other nodes' labels matter to nobody.
+func TestLabelsOfEvictedTopologiesDoNotMatter(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	node := r.join("n1", "zone=a")
+	refresh := func() { r.pl.trees.index.Refresh(podcount.Snapshot{Nodes: r.feasible()}) }
+	refresh()
+	const lists = 1100
+	for i := range lists {
+		levels := clusterview.Levels{List: plugintest.Levels(t, fmt.Sprint("spread=label-", i)), Source: clusterview.FromAnnotation}
+		r.pl.trees.topology(levels)
+	}
+	changes := func(labels ...string) bool {
+		before, changed := r.pl.trees.index.Nodes().Structure(), labelled("n1", labels...).Obj()
+		r.cache.UpdateNode(r.logger, node, changed)
+		node = changed
+		refresh()
+		return r.pl.trees.index.Nodes().Structure() != before
+	}
+	if changes("zone=a", "label-0=b") {
+		t.Error("a label by which no topology goes any more changes the structure")
+	}
+	if !changes("zone=a", fmt.Sprintf("label-%d=b", lists-1)) {
+		t.Error("a label by which a topology goes does not change the structure")
+	}
+}
