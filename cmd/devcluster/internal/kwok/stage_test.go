@@ -131,6 +131,21 @@ func TestPodStartKeepsRestartsAndAddress(t *testing.T) {
 	}
 }
 
+// A container goes on while its node does not answer: when that is back it has run for as long as it has.
+func TestPodStartKeepsWhatRuns(t *testing.T) {
+	pod, since := aPod(), metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, 2)
+	pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: since}
+	pod.Status.ContainerStatuses[1].State.Waiting = &corev1.ContainerStateWaiting{}
+	status := render[corev1.PodStatus](t, stageNamed(t, "pod-start").Status, pod)
+	if first := status.ContainerStatuses[0].State.Running; first == nil || !first.StartedAt.Equal(&since) {
+		t.Errorf("the container that ran runs since %+v", first)
+	}
+	if second := status.ContainerStatuses[1].State.Running; second == nil || !second.StartedAt.After(since.Time) {
+		t.Errorf("the container that waited runs since %+v", second)
+	}
+}
+
 func TestPodComplete(t *testing.T) {
 	status := render[corev1.PodStatus](t, stageNamed(t, "pod-complete").Status, aPod())
 	if status.Phase != corev1.PodSucceeded || status.ContainerStatuses[1].State.Terminated == nil {
