@@ -51,6 +51,15 @@ func (o *options) restartFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&r.Policy.Interval, "restart-interval", time.Hour, "The interval in which attempts are counted, one hour at the most.")
 }
 
+// namespaceSelector reads the flag of a caller that selects namespaces.
+func namespaceSelector(caller, text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("--%s-namespace-selector %q: %w", caller, text, err)
+	}
+	return selector, nil
+}
+
 // readRestart checks these flags.
 func (o *options) readRestart() error {
 	if !o.restarts {
@@ -58,11 +67,10 @@ func (o *options) readRestart() error {
 	}
 	r := &o.restart
 	r.Schedulers, r.Records, r.AtOnce, r.Policy.Unlimited = o.schedulers, o.suspects.Namespace, o.drain.AtOnce, r.Policy.Attempts == 0
-	selector, err := labels.Parse(o.restartIn)
-	if err != nil {
-		return fmt.Errorf("--restart-namespace-selector %q: %w", o.restartIn, err)
+	var err error
+	if r.Namespaces, err = namespaceSelector("restart", o.restartIn); err != nil {
+		return err
 	}
-	r.Namespaces = selector
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("--restart-elsewhere: %w", err)
 	}
@@ -81,11 +89,11 @@ func (o *options) readCosts() error {
 	if o.costs.Mode == "" {
 		return nil
 	}
-	selector, err := labels.Parse(o.costsIn)
-	if err != nil {
-		return fmt.Errorf("--repair-namespace-selector %q: %w", o.costsIn, err)
+	o.costs.Schedulers = o.schedulers
+	var err error
+	if o.costs.Namespaces, err = namespaceSelector("repair", o.costsIn); err != nil {
+		return err
 	}
-	o.costs.Schedulers, o.costs.Namespaces = o.schedulers, selector
 	if err := o.costs.Validate(); err != nil {
 		return fmt.Errorf("--repair-deletion-costs: %w", err)
 	}
@@ -101,11 +109,10 @@ func (o *options) readRebalance() error {
 		return nil
 	}
 	o.rebalance.Schedulers, o.rebalance.AtOnce = o.schedulers, o.drain.AtOnce
-	selector, err := labels.Parse(o.namespaces)
-	if err != nil {
-		return fmt.Errorf("--rebalance-namespace-selector %q: %w", o.namespaces, err)
+	var err error
+	if o.rebalance.Namespaces, err = namespaceSelector("rebalance", o.namespaces); err != nil {
+		return err
 	}
-	o.rebalance.Namespaces = selector
 	for _, text := range o.windows {
 		w, err := rebalance.ParseWindow(text)
 		if err != nil {

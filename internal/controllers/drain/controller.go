@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -50,10 +49,7 @@ func (o Options) Validate() error {
 	if o.Pods != Blocked && o.Pods != All {
 		return fmt.Errorf("%q is no choice of pods: use %s or %s", o.Pods, Blocked, All)
 	}
-	if o.AtOnce < 1 || o.AtOnce > 1000 {
-		return fmt.Errorf("%d is no bound of Moves at once: use 1 to 1000", o.AtOnce)
-	}
-	return nil
+	return move.ValidateAtOnce(o.AtOnce)
 }
 
 // Controller makes Moves for pods on nodes that somebody is about to remove.
@@ -117,56 +113,35 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
-	histories, active := move.Histories(moves.Items), make(map[string]int)
-	atOnce := 0
-	for i := range moves.Items {
-		m := &moves.Items[i]
-		if !m.Status.Phase.Ended() {
-			atOnce++
-			active[m.Spec.ReplicaSet.UID]++
-		}
-	}
+	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
 	var errs []error
 	for _, p := range candidates {
-		if atOnce >= c.AtOnce {
+		if budget.Spent() {
 			break
 		}
-		history := histories[string(p.UID)]
-		if history.Waits(c.Clock.Now()) {
-			continue
+		if history := histories[string(p.UID)]; !history.Waits(c.Clock.Now()) {
+			errs = append(errs, c.moveOne(ctx, p, history, budget))
 		}
-		made, err := c.moveOne(ctx, p, history, active)
-		if made {
-			atOnce++
-		}
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, active map[string]int) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget) error {
 	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
-	if !ok || err != nil {
-		return false, err
-	}
-	if active[string(set.UID)] >= move.Surge(deployment) {
-		return false, nil
+	if !ok || err != nil || budget.SpentFor(set, deployment) {
+		return err
 	}
 	if c.Pods == Blocked {
 		if is, err := c.blocked(ctx, pod); !is || err != nil {
-			return false, err
+			return err
 		}
 	}
-	err = c.Client.Create(ctx, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
-	if apierrors.IsAlreadyExists(err) {
-		return false, nil
+	if err := move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history)); err != nil {
+		return err
 	}
-	if err != nil {
-		return false, fmt.Errorf("making a Move for pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	active[string(set.UID)]++
-	return true, nil
+	budget.Take(set)
+	return nil
 }
 
 // blocked reports whether a disruption budget keeps a pod from being evicted now.

@@ -4,11 +4,14 @@
 package move
 
 import (
+	"context"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -32,4 +35,12 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 			Reason:     reason,
 		},
 	}
+}
+
+// Make makes a Move. One of the same name that is there already is the same one: a cache may not have it yet.
+func Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) error {
+	if err := to.Create(ctx, move); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making a Move for pod %s/%s: %w", move.Namespace, move.Spec.Pod.Name, err)
+	}
+	return nil
 }

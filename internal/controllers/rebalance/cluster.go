@@ -89,14 +89,14 @@ func (c *cluster) fits(ctx context.Context, pod *corev1.Pod) (func(node string) 
 	return c.filters.Fits(ctx, pod)
 }
 
-// active are the Moves that have not ended.
-func (c *cluster) active() (active []*placementv1alpha1.Move) {
+// busy are the Moves that are about to replace or to evict a pod.
+func (c *cluster) busy() (busy []*placementv1alpha1.Move) {
 	for i := range c.moves {
-		if !c.moves[i].Status.Phase.Ended() {
-			active = append(active, &c.moves[i])
+		if m := &c.moves[i]; move.Busy(m) {
+			busy = append(busy, m)
 		}
 	}
-	return active
+	return busy
 }
 
 // madeSince counts the Moves that were made to rebalance.

@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -164,7 +163,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	if set == nil || all.moveOf(d) != nil || c.tried[d.UID].rests(all.now) {
 		return nil
 	}
-	w, ok := c.workloadOf(d, set, all.bySet[set.UID])
+	w, ok := c.workloadOf(set, all.bySet[set.UID])
 	if !ok || room.movesOf(w) {
 		return nil
 	}
@@ -174,7 +173,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	}
 	next, isEven, err := w.plan(ctx, all, &c.Options)
 	if err != nil || next == nil {
-		c.verdicts[d.UID] = verdict{sum, isEven && w.alone, all.now}
+		c.verdicts[d.UID] = verdict{sum, isEven && w.Alone, all.now}
 		return err
 	}
 	delete(c.verdicts, d.UID)
@@ -201,8 +200,8 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}
 	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance, all.histories[string(next.pod.UID)])
 	m.Spec.Avoid = &next.avoid
-	if err := c.Client.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making a Move for pod %s/%s: %w", next.pod.Namespace, next.pod.Name, err)
+	if err := move.Make(ctx, c.Client, m); err != nil {
+		return err
 	}
 	room.take(next.pod)
 	klog.FromContext(ctx).V(2).Info("Made a Move", "pod", klog.KObj(next.pod), "from", next.pod.Spec.NodeName, "to", next.to, "avoid", next.avoid.TopologyKey+"="+*next.avoid.Value)

@@ -11,7 +11,7 @@
 //   - window.go: the hours of the day in which they are made
 //   - cluster.go: nodes, pods and Moves at one moment
 //   - quiet.go: since when nothing has happened to a Deployment
-//   - workload.go: the pods that are spread together, and the one that should go
+//   - planned.go: the pod of a Deployment that should go
 //   - verdict.go: what need not be looked at again
 //   - attempt.go: whether the last Move has made anything better
 //   - room.go: how many Moves more may be made

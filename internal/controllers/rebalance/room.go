@@ -16,19 +16,19 @@ type room struct {
 	left    int
 	perNode int
 	onNode  map[string]int
-	// moving are the pods of the Moves that have not ended.
+	// moving are the pods of the Moves that are busy.
 	moving []*corev1.Pod
 }
 
 // roomFor returns what the options leave beside the Moves that there are.
 func (o *Options) roomFor(c *cluster) *room {
-	active := c.active()
-	r := &room{perNode: o.PerNode, onNode: make(map[string]int), left: min(o.AtOnce-len(active), o.PerHour-c.madeSince(c.now.Add(-time.Hour)))}
+	busy := c.busy()
+	r := &room{perNode: o.PerNode, onNode: make(map[string]int), left: min(o.AtOnce-len(busy), o.PerHour-c.madeSince(c.now.Add(-time.Hour)))}
 	pods := make(map[types.NamespacedName]*corev1.Pod, len(c.pods))
 	for _, p := range c.pods {
 		pods[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 	}
-	for _, m := range active {
+	for _, m := range busy {
 		if p := pods[types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.Pod.Name}]; p != nil {
 			r.onNode[p.Spec.NodeName]++
 			r.moving = append(r.moving, p)
@@ -44,8 +44,8 @@ func (r *room) full(node string) bool { return r.onNode[node] >= r.perNode }
 
 // movesOf reports that a pod is being moved that counts beside those of a workload: of another Deployment, with the same label or under the same
 // constraint.
-func (r *room) movesOf(w *workload) bool {
-	return slices.ContainsFunc(r.moving, func(p *corev1.Pod) bool { return p.Namespace == w.set.Namespace && w.counts(p) })
+func (r *room) movesOf(w *deployed) bool {
+	return slices.ContainsFunc(r.moving, func(p *corev1.Pod) bool { return p.Namespace == w.Set.Namespace && w.Counts(p) })
 }
 
 // take notes a Move that has been made.

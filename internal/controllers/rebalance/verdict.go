@@ -60,9 +60,9 @@ func sumOf(nodes []*corev1.Node) uint64 {
 }
 
 // sum tells states of a workload apart: where its own pods are, and what the nodes are.
-func (w *workload) sum(c *cluster) uint64 {
-	pods := maphash.String(seed, level.Format(w.levels))
-	for _, p := range w.pods {
+func (w *deployed) sum(c *cluster) uint64 {
+	pods := maphash.String(seed, level.Format(w.Levels))
+	for _, p := range w.Pods {
 		pods += maphash.String(seed, p.Spec.NodeName)
 	}
 	return pods ^ c.sum

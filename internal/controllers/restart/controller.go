@@ -13,9 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -81,32 +79,23 @@ func (c *Controller) look(ctx context.Context) error {
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
-	active, atOnce := make(map[types.UID]int), 0
-	histories := move.Histories(moves.Items)
-	for i := range moves.Items {
-		m := &moves.Items[i]
-		if !m.Status.Phase.Ended() {
-			atOnce++
-			active[types.UID(m.Spec.ReplicaSet.UID)]++
-		}
-	}
+	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
 	now := c.Clock.Now()
 	var errs []error
 	for _, one := range candidates {
-		if atOnce >= c.AtOnce {
+		if budget.Spent() {
 			break
 		}
 		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), one.since)
 		history := histories[string(one.pod.UID)]
-		if history.Active || active[one.set.UID] >= move.Surge(one.deployment) || !allowed || due.After(now) {
+		if history.Active || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
 			continue
 		}
 		if err := c.move(ctx, &one, history); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		atOnce++
-		active[one.set.UID]++
+		budget.Take(one.set)
 	}
 	return errors.Join(errs...)
 }
@@ -215,8 +204,5 @@ func (c *Controller) move(ctx context.Context, one *candidate, history move.Hist
 	}
 	host := clusterview.DomainOf(&node, corev1.LabelHostname)
 	m.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &host}
-	if err := c.Client.Create(ctx, m); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making a Move for pod %s/%s: %w", one.pod.Namespace, one.pod.Name, err)
-	}
-	return nil
+	return move.Make(ctx, c.Client, m)
 }

@@ -47,8 +47,5 @@ func (o Options) Validate() error {
 	if p.Attempts < 0 || p.Attempts > 1000 {
 		return fmt.Errorf("%d is no number of attempts: use 1 to 1000, or 0 for any", p.Attempts)
 	}
-	if o.AtOnce < 1 || o.AtOnce > 1000 {
-		return fmt.Errorf("%d is no bound of Moves at once: use 1 to 1000", o.AtOnce)
-	}
-	return nil
+	return move.ValidateAtOnce(o.AtOnce)
 }

@@ -11,66 +11,28 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	podgroupv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
 	"github.com/espalier-scheduler/espalier/pkg/placement/plan"
-	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
-// workload is the pods of a Deployment's newest ReplicaSet, and how they are placed.
-type workload struct {
-	deployment *appsv1.Deployment
-	set        *appsv1.ReplicaSet
-	// pods are those of the ReplicaSet; the newest is in front.
-	pods   []*corev1.Pod
-	levels []level.Level
-	// counts reports whether a pod counts beside these: one of another owner may, if a label or a constraint says so.
-	counts func(*corev1.Pod) bool
-	// alone says that none of another owner does.
-	alone bool
-}
+// deployed is the pods of a Deployment's newest ReplicaSet, and how they are placed.
+type deployed struct{ *workload.Workload }
 
-// workloadOf returns that of a Deployment. It is false for one whose pods are left alone: they are not spread by one of the schedulers, their
+// workloadOf returns that of a Deployment's newest ReplicaSet. It is false for one whose pods are left alone: they are not spread by one of the schedulers, their
 // volumes or claims bind them, or limits are on them that no filter of kube-scheduler knows.
-func (o *Options) workloadOf(d *appsv1.Deployment, set *appsv1.ReplicaSet, pods []*corev1.Pod) (*workload, bool) {
+func (o *Options) workloadOf(set *appsv1.ReplicaSet, pods []*corev1.Pod) (*deployed, bool) {
 	if len(pods) == 0 || !movable(pods[0]) {
 		return nil, false
 	}
-	w := &workload{deployment: d, set: set, pods: slices.Clone(pods)}
-	slices.SortFunc(w.pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	newest := w.pods[0]
-	if !slices.Contains(o.Schedulers, newest.Spec.SchedulerName) {
+	w, spread := workload.Of(set, pods)
+	if !spread || !slices.Contains(o.Schedulers, w.Pods[0].Spec.SchedulerName) {
 		return nil, false
 	}
-	var spread bool
-	if w.levels, spread = clusterview.LevelsPlacedBy(newest.Annotations[clusterview.PlacedByAnnotation]); !spread {
-		return nil, false
-	}
-	own, err := clusterview.LevelsOf(newest, nil, nil)
-	if err != nil {
-		return nil, false // its annotation has changed since it was placed
-	}
-	switch named := newest.Labels[clusterview.WorkloadLabel]; {
-	case own.Selector != nil:
-		w.counts = func(p *corev1.Pod) bool { return own.Selector.Matches(labels.Set(p.Labels)) }
-	case named != "":
-		w.counts = func(p *corev1.Pod) bool { return p.Labels[clusterview.WorkloadLabel] == named }
-	default:
-		w.alone = true
-		w.counts = func(p *corev1.Pod) bool {
-			owner := metav1.GetControllerOfNoCopy(p)
-			return owner != nil && owner.UID == set.UID
-		}
-	}
-	return w, true
+	return &deployed{w}, true
 }
 
 // movable reports that nothing binds a pod that the filters are not asked about.
@@ -89,29 +51,6 @@ func movable(pod *corev1.Pod) bool {
 	return !group && len(pod.Spec.ResourceClaims) == 0
 }
 
-// tree is the cluster as the workload sees it.
-func (w *workload) tree(c *cluster) *simulation.Tree {
-	nodes := make([]placement.Node, len(c.nodes))
-	for i, n := range c.nodes {
-		here := &nodes[i]
-		soft := clusterview.Soft(n)
-		*here = placement.Node{
-			Name: n.Name, Values: clusterview.Values(n, w.levels), Unready: clusterview.Unready(n),
-			Soft: soft != "" && !clusterview.ToleratesSoft(w.pods[0].Spec.Tolerations, soft),
-		}
-		here.Usage.CPU.Allocatable = n.Status.Allocatable.Cpu().MilliValue()
-		here.Usage.Memory.Allocatable = n.Status.Allocatable.Memory().Value()
-		for _, p := range c.on[n.Name] {
-			here.Tally.All++
-			if p.Namespace == w.set.Namespace && p.DeletionTimestamp == nil && w.counts(p) {
-				here.Tally.Workload++
-				here.Tally.Revision++
-			}
-		}
-	}
-	return simulation.New(w.levels, nodes...)
-}
-
 // planned is a pod that should be replaced.
 type planned struct {
 	pod *corev1.Pod
@@ -123,12 +62,12 @@ type planned struct {
 }
 
 // plan returns the pod that should go first, nil if none is better off elsewhere; even says that none would be, wherever there were room.
-func (w *workload) plan(ctx context.Context, c *cluster, o *Options) (next *planned, isEven bool, err error) {
-	t := w.tree(c)
-	if even(t) {
+func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *planned, isEven bool, err error) {
+	t := w.Tree(c.nodes, c.on)
+	if !slices.ContainsFunc(workload.MisplacedIn(t), func(n int64) bool { return n > 0 }) {
 		return nil, true, nil
 	}
-	fit, err := c.fits(ctx, w.pods[0])
+	fit, err := c.fits(ctx, w.Pods[0])
 	if err != nil {
 		return nil, false, err
 	}
@@ -152,17 +91,10 @@ func (w *workload) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To]), misplaced}, false, nil
 }
 
-// even reports that no pod is misplaced, if every node could take another one.
-func even(t *simulation.Tree) bool {
-	t.Rank(func(string) bool { return true })
-	defer t.RecheckAll()
-	return !slices.ContainsFunc(t.Misplaced(), func(n int64) bool { return n > 0 })
-}
-
 // leaving is the pod that leaves a node: the one that would be removed first.
-func (w *workload) leaving(node string, c *cluster, o *Options) *corev1.Pod {
+func (w *deployed) leaving(node string, c *cluster, o *Options) *corev1.Pod {
 	var first *corev1.Pod
-	for _, p := range w.pods {
+	for _, p := range w.Pods {
 		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) || c.histories[string(p.UID)].N > 0 {
 			continue
 		}
@@ -189,8 +121,8 @@ func resizing(pod *corev1.Pod) bool {
 }
 
 // avoid is the domain of the first level at which two nodes differ: the one that the pod leaves.
-func (w *workload) avoid(from, to *corev1.Node) placementv1alpha1.Domain {
-	for _, l := range w.levels {
+func (w *deployed) avoid(from, to *corev1.Node) placementv1alpha1.Domain {
+	for _, l := range w.Levels {
 		label := cmp.Or(l.Property.Label, corev1.LabelHostname)
 		if is := clusterview.DomainOf(from, label); is != clusterview.DomainOf(to, label) {
 			return placementv1alpha1.Domain{TopologyKey: label, Value: &is}

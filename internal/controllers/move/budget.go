@@ -1,0 +1,56 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// Busy reports that a Move is about to replace or to evict a pod.
+func Busy(m *placementv1alpha1.Move) bool { return !m.Status.Phase.Ended() }
+
+// ValidateAtOnce returns what is wrong with a bound of Moves at once, nil if nothing is.
+func ValidateAtOnce(n int) error {
+	if n < 1 || n > 1000 {
+		return fmt.Errorf("%d is no bound of Moves at once: use 1 to 1000", n)
+	}
+	return nil
+}
+
+// Budget is how many Moves more may be made: at once, and of a Deployment no more than it may have pods too many.
+type Budget struct {
+	left  int
+	bySet map[string]int
+}
+
+// BudgetOf returns what a bound leaves beside the Moves that there are.
+func BudgetOf(atOnce int, moves []placementv1alpha1.Move) *Budget {
+	b := &Budget{atOnce, make(map[string]int)}
+	for i := range moves {
+		if Busy(&moves[i]) {
+			b.take(moves[i].Spec.ReplicaSet.UID)
+		}
+	}
+	return b
+}
+
+func (b *Budget) take(set string) {
+	b.left--
+	b.bySet[set]++
+}
+
+// Take notes a Move that has been made.
+func (b *Budget) Take(set *appsv1.ReplicaSet) { b.take(string(set.UID)) }
+
+// Spent reports that no more may be made at all.
+func (b *Budget) Spent() bool { return b.left <= 0 }
+
+// SpentFor reports that no more may be made for a Deployment.
+func (b *Budget) SpentFor(set *appsv1.ReplicaSet, deployment *appsv1.Deployment) bool {
+	return b.Spent() || b.bySet[string(set.UID)] >= Surge(deployment)
+}
