@@ -232,8 +232,11 @@ func (p *Policy) rank() int {
 // Places reports whether the policy has a say in where pods go. One that has none, as
 // a definition without our rules may let pass, must not keep another from having it.
 func (p *Policy) Places() bool {
-	return p.SaysLevels() || p.SaysLimits() || p.Faults != nil || p.ScaleDown != ""
+	return p.SaysLevels() || p.SaysLimits() || p.SaysMore()
 }
+
+// SaysMore reports whether the policy says anything that no pod says itself.
+func (p *Policy) SaysMore() bool { return p.Faults != nil || p.ScaleDown != "" }
 
 // FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.
 // What the API server should have refused is taken for the nearest that it lets pass: no pod has

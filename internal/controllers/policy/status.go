@@ -104,7 +104,7 @@ func (s *policyState) govern(pod *corev1.Pod, first bool) {
 		s.bySelf++
 	}
 	byLevels := first && s.policy.SaysLevels() && !placement
-	byRest := first && (s.policy.SaysLimits() && !limits || s.policy.Faults != nil)
+	byRest := first && (s.policy.SaysLimits() && !limits || s.policy.SaysMore())
 	if byLevels || byRest {
 		s.inForce++
 	}

@@ -89,6 +89,22 @@ func TestTooManyPolicies(t *testing.T) {
 	}
 }
 
+// A policy that says something that no pod says itself is in force, whatever that is.
+func TestPoliciesWithoutLevels(t *testing.T) {
+	for name, say := range map[string]func(*placementv1alpha1.PlacementPolicySpec){
+		"faults":     func(s *placementv1alpha1.PlacementPolicySpec) { s.Faults = &placementv1alpha1.Faults{} },
+		"scale-down": func(s *placementv1alpha1.PlacementPolicySpec) { s.ScaleDown = placementv1alpha1.ScaleDownAny },
+	} {
+		p := made(name, "web", 1)
+		p.Spec.Levels = nil
+		say(&p.Spec)
+		got := computed([]placementv1alpha1.PlacementPolicy{p}, append(pods(1, "web"), pods(1, "web", clusterview.PlacementAnnotation)...), noon)
+		if b := brief(got[0]); b != "2 2 Valid! NoConflict InForce!" {
+			t.Errorf("%s: %q", name, b)
+		}
+	}
+}
+
 // computed are the statuses of policies of one namespace among pods.
 func computed(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, now metav1.Time) (statuses []placementv1alpha1.PlacementPolicyStatus) {
 	var read []*clusterview.Policy
