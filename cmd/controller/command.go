@@ -29,6 +29,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/deletioncost"
+	"github.com/espalier-scheduler/espalier/internal/controllers/disconnect"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
@@ -63,6 +64,9 @@ type options struct {
 	// restarts is whether there are any Moves to restart.
 	restarts bool
 	restart  restart.Options
+	// disconnects is whether pods are kept whose nodes do not answer.
+	disconnects bool
+	disconnect  disconnect.Options
 	// restartIn is read into that, and namespaces and windows into rebalance.
 	restartIn  string
 	namespaces string
@@ -92,6 +96,7 @@ func newCommand(version string) *cobra.Command {
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	o.rebalanceFlags(flags)
 	o.restartFlags(flags)
+	flags.BoolVar(&o.disconnects, "keep-disconnected", false, "Whether pods on nodes that do not answer are kept, and those of Deployments replaced, where their policies have a disconnect.")
 	o.costFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
@@ -117,7 +122,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--move-drained: %w", err)
 		}
 	}
-	if err := errors.Join(o.readRebalance(), o.readRestart(), o.readCosts()); err != nil {
+	if err := errors.Join(o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts()); err != nil {
 		return err
 	}
 	config, err := o.config()

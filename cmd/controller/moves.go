@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/disconnect"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
@@ -77,6 +78,18 @@ func (o *options) readRestart() error {
 	return nil
 }
 
+// readDisconnect checks the flag about pods on nodes that do not answer.
+func (o *options) readDisconnect() error {
+	o.disconnect = disconnect.Options{Schedulers: o.schedulers, AtOnce: o.drain.AtOnce}
+	if !o.disconnects {
+		return nil
+	}
+	if err := o.disconnect.Validate(); err != nil {
+		return fmt.Errorf("--keep-disconnected: %w", err)
+	}
+	return nil
+}
+
 // costFlags are those about deletion costs.
 func (o *options) costFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.costs.Mode, "repair-deletion-costs", "", "Repair gives pods of ReplicaSets other deletion costs where some are missing in a zone, or whatever the first level is; Backfill also those that were bound before there were any. Empty changes none.")
@@ -101,7 +114,9 @@ func (o *options) readCosts() error {
 }
 
 // moves reports whether the flags ask for any Moves.
-func (o *options) moves() bool { return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restarts }
+func (o *options) moves() bool {
+	return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restarts || o.disconnects
+}
 
 // readRebalance checks these flags.
 func (o *options) readRebalance() error {
@@ -129,7 +144,7 @@ func (o *options) readRebalance() error {
 // cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" || o.restarts || o.costs.Mode != "" {
+	if o.rebalance.Mode != "" || o.restarts || o.disconnects || o.costs.Mode != "" {
 		pods, nodes = wholePod, cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{
@@ -166,6 +181,14 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 	}
 	if o.restarts {
 		if err := m.Add(&restart.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.restart}); err != nil {
+			return err
+		}
+	}
+	if o.disconnects {
+		if err := m.Add(&disconnect.Controller{
+			Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{},
+			Options: o.disconnect,
+		}); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,9 @@ const (
 	// RemovedForMoveAnnotation on a pod says for which Move it is to be removed: it has taken the place of a pod that is handed back.
 	RemovedForMoveAnnotation = Prefix + "removed-for-move"
 
+	// UnreachableSecondsAnnotation on a pod that is kept while its node does not answer is for how long it tolerated that before.
+	UnreachableSecondsAnnotation = Prefix + "unreachable-seconds"
+
 	// MadeEvictableAnnotation on a pod says that a Move has let Cluster Autoscaler evict it.
 	MadeEvictableAnnotation = Prefix + "made-evictable"
 

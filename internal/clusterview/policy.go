@@ -32,6 +32,8 @@ type Policy struct {
 	Faults *placementv1alpha1.Faults
 	// ScaleDown is what is left when some pods are removed, "" where the policy says nothing of it.
 	ScaleDown placementv1alpha1.ScaleDown
+	// Disconnect is what becomes of pods on nodes that do not answer, nil where the policy says nothing of it.
+	Disconnect *placementv1alpha1.Disconnect
 
 	uid      types.UID
 	created  time.Time
@@ -70,7 +72,7 @@ var (
 func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	p := &Policy{
 		Namespace: in.Namespace, Name: in.Name, Generation: in.Generation,
-		Faults: in.Spec.Faults, ScaleDown: in.Spec.ScaleDown, uid: in.UID, created: in.CreationTimestamp.Time,
+		Faults: in.Spec.Faults, ScaleDown: in.Spec.ScaleDown, Disconnect: in.Spec.Disconnect, uid: in.UID, created: in.CreationTimestamp.Time,
 		priority: in.Spec.Priority, override: in.Spec.Mode == placementv1alpha1.ModeOverride,
 	}
 	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
@@ -229,14 +231,14 @@ func (p *Policy) rank() int {
 	return 3
 }
 
-// Places reports whether the policy has a say in where pods go. One that has none, as
+// Places reports whether the policy has a say in where pods go, or stay. One that has none, as
 // a definition without our rules may let pass, must not keep another from having it.
 func (p *Policy) Places() bool {
 	return p.SaysLevels() || p.SaysLimits() || p.SaysMore()
 }
 
 // SaysMore reports whether the policy says anything that no pod says itself.
-func (p *Policy) SaysMore() bool { return p.Faults != nil || p.ScaleDown != "" }
+func (p *Policy) SaysMore() bool { return p.Faults != nil || p.ScaleDown != "" || p.Disconnect != nil }
 
 // FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.
 // What the API server should have refused is taken for the nearest that it lets pass: no pod has

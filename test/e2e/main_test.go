@@ -124,7 +124,7 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
-	for _, component := range []string{"move-drained", "rebalance", "restart-elsewhere", "repair-deletion-costs"} {
+	for _, component := range []string{"move-drained", "rebalance", "restart-elsewhere", "keep-disconnected", "repair-deletion-costs"} {
 		if err := applier.Apply(ctx, manifests.Files, "components/"+component+"/rbac.yaml", ""); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	world.controllerMetrics = "http://127.0.0.1:" + port + "/metrics"
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
-		Args: append([]string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", "--move-drained=Blocked", "--moves-at-once=20"}, slices.Concat(rebalanceFlags, restartFlags, repairFlags)...),
+		Args: append([]string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", "--move-drained=Blocked", "--moves-at-once=20", "--keep-disconnected"}, slices.Concat(rebalanceFlags, restartFlags, repairFlags)...),
 	})
 }
 

@@ -40,6 +40,7 @@ type Move struct {
 
 // MoveSpec is what a move is to do.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.keep) == (self.reason == 'Disconnect')",message="keep is for the reason Disconnect, which needs it"
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Move does not change: delete it, which gives it up, and make another one"
 type MoveSpec struct {
 	// pod is the one that is to be replaced.
@@ -64,6 +65,11 @@ type MoveSpec struct {
 	// avoid is the domain that the replacement must not be in. If it lands there the pod is handed back. Without one, it may be anywhere.
 	// +optional
 	Avoid *Domain `json:"avoid,omitempty"`
+
+	// keep is which of the pod and its replacement stays when the node of the pod answers again. It is for the reason Disconnect: the
+	// pod is not evicted while its node does not answer, whatever the deadline.
+	// +optional
+	Keep Keep `json:"keep,omitempty"`
 
 	// replicas is 0.
 	// +optional
@@ -146,7 +152,7 @@ type MoveStatus struct {
 
 // MovePhase is a step of a move.
 //
-// +kubebuilder:validation:Enum=Planned;HandingOver;Replacing;Evicting;Undoing;Done;Undone;Failed
+// +kubebuilder:validation:Enum=Planned;HandingOver;Replacing;Waiting;Evicting;Undoing;Done;Undone;Failed
 type MovePhase string
 
 // The steps of a move.
@@ -157,6 +163,8 @@ const (
 	MoveHandingOver MovePhase = "HandingOver"
 	// MoveReplacing: the ReplicaSet is making another pod.
 	MoveReplacing MovePhase = "Replacing"
+	// MoveWaiting: the ReplicaSet has another pod, and this one is kept until its node answers.
+	MoveWaiting MovePhase = "Waiting"
 	// MoveEvicting: the other pod is ready, and this one is being evicted.
 	MoveEvicting MovePhase = "Evicting"
 	// MoveUndoing: the pod is being handed back.

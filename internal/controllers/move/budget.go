@@ -11,8 +11,11 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
-// Busy reports that a Move is about to replace or to evict a pod.
-func Busy(m *placementv1alpha1.Move) bool { return !m.Status.Phase.Ended() }
+// Busy reports that a Move is about to replace or to evict a pod. One that waits for a node is not: its replacement is there, and it
+// may wait for hours.
+func Busy(m *placementv1alpha1.Move) bool {
+	return !m.Status.Phase.Ended() && m.Status.Phase != placementv1alpha1.MoveWaiting
+}
 
 // ValidateAtOnce returns what is wrong with a bound of Moves at once, nil if nothing is.
 func ValidateAtOnce(n int) error {

@@ -12,13 +12,17 @@
 //	                                ▼
 //	                             Undone
 //
+// A pod whose node does not answer is kept when the other one is ready: from Replacing it goes on to Waiting, and from there, when the node
+// answers again, to Undoing or Evicting.
+//
 // Nothing is remembered that is not in the API: each step is found from the objects as they are, and is one request. A
 // controller that ends between two of them is followed by one that goes on.
 //
 //   - step.go: which step is next, pure
 //   - facts.go: what a step depends on, read from a cache
+//   - away.go: the same for a pod whose node does not answer; stays.go: which of two stays when it does again
 //   - reconciler.go: the requests, one for each step
 //   - metrics.go: what is counted
-//   - owners.go: what a pod is of; history.go: its Moves
+//   - owners.go: what a pod is of; history.go: its Moves; budget.go: how many more may be made
 //   - new.go: a Move as those make it who ask for one
 package move

@@ -35,6 +35,10 @@ type objects struct {
 	extra *corev1.Pod
 	// astray says that one that has come since is in the domain that it must not be in.
 	astray bool
+	// node is that of the pod, for a Move with the reason Disconnect; nil if it is gone.
+	node *corev1.Node
+	// replacementStays says which of the two does, if the pod is back.
+	replacementStays bool
 }
 
 // read reads the objects of a Move.
@@ -76,6 +80,9 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		}
 	}
 	o.extra = o.findExtra()
+	if err := o.readNode(ctx, api); err != nil {
+		return nil, err
+	}
 	if err := o.readAstray(ctx, api); err != nil {
 		return nil, err
 	}
@@ -96,6 +103,21 @@ func (o *objects) findExtra() (extra *corev1.Pod) {
 		}
 	}
 	return extra
+}
+
+// readNode reads the node of a pod that may come back.
+func (o *objects) readNode(ctx context.Context, api client.Reader) error {
+	if o.move.Spec.Reason != placementv1alpha1.MoveDisconnect || o.pod == nil {
+		return nil
+	}
+	var node corev1.Node
+	if err := api.Get(ctx, types.NamespacedName{Name: o.pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("reading node %s: %w", o.pod.Spec.NodeName, err)
+	}
+	o.node = &node
+	return nil
 }
 
 // readAstray looks where the pods are that have come since the Move was made.
@@ -135,7 +157,7 @@ func get(ctx context.Context, api client.Reader, into client.Object, namespace s
 
 // facts are what the objects say of the next step.
 func (o *objects) facts(now time.Time) facts {
-	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray}
+	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray, away: o.awayFacts(now)}
 	// One that is deleted is given up.
 	f.dropped = o.move.DeletionTimestamp != nil
 	f.overdue = f.dropped || isOverdue(o.move, now)

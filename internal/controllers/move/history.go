@@ -40,5 +40,8 @@ func Histories(moves []placementv1alpha1.Move) map[string]History {
 // Waits reports that a pod is not to be moved now: it is being moved, or was handed back within ten minutes, or could not be moved
 // within one, because its Deployment was at work.
 func (h History) Waits(now time.Time) bool {
-	return h.Active || now.Sub(h.undone) < 10*time.Minute || now.Sub(h.failed) < time.Minute
+	return h.Fails(now) || now.Sub(h.undone) < 10*time.Minute
 }
+
+// Fails reports that a pod is being moved, or could not be moved within a minute.
+func (h History) Fails(now time.Time) bool { return h.Active || now.Sub(h.failed) < time.Minute }

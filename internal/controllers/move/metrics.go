@@ -80,7 +80,7 @@ func (a *Active) Collect(to chan<- prometheus.Metric) {
 			continue
 		}
 		active[m.Spec.Reason]++
-		if isOverdue(m, a.Clock.Now()) {
+		if Busy(m) && isOverdue(m, a.Clock.Now()) {
 			overdue[m.Spec.Reason]++
 		}
 	}
@@ -113,7 +113,7 @@ type look struct {
 }
 
 // meter counts the time since the last look at a Move, if too few pods are ready. Pods that are wanted since are no loss, and neither is
-// one that was not ready before it was moved.
+// one that was not ready before it was moved. Where a node does not answer the pods on it are lost, Move or not.
 func (r *Reconciler) meter(o *objects, f *facts, now time.Time) {
 	key := client.ObjectKeyFromObject(o.move)
 	last, known := r.looked[key]
@@ -127,7 +127,7 @@ func (r *Reconciler) meter(o *objects, f *facts, now time.Time) {
 		ready++
 	}
 	begun := f.phase != "" && f.phase != placementv1alpha1.MovePlanned
-	if known && begun && !f.setGone && !f.unready && ready < wanted {
+	if known && begun && !f.setGone && !f.unready && !f.disconnect && ready < wanted {
 		r.meters.below.WithLabelValues(string(o.move.Spec.Reason)).Add(now.Sub(last.at).Seconds())
 	}
 }

@@ -102,6 +102,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	now := r.Clock.Now()
+	if o.node != nil && clusterview.Silent(o.node) == nil && o.back(now) {
+		if o.replacementStays, err = r.replacementStays(ctx, o); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	f := o.facts(now)
 	r.meter(o, &f, now)
 	s := next(f)
@@ -168,7 +173,8 @@ func (r *Reconciler) tell(o *objects) {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if m.Status.Phase != placementv1alpha1.MoveDone {
+	back := m.Spec.Reason == placementv1alpha1.MoveDisconnect && m.Status.Phase == placementv1alpha1.MoveUndone
+	if m.Status.Phase != placementv1alpha1.MoveDone && !back {
 		kind = corev1.EventTypeWarning
 	}
 	r.Events.Eventf(o.deployment, m, kind, outcomes[m.Status.Phase], "Move", "Pod %s, for the reason %s: %s.", m.Spec.Pod.Name, m.Spec.Reason, m.Status.Message)

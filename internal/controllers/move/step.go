@@ -44,6 +44,8 @@ type facts struct {
 	extra, extraReady, extraMarked bool
 	// astray says that the replacement is in the domain that it must not be in.
 	astray bool
+	// away is how far the pod is from its node's being back, for a Move with the reason Disconnect.
+	away
 }
 
 // action is what is to be done to objects other than the Move.
@@ -80,7 +82,7 @@ func next(f facts) step {
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod is gone"}
 	case f.holder == anotherOwner:
 		return step{phase: placementv1alpha1.MoveFailed, message: "somebody else has become the controller of the pod"}
-	case f.leaving && f.holder == ours && f.overdue:
+	case f.leaving && f.holder == ours && (f.overdue || f.silent):
 		// A node that does not answer keeps it for as long as it likes. It is replaced.
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod is ending, and its node does not say that it has"}
 	case f.leaving && f.phase == placementv1alpha1.MoveEvicting:
@@ -108,11 +110,17 @@ func (f *facts) unheld() step {
 		if f.marked {
 			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreCost}
 		}
-		return step{phase: placementv1alpha1.MoveUndone, message: "the pod is its ReplicaSet's again, because the other one was not ready in time, or not where it should be"}
+		message := "the pod is its ReplicaSet's again, because the other one was not ready in time, or not where it should be"
+		if f.disconnect {
+			message = "the pod is back, and its ReplicaSet's again"
+		}
+		return step{phase: placementv1alpha1.MoveUndone, message: message}
 	case placementv1alpha1.MoveHandingOver:
 		return step{phase: f.phase, message: "the pod is being handed over", action: handOver}
 	case "", placementv1alpha1.MovePlanned:
 		switch {
+		case f.disconnect && !f.silent:
+			return step{phase: placementv1alpha1.MoveFailed, message: "the node of the pod answers again"}
 		case f.overdue, f.late && f.refusal != "":
 			return step{phase: placementv1alpha1.MoveFailed, message: "it was not begun in time: " + f.refusal}
 		case f.refusal != "":
@@ -134,8 +142,10 @@ func (f *facts) held() step {
 		return step{phase: f.phase, message: "the pod is being handed back", action: markExtra}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone:
 		return step{phase: f.phase, message: "the pod is being handed back", action: handBack}
-	case enough && f.phase == placementv1alpha1.MoveEvicting && !f.overdue:
+	case enough && f.phase == placementv1alpha1.MoveEvicting && (f.disconnect || !f.overdue):
 		return step{phase: f.phase, message: "the pod is being evicted", action: evict}
+	case f.disconnect && !f.setGone:
+		return f.kept(enough)
 	case f.astray && f.phase != placementv1alpha1.MoveEvicting && !f.setGone:
 		return step{phase: placementv1alpha1.MoveUndoing, message: "the pod is being handed back: the other one is no better placed", action: handBack}
 	case enough && f.phase != placementv1alpha1.MoveEvicting:

@@ -5,6 +5,7 @@ package move
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,6 +27,8 @@ type world struct {
 	scaled   bool // fewer pods are wanted than in the beginning
 	taken    bool // the ReplicaSet has removed the pod that was handed back, or one that was there before, and need not have
 	astray   bool // the other pod is where it should not be
+	unready  bool // the pod that is moved is not ready
+	away
 }
 
 // other is another pod of the ReplicaSet.
@@ -41,9 +44,16 @@ func (w *world) facts() facts {
 		f.extra, f.extraMarked = f.extra || o.since, f.extraMarked || o.marked
 	}
 	f.astray = w.astray && f.extra
+	f.away, f.unready = w.away, w.unready
+	f.back = f.disconnect && !f.silent && !w.unready
+	if f.extra {
+		f.extraReady = slices.ContainsFunc(w.others, func(o other) bool { return o.since && o.ready })
+	}
 	if w.holder == replicaSet && !w.leaving {
 		f.all++
-		f.ready++
+		if !w.unready {
+			f.ready++
+		}
 	}
 	if f.all != f.wanted {
 		f.refusal = "the ReplicaSet is at work"
@@ -101,7 +111,8 @@ func (w *world) replicate() {
 				goes = i
 			}
 		}
-		if len(w.others) > 0 && (w.holder != replicaSet || w.marked) {
+		silentGoes := w.unready && w.holder == replicaSet && (len(w.others) == 0 || w.others[goes].ready)
+		if len(w.others) > 0 && (w.holder != replicaSet || w.marked) && !silentGoes {
 			w.taken = w.taken || w.phase == placementv1alpha1.MoveUndoing && !w.scaled && !w.others[goes].since
 			w.others = append(w.others[:goes:goes], w.others[goes+1:]...)
 		} else {
@@ -127,7 +138,7 @@ func (w *world) ready() (n int) {
 			n++
 		}
 	}
-	if w.holder != nobody && !w.leaving {
+	if w.holder != nobody && !w.leaving && !w.unready {
 		n++
 	}
 	return n

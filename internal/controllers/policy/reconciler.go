@@ -48,11 +48,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if request.Namespace == "" {
 		written, beside = beside, written
 	}
-	objects, err := r.list(ctx, written, request.Namespace)
+	objects, err := List(ctx, r.Client, written, request.Namespace)
 	if err != nil || len(objects) == 0 {
 		return ctrl.Result{}, err
 	}
-	others, err := r.list(ctx, beside, "")
+	others, err := List(ctx, r.Client, beside, "")
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -72,12 +72,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, errors.Join(errs...)
 }
 
-// list returns the policies of a kind, of one namespace if it has a name. They come as the API server has them: of a list that is
+// List returns the policies of a kind, of one namespace if it has a name. They come as the API server has them: of a list that is
 // decoded as a whole there would be nothing if one of them cannot be.
-func (r *Reconciler) list(ctx context.Context, kind, namespace string) ([]unstructured.Unstructured, error) {
+func List(ctx context.Context, from client.Reader, kind, namespace string) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(placementv1alpha1.SchemeGroupVersion.WithKind(kind + "List"))
-	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
 	return list.Items, nil

@@ -94,6 +94,7 @@ func TestPoliciesWithoutLevels(t *testing.T) {
 	for name, say := range map[string]func(*placementv1alpha1.PlacementPolicySpec){
 		"faults":     func(s *placementv1alpha1.PlacementPolicySpec) { s.Faults = &placementv1alpha1.Faults{} },
 		"scale-down": func(s *placementv1alpha1.PlacementPolicySpec) { s.ScaleDown = placementv1alpha1.ScaleDownAny },
+		"disconnect": func(s *placementv1alpha1.PlacementPolicySpec) { s.Disconnect = &placementv1alpha1.Disconnect{} },
 	} {
 		p := made(name, "web", 1)
 		p.Spec.Levels = nil

@@ -82,7 +82,7 @@ func after(delay time.Duration) handler.EventHandler {
 func (r *Reconciler) afterAll() handler.EventHandler {
 	return eachEvent(func(ctx context.Context, _ client.Object, q queue) {
 		q.AddAfter(of(""), gatherFor)
-		policies, err := r.list(ctx, ofNamespace, "")
+		policies, err := List(ctx, r.Client, ofNamespace, "")
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Asking which namespaces have policies")
 		}

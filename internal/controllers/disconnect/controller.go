@@ -1,0 +1,200 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disconnect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
+)
+
+// every is the time between two looks. A pod is deleted 300 seconds after its node got the taint, if nobody says otherwise.
+const every = 2 * time.Second
+
+// Options are what a Controller goes by.
+type Options struct {
+	// Schedulers are those whose pods are kept, by schedulerName.
+	Schedulers []string
+	// AtOnce bounds the Moves that have not ended, of all reasons, but for those that wait for a node.
+	AtOnce int
+}
+
+// Validate returns what is wrong with the options, nil if nothing is.
+func (o Options) Validate() error { return move.ValidateAtOnce(o.AtOnce) }
+
+// Controller keeps pods whose nodes do not answer, and makes Moves for them.
+type Controller struct {
+	// Client lists from a cache, changes pods and makes Moves. API reads from the API server.
+	Client client.Client
+	API    client.Reader
+	// Events tells StatefulSets that their pods are kept, and not replaced.
+	Events events.EventRecorder
+	Clock  clock.PassiveClock
+	Options
+
+	// idle says that no pod was kept at the last look.
+	idle bool
+}
+
+// Start looks at the nodes until the context ends.
+func (c *Controller) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := c.look(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Looking for pods whose nodes do not answer")
+		}
+	}, every)
+	return nil
+}
+
+// look does for each pod what is due.
+func (c *Controller) look(ctx context.Context) error {
+	silent, err := c.silent(ctx)
+	if err != nil || len(silent) == 0 && c.idle {
+		return err
+	}
+	g, err := readGoverning(ctx, c.Client)
+	if err != nil {
+		return err
+	}
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing pods: %w", err)
+	}
+	c.idle = true
+	var due []*subject
+	var errs []error
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		since, is := silent[pod.Spec.NodeName]
+		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !is && !kept(pod) || ended {
+			continue
+		}
+		c.idle = false
+		one, isDue, err := c.keep(ctx, pod, g, since)
+		errs = append(errs, err)
+		if isDue {
+			due = append(due, one)
+		}
+	}
+	return errors.Join(append(errs, c.replace(ctx, due))...)
+}
+
+// silent returns the nodes that do not answer, and since when.
+func (c *Controller) silent(ctx context.Context) (map[string]time.Time, error) {
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	silent := make(map[string]time.Time)
+	for i := range nodes.Items {
+		if t := clusterview.Silent(&nodes.Items[i]); t != nil {
+			silent[nodes.Items[i].Name] = ptr.Deref(t.TimeAdded, metav1.NewTime(c.Clock.Now())).Time
+		}
+	}
+	return silent, nil
+}
+
+// keep has a pod tolerate that its node does not answer for as long as it should now. Since is zero if the node does. It reports
+// whether another pod is to be made in its place.
+func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, g *governing, since time.Time) (is *subject, due bool, err error) {
+	if is, err = c.subject(ctx, pod, g.ruleFor(pod)); err != nil {
+		return is, false, err
+	}
+	now := c.Clock.Now()
+	state := reconnect.Reconnecting // its node answers, or it is left to Kubernetes
+	if is.rule != nil && !since.IsZero() {
+		state = reconnect.Classify(is.state(since), now)
+	}
+	switch state {
+	case reconnect.Disconnecting:
+		var changed bool
+		if changed, err = c.change(ctx, pod, func(p *corev1.Pod) bool { return tolerate(p, nil) }); changed && is.named {
+			c.tell(pod, since.Add(is.rule.lostAfter))
+		}
+	case reconnect.Expiring:
+		_, err = c.change(ctx, pod, func(p *corev1.Pod) bool { return tolerate(p, new(int64)) })
+	case reconnect.Reconnecting:
+		_, err = c.change(ctx, pod, restore)
+	case reconnect.Untouched:
+		due = is.deployment != nil && stays(pod) && now.Sub(since) >= is.rule.replaceAfter
+	case reconnect.Lost, reconnect.Ignored, reconnect.Migrating:
+		// It has not started, or is on its way out: Kubernetes deletes it.
+	}
+	return is, due, err
+}
+
+// change changes a pod, unless it has changed since it was read. It reports whether it did.
+func (c *Controller) change(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod) bool) (bool, error) {
+	after := pod.DeepCopy()
+	if !change(after) {
+		return false, nil
+	}
+	err := c.Client.Patch(ctx, after, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil // the next look sees what has become of it
+	}
+	if err != nil {
+		return false, fmt.Errorf("changing the tolerations of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return true, nil
+}
+
+// tell tells a StatefulSet that one of its pods is kept.
+func (c *Controller) tell(pod *corev1.Pod, until time.Time) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name, UID: owner.UID}}
+	c.Events.Eventf(set, pod, corev1.EventTypeWarning, "PodKept", "Disconnect",
+		"Pod %s stays on node %s, which does not answer. No other pod can have its name meanwhile, so that none takes its place. It is deleted if the node has not answered by %s.",
+		pod.Name, pod.Spec.NodeName, until.UTC().Format(time.RFC3339))
+}
+
+// replace makes Moves for the pods in whose places others are to be made, as far as the budget goes.
+func (c *Controller) replace(ctx context.Context, due []*subject) error {
+	if len(due) == 0 {
+		return nil
+	}
+	var moves placementv1alpha1.MoveList
+	if err := c.API.List(ctx, &moves); err != nil {
+		return fmt.Errorf("listing Moves: %w", err)
+	}
+	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
+	slices.SortFunc(due, func(a, b *subject) int {
+		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
+	})
+	var errs []error
+	for _, one := range due {
+		history := histories[string(one.pod.UID)]
+		if budget.Spent() || history.Fails(c.Clock.Now()) {
+			continue
+		}
+		m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveDisconnect, history)
+		m.Spec.Keep = one.rule.keep
+		if err := move.Make(ctx, c.Client, m); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		budget.Take(one.set)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,329 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disconnect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// rig is a controller on an API server that is played: pods on the node n, which is silent from the beginning on.
+type rig struct {
+	*testing.T
+	*Controller
+	clock  *clocktesting.FakeClock
+	events *events.FakeRecorder
+}
+
+func newRig(t *testing.T, objects ...client.Object) *rig {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: begin}}}
+	objects = append(objects, node, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	for name, surge := range map[string]int32{"web": 1, "one": 0} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{"deployment.kubernetes.io/revision": "2"}}}
+		d.Spec.Replicas = new(int32(3))
+		d.Spec.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(surge))}}
+		objects = append(objects, d)
+		for _, revision := range []string{"1", "2"} {
+			objects = append(objects, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: name + "-" + revision, UID: types.UID(name + "-" + revision),
+				Annotations: map[string]string{"deployment.kubernetes.io/revision": revision}, OwnerReferences: owned("Deployment", name),
+			}})
+		}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	r := &rig{T: t, clock: clocktesting.NewFakeClock(begin), events: events.NewFakeRecorder(100)}
+	r.Controller = &Controller{Client: c, API: c, Events: r.events, Clock: r.clock, Options: Options{Schedulers: []string{"espalier-scheduler"}, AtOnce: 5}}
+	return r
+}
+
+func owned(kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
+}
+
+// policyFor is for the pods of an app.
+func policyFor(app string, d *placementv1alpha1.Disconnect) *placementv1alpha1.PlacementPolicy {
+	p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app}}
+	p.Spec.PodSelector.MatchLabels = map[string]string{"app": app}
+	p.Spec.Disconnect = d
+	return p
+}
+
+// pod is one of an app on the node, which tolerates for 300 seconds that this does not answer.
+func pod(name, app, kind, owner string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": app}, OwnerReferences: owned(kind, owner)}}
+	p.Spec.NodeName, p.Spec.SchedulerName, p.Status.Phase = "n", "espalier-scheduler", corev1.PodRunning
+	p.Spec.Tolerations = []corev1.Toleration{
+		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+// tolerates says for how long a pod tolerates that its node does not answer.
+func (r *rig) tolerates(name string) string {
+	r.Helper()
+	var p corev1.Pod
+	if err := r.Client.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &p); err != nil {
+		r.Fatal(err)
+	}
+	if len(p.Spec.Tolerations) == 2 && *p.Spec.Tolerations[0].TolerationSeconds != 300 {
+		r.Errorf("pod %s tolerates for another time that its node is not ready", name)
+	}
+	switch s := tolerationOf(&p); {
+	case s == nil:
+		return "not"
+	case s.TolerationSeconds == nil:
+		return "without end"
+	default:
+		return fmt.Sprint(*s.TolerationSeconds)
+	}
+}
+
+// after lets time pass, and looks.
+func (r *rig) after(d time.Duration) {
+	r.Helper()
+	r.clock.SetTime(begin.Add(d))
+	for range 2 { // the second one finds what the first one did
+		if err := r.look(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// moved are the pods for which there are Moves.
+func (r *rig) moved() (pods []string) {
+	r.Helper()
+	var moves placementv1alpha1.MoveList
+	if err := r.Client.List(r.Context(), &moves); err != nil {
+		r.Fatal(err)
+	}
+	for _, m := range moves.Items {
+		if m.Spec.Reason != placementv1alpha1.MoveDisconnect || m.Spec.Keep != placementv1alpha1.KeepOriginal {
+			r.Errorf("Move %s is %+v", m.Name, m.Spec)
+		}
+		pods = append(pods, m.Spec.Pod.Name)
+	}
+	return pods
+}
+
+// answers has the node answer again.
+func (r *rig) answers() {
+	r.Helper()
+	var n corev1.Node
+	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: "n"}, &n); err != nil {
+		r.Fatal(err)
+	}
+	n.Spec.Taints = nil
+	if err := r.Client.Update(r.Context(), &n); err != nil {
+		r.Fatal(err)
+	}
+}
+
+var keeps = &placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(30)), LostAfterSeconds: 600, Keep: placementv1alpha1.KeepOriginal}
+
+// Which pods are kept: those of Deployments and StatefulSets with a policy that says so, if they can be replaced one at a time.
+func TestWhoIsKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+		move bool
+	}{
+		"of a Deployment":               {pod("p", "web", "ReplicaSet", "web-2"), "without end", true},
+		"of an older revision":          {pod("p", "web", "ReplicaSet", "web-1"), "300", false},
+		"of one that wants no surge":    {pod("p", "web", "ReplicaSet", "one-2"), "300", false},
+		"of a ReplicaSet that is gone":  {pod("p", "web", "ReplicaSet", "gone"), "300", false},
+		"of a StatefulSet":              {pod("p", "web", "StatefulSet", "db"), "without end", false},
+		"of a Job":                      {pod("p", "web", "Job", "j"), "300", false},
+		"of nobody":                     {pod("p", "web", "", "", func(p *corev1.Pod) { p.OwnerReferences = nil }), "300", false},
+		"of another scheduler":          {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }), "300", false},
+		"of no policy":                  {pod("p", "other", "ReplicaSet", "web-2"), "300", false},
+		"of a policy that says nothing": {pod("p", "plain", "ReplicaSet", "web-2"), "300", false},
+		"on another node":               {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.NodeName = "m" }), "300", false},
+		"that has not started":          {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), "300", false},
+		"that tolerates it for ever":    {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.Tolerations[1].TolerationSeconds = nil }), "without end", true},
+		"that does not tolerate it":     {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.Tolerations = nil }), "not", false},
+		"whose first toleration is another one": {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) {
+			p.Spec.Tolerations = append([]corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60))}}, p.Spec.Tolerations...)
+		}), "without end", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, policyFor("web", keeps), policyFor("plain", nil), tc.pod)
+			r.after(time.Second)
+			if got := r.tolerates("p"); got != tc.want {
+				t.Errorf("it tolerates it %s, want %s", got, tc.want)
+			}
+			if len(r.moved()) > 0 {
+				t.Error("it is moved before its time")
+			}
+			r.after(30 * time.Second)
+			if got := len(r.moved()) > 0; got != tc.move {
+				t.Errorf("it is moved: %t", got)
+			}
+			if n := len(r.events.Events); (n == 1) != (name == "of a StatefulSet") || n > 1 {
+				t.Errorf("there are %d events", n)
+			}
+			if n := len(r.events.Events); n == 1 {
+				if text := <-r.events.Events; !strings.Contains(text, "PodKept Pod p stays on node n, which does not answer.") || !strings.Contains(text, "by 2026-01-01T12:10:00Z") {
+					t.Errorf("the event is %q", text)
+				}
+			}
+		})
+	}
+}
+
+// What is lost tolerates it no more, so that Kubernetes deletes it; what is back, or is kept no more, tolerates it as before.
+func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
+	of := func(kind, owner string) *corev1.Pod { return pod("p", "web", kind, owner) }
+	for name, tc := range map[string]struct {
+		pod    *corev1.Pod
+		at     time.Duration
+		change func(*rig)
+		want   string
+	}{
+		"still silent":                 {of("ReplicaSet", "web-2"), 599 * time.Second, func(*rig) {}, "without end"},
+		"lost":                         {of("ReplicaSet", "web-2"), 600 * time.Second, func(*rig) {}, "0"},
+		"lost, of a StatefulSet":       {of("StatefulSet", "db"), 600 * time.Second, func(*rig) {}, "0"},
+		"back":                         {of("ReplicaSet", "web-2"), 40 * time.Second, (*rig).answers, "300"},
+		"back, of a StatefulSet":       {of("StatefulSet", "db"), 40 * time.Second, (*rig).answers, "300"},
+		"the policy is gone":           {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.remove(policyFor("web", nil)) }, "300"},
+		"the policy waits for longer":  {of("ReplicaSet", "web-2"), 900 * time.Second, func(r *rig) { r.set("web", 3600) }, "without end"},
+		"the Deployment is rolled":     {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.roll("web", "3") }, "300"},
+		"its Move has it, and is lost": {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
+		"its Move has it":              {of("ReplicaSet", "web-2"), 599 * time.Second, (*rig).handOver, "without end"},
+		"its Move has it, and is back": {of("ReplicaSet", "web-2"), 599 * time.Second, func(r *rig) { r.handOver(); r.answers() }, "300"},
+		"another Move has it":          {of("ReplicaSet", "web-2"), 100 * time.Second, func(r *rig) { r.handOver(); r.because(placementv1alpha1.MoveDrain) }, "300"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, policyFor("web", keeps), tc.pod)
+			r.after(31 * time.Second)
+			if got := r.tolerates("p"); got != "without end" {
+				t.Fatalf("it tolerates it %s", got)
+			}
+			tc.change(r)
+			r.after(tc.at)
+			if got := r.tolerates("p"); got != tc.want {
+				t.Errorf("it tolerates it %s, want %s", got, tc.want)
+			}
+			var p corev1.Pod
+			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.pod), &p); err != nil {
+				t.Fatal(err)
+			}
+			if _, marked := p.Annotations[clusterview.UnreachableSecondsAnnotation]; marked != (tc.want != "300") {
+				t.Errorf("it is marked: %t", marked)
+			}
+		})
+	}
+}
+
+func (r *rig) remove(o client.Object) {
+	if err := r.Client.Delete(r.Context(), o); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) set(app string, lostAfter int32) {
+	r.remove(policyFor(app, nil))
+	d := keeps.DeepCopy()
+	d.LostAfterSeconds = lostAfter
+	if err := r.Client.Create(r.Context(), policyFor(app, d)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) roll(deployment, revision string) {
+	r.update(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: deployment}}, func(o client.Object) {
+		o.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": revision})
+	})
+}
+
+func (r *rig) update(o client.Object, change func(client.Object)) {
+	r.Helper()
+	if err := r.Client.Get(r.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		r.Fatal(err)
+	}
+	change(o)
+	if err := r.Client.Update(r.Context(), o); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// handOver has the Move have the pod.
+func (r *rig) handOver() {
+	r.Helper()
+	r.update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}, func(o client.Object) {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "Move", Name: "p", UID: "p", Controller: new(true)}})
+	})
+}
+
+func (r *rig) because(reason placementv1alpha1.MoveReason) {
+	r.Helper()
+	r.update(&placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}, func(o client.Object) {
+		o.(*placementv1alpha1.Move).Spec.Reason, o.(*placementv1alpha1.Move).Spec.Keep = reason, ""
+	})
+}
+
+// Moves that wait for a node take nothing of the budget: their replacements are there.
+func TestBudget(t *testing.T) {
+	var objects []client.Object
+	for _, name := range []string{"a", "b", "c", "d"} {
+		objects = append(objects, pod(name, "web", "ReplicaSet", "web-2"))
+	}
+	r := newRig(t, append(objects, policyFor("web", keeps))...)
+	r.AtOnce = 2
+	r.after(time.Second)
+	r.after(30 * time.Second)
+	if got := r.moved(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Fatalf("the pods %v are moved", got)
+	}
+	r.update(&placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, func(o client.Object) {
+		o.(*placementv1alpha1.Move).Status.Phase = placementv1alpha1.MoveWaiting
+	})
+	r.after(32 * time.Second)
+	if got := r.moved(); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("the pods %v are moved", got)
+	}
+}
+
+// A cluster in which every node answers costs a look at the nodes.
+func TestIdle(t *testing.T) {
+	r := newRig(t, pod("p", "web", "ReplicaSet", "web-2"), policyFor("web", keeps))
+	r.after(time.Second)
+	if r.idle {
+		t.Error("there is a pod to be kept")
+	}
+	r.answers()
+	r.after(2 * time.Second)
+	if !r.idle {
+		t.Error("there is no pod to be kept")
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
+	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
+)
+
+// replacementStays reports which of a pod that is back and its replacement stays. Without a replacement it is the pod.
+func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, error) {
+	if o.extra == nil {
+		return false, nil
+	}
+	original, replacement := candidate(o.pod), candidate(o.extra)
+	var err error
+	if original.Misplaced, err = r.misplaced(ctx, o, o.pod); err != nil {
+		return false, err
+	}
+	if replacement.Misplaced, err = r.misplaced(ctx, o, o.extra); err != nil {
+		return false, err
+	}
+	return reconnect.Pick(reconnect.Strategy(o.move.Spec.Keep), original, replacement), nil
+}
+
+// candidate is one of the two, but for where it is. Both are of the same revision: one of an older revision is not asked about.
+func candidate(pod *corev1.Pod) reconnect.Candidate {
+	return reconnect.Candidate{Running: pod.Status.Phase == corev1.PodRunning, Started: startOf(pod)}
+}
+
+// startOf is when the first of a pod's containers that run was started, zero if none runs.
+func startOf(pod *corev1.Pod) (start time.Time) {
+	for i := range pod.Status.ContainerStatuses {
+		if running := pod.Status.ContainerStatuses[i].State.Running; running != nil && (start.IsZero() || running.StartedAt.Time.Before(start)) {
+			start = running.StartedAt.Time
+		}
+	}
+	return start
+}
+
+// misplaced returns how many pods are, by level, if one of the two stays and the other goes.
+func (r *Reconciler) misplaced(ctx context.Context, o *objects, stays *corev1.Pod) ([]int64, error) {
+	stays = stays.DeepCopy()
+	replaceController(stays, *metav1.NewControllerRef(o.set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")))
+	pods := []*corev1.Pod{stays}
+	for i := range o.pods {
+		if p := &o.pods[i]; p.UID != o.extra.UID {
+			pods = append(pods, p)
+		}
+	}
+	w, spread := workload.Of(o.set, pods)
+	if !spread {
+		return nil, nil
+	}
+	var nodes corev1.NodeList
+	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	var beside corev1.PodList
+	if err := r.Client.List(ctx, &beside, client.InNamespace(o.move.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	on := map[string][]*corev1.Pod{stays.Spec.NodeName: {stays}}
+	for i := range beside.Items {
+		if p := &beside.Items[i]; p.UID != o.pod.UID && p.UID != o.extra.UID {
+			on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p)
+		}
+	}
+	all := make([]*corev1.Node, len(nodes.Items))
+	for i := range nodes.Items {
+		all[i] = &nodes.Items[i]
+	}
+	return workload.MisplacedIn(w.Tree(all, on)), nil
+}

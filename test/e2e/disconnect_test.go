@@ -1,0 +1,352 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// disconnects makes a policy for the pods of an app on nodes that do not answer.
+func (s *story) disconnects(app string, d placementv1alpha1.Disconnect) {
+	s.Helper()
+	p := &placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: app},
+		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), Disconnect: &d},
+	}
+	s.until("policy "+app+" to be created", func() error { return s.policies().Create(s.ctx, p) })
+}
+
+// deletedAfter has a pod tolerate for so long that its node does not answer.
+func deletedAfter(seconds int64) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+			Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+		})
+	}
+}
+
+// silenced stops a node, and returns when Kubernetes has seen that.
+func (s *story) silenced(node string) {
+	s.Helper()
+	s.devcluster("stop-node", node)
+	s.until("node "+node+" to be unreachable", func() error {
+		n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, t := range n.Spec.Taints {
+			if t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoExecute {
+				return nil
+			}
+		}
+		return fmt.Errorf("its taints are %v", n.Spec.Taints)
+	})
+}
+
+// podsOn are the pods of an app on a node, by name, also those that nobody owns for a while.
+func (s *story) podsOn(app, node string) map[string]corev1.Pod {
+	s.Helper()
+	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app, FieldSelector: "spec.nodeName=" + node})
+	s.must(err, "listing pods")
+	pods := make(map[string]corev1.Pod)
+	for _, p := range list.Items {
+		pods[p.Name] = p
+	}
+	return pods
+}
+
+// awaiting waits for so many Moves that wait for a node, and for so many ready pods of the app.
+func (s *story) awaiting(app string, moves, ready int) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d Moves to wait, and %d pods to be ready", moves, ready), func() error {
+		n, others := 0, []string(nil)
+		for _, m := range s.moves() {
+			others = append(others, fmt.Sprintf("%s: %s", m.Status.Phase, m.Status.Message))
+			if m.Status.Phase == placementv1alpha1.MoveWaiting {
+				n++
+			}
+		}
+		o, err := rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: s.levels})
+		if err != nil {
+			return err
+		}
+		well := 0
+		for i := range o.Pods {
+			if isReady(&o.Pods[i]) == nil {
+				well++
+			}
+		}
+		if n != moves || well != ready {
+			return fmt.Errorf("%d Moves wait, of %q, and %d pods are ready", n, others, well)
+		}
+		return nil
+	})
+}
+
+// A node falls silent for longer than Kubernetes would keep its pods. Others take their places; when it is back the originals go on, as
+// if nothing had been, and the others go. A Deployment without a policy has its pods deleted meanwhile.
+func TestDisconnectKeepsTheOriginal(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(6, 20, zone("zone-a"))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(2)), Keep: placementv1alpha1.KeepOriginal})
+	s.deploy("app", 12, "", deletedAfter(12))
+	s.deploy("stock", 6, "", deletedAfter(12))
+	s.eachHas(s.settled("app", 12), 2, nodes...)
+	s.eachHas(s.settled("stock", 6), 1, nodes...)
+	gone := nodes[0]
+	before, left := s.podsOn("app", gone), s.podsOn("stock", gone)
+	s.silenced(gone)
+	s.awaiting("app", 2, 12)
+	s.until("Kubernetes to delete the pod without a policy", func() error {
+		for name := range left {
+			if p, there := s.podsOn("stock", gone)[name]; there && p.DeletionTimestamp == nil {
+				return fmt.Errorf("pod %s is kept", name)
+			}
+		}
+		return nil
+	})
+	time.Sleep(12 * time.Second) // and for as long again
+	for name, p := range s.podsOn("app", gone) {
+		if p.DeletionTimestamp != nil {
+			t.Errorf("pod %s is deleted", name)
+		}
+	}
+	s.devcluster("start-node", gone)
+	s.moved(2, placementv1alpha1.MoveUndone)
+	s.eachHas(s.settled("app", 12), 2, nodes...)
+	s.returned(before, s.podsOn("app", gone), 12)
+	s.still(2)
+	s.wroteNoReplicas("app")
+}
+
+// returned fails the story unless pods are the same ones, were not restarted, and tolerate what they did before.
+func (s *story) returned(before, after map[string]corev1.Pod, seconds int64) {
+	s.Helper()
+	s.until("pods to be as they were", func() error {
+		if len(after) != len(before) {
+			return rig.Never(fmt.Errorf("there are %d pods, and were %d", len(after), len(before)))
+		}
+		for name, was := range before {
+			is, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+			switch {
+			case err != nil:
+				return rig.Never(err)
+			case is.UID != was.UID || !is.Status.StartTime.Equal(was.Status.StartTime):
+				return rig.Never(fmt.Errorf("pod %s is another one", name))
+			case is.Status.ContainerStatuses[0].RestartCount != was.Status.ContainerStatuses[0].RestartCount:
+				return rig.Never(fmt.Errorf("pod %s was restarted", name))
+			}
+			for _, t := range is.Spec.Tolerations {
+				if t.Key == corev1.TaintNodeUnreachable && (t.TolerationSeconds == nil || *t.TolerationSeconds != seconds) {
+					return fmt.Errorf("pod %s has the toleration %+v", name, t)
+				}
+			}
+			for key := range is.Annotations {
+				if strings.HasPrefix(key, "espalier.dev/unreachable") || strings.HasSuffix(key, "-move") {
+					return fmt.Errorf("pod %s has the annotation %s", name, key)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Whoever is to stay does, if both are ready.
+func TestDisconnectKeepsWhoeverIsToStay(t *testing.T) {
+	for keep, original := range map[placementv1alpha1.Keep]bool{
+		placementv1alpha1.KeepReplacement: false, placementv1alpha1.KeepLongestRunning: true, placementv1alpha1.KeepBestPlaced: true,
+	} {
+		t.Run(string(keep), func(t *testing.T) {
+			s := begin(t, byZone)
+			s.needsFailures()
+			var nodes []string
+			for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
+				nodes = append(nodes, s.nodes(1, 20, zone(z))...)
+			}
+			s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(2)), Keep: keep})
+			s.deploy("app", 3, "")
+			s.eachHas(s.settled("app", 3), 1, nodes...)
+			before := s.podsOn("app", nodes[0])
+			s.silenced(nodes[0])
+			s.awaiting("app", 1, 3)
+			stop := s.neverBelow("app", 3)
+			s.devcluster("start-node", nodes[0])
+			outcome := placementv1alpha1.MoveDone
+			if original {
+				outcome = placementv1alpha1.MoveUndone
+			}
+			s.moved(1, outcome)
+			stop()
+			o := s.settled("app", 3)
+			if original {
+				s.returned(before, s.podsOn("app", nodes[0]), 300)
+				s.even(o)
+			} else if n := o.OnNodes()[nodes[0]]; n != 0 {
+				t.Errorf("%d pods are on the node that is back, whose pod was to go", n)
+			}
+		})
+	}
+}
+
+// A node that is silent for less than pods wait until they are replaced has none replaced.
+func TestDisconnectOfAMoment(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(3, 20, zone("zone-a"))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(300))})
+	s.deploy("app", 3, "")
+	s.eachHas(s.settled("app", 3), 1, nodes...)
+	before := s.podsOn("app", nodes[0])
+	s.silenced(nodes[0])
+	s.until("the pod to be kept", func() error {
+		for name, p := range s.podsOn("app", nodes[0]) {
+			for _, t := range p.Spec.Tolerations {
+				if t.Key == corev1.TaintNodeUnreachable && t.TolerationSeconds == nil {
+					return nil
+				}
+			}
+			return fmt.Errorf("pod %s has the tolerations %v", name, p.Spec.Tolerations)
+		}
+		return nil
+	})
+	s.devcluster("start-node", nodes[0])
+	s.returned(before, s.podsOn("app", nodes[0]), 300)
+	s.still(0)
+}
+
+// What is lost is deleted by Kubernetes, and as many pods are ready as are wanted.
+func TestDisconnectOfALostPod(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(3, 20, zone("zone-a"))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(1)), LostAfterSeconds: 15})
+	s.deploy("app", 3, "")
+	s.eachHas(s.settled("app", 3), 1, nodes...)
+	s.silenced(nodes[0])
+	s.awaiting("app", 1, 3)
+	s.moved(1, placementv1alpha1.MoveDone)
+	for name, p := range s.podsOn("app", nodes[0]) {
+		if p.DeletionTimestamp == nil {
+			t.Errorf("pod %s is not deleted", name)
+		}
+	}
+	s.devcluster("start-node", nodes[0])
+	o := s.settled("app", 3)
+	if n := o.OnNodes()[nodes[0]]; n != 0 {
+		t.Errorf("%d pods are on the node that is back", n)
+	}
+}
+
+// A pod of a StatefulSet is kept, and none takes its place: it would have the same name. An event says so.
+func TestDisconnectOfAStatefulSet(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(3, 20, zone("zone-a"))
+	s.disconnects("db", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(1))})
+	_, err := s.client.AppsV1().StatefulSets(s.ns).Create(s.ctx, &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"},
+		Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(3)), Selector: selects("db"), ServiceName: "db", Template: s.template("db", "", deletedAfter(12))},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating StatefulSet")
+	s.eachHas(s.settled("db", 3), 1, nodes...)
+	before := s.podsOn("db", nodes[0])
+	s.silenced(nodes[0])
+	s.until("an event to say that the pod is kept", func() error {
+		events, err := s.client.CoreV1().Events(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "reason=PodKept"})
+		if err == nil && len(events.Items) != 1 {
+			err = fmt.Errorf("there are %d", len(events.Items))
+		}
+		return err
+	})
+	time.Sleep(15 * time.Second)
+	s.devcluster("start-node", nodes[0])
+	s.returned(before, s.podsOn("db", nodes[0]), 12)
+	s.still(0)
+	s.settled("db", 3)
+}
+
+// Three of nine nodes fall silent and are back at once: each pod has its own replacement, and each of these goes.
+func TestDisconnectOfSeveralNodes(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(9, 20, zone("zone-a"))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(0)), Keep: placementv1alpha1.KeepOriginal})
+	s.deploy("app", 18, "")
+	s.eachHas(s.settled("app", 18), 2, nodes...)
+	on := func() map[string]corev1.Pod {
+		pods := make(map[string]corev1.Pod)
+		for _, n := range nodes[:3] {
+			maps.Copy(pods, s.podsOn("app", n))
+		}
+		return pods
+	}
+	before := on()
+	s.devcluster(append([]string{"stop-node"}, nodes[:3]...)...)
+	s.awaiting("app", 6, 18)
+	stop := s.neverBelow("app", 18)
+	s.devcluster(append([]string{"start-node"}, nodes[:3]...)...)
+	s.moved(6, placementv1alpha1.MoveUndone)
+	stop()
+	s.eachHas(s.settled("app", 18), 2, nodes...)
+	s.returned(before, on(), 300)
+}
+
+// Where most of a zone does not answer the node lifecycle controller taints no more nodes. Pods are moved where it has, and nowhere else.
+func TestDisconnectOfMostOfAZone(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(5, 20, zone("zone-"+s.name))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(0))})
+	s.deploy("app", 10, "")
+	s.eachHas(s.settled("app", 10), 2, nodes...)
+	for _, n := range nodes[:4] {
+		s.devcluster("stop-node", n)
+	}
+	tainted := make(map[string]bool)
+	s.until("four nodes not to be ready", func() error {
+		for _, name := range nodes[:4] {
+			n, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if !clusterview.Unready(n) {
+				return fmt.Errorf("node %s is ready", name)
+			}
+		}
+		return nil
+	})
+	time.Sleep(*stillFlag)
+	for _, name := range nodes[:4] {
+		n, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+		s.must(err, "reading node "+name)
+		tainted[name] = clusterview.Silent(n) != nil
+	}
+	t.Logf("of the nodes that do not answer these are tainted: %v", tainted) // how many depends on which of them were seen first
+	moved := make(map[string]bool)
+	for _, m := range s.moves() {
+		moved[m.Spec.Pod.Name] = true
+	}
+	for _, node := range nodes[:4] {
+		for name, p := range s.podsOn("app", node) {
+			if moved[name] != tainted[node] || (p.Annotations[clusterview.UnreachableSecondsAnnotation] != "") != tainted[node] {
+				t.Errorf("pod %s is moved: %t, and its node tainted: %t; its annotations are %v", name, moved[name], tainted[node], p.Annotations)
+			}
+		}
+	}
+	s.devcluster(append([]string{"start-node"}, nodes[:4]...)...)
+	s.settled("app", 10)
+}
