@@ -53,9 +53,10 @@ func TestOneZoneRejectsFewPods(t *testing.T) {
 	}{{1, 3}, {3, 8}} {
 		t.Run(fmt.Sprint(tc.replicas), func(t *testing.T) {
 			s := begin(t, byZone)
-			bad := s.nodes(4, 20, zone("zone-a"))
-			s.nodes(4, 20, zone("zone-b"))
-			s.nodes(4, 20, zone("zone-c"))
+			// Zones of its own: what other stories run in a zone is load, by which the first pod would go elsewhere.
+			bad := s.nodes(4, 20, zone(s.name+"-a"))
+			s.nodes(4, 20, zone(s.name+"-b"))
+			s.nodes(4, 20, zone(s.name+"-c"))
 			s.fail("rejected", bad...)
 			lost := s.losses()
 			s.deploy("app", tc.replicas, "spread="+zoneLabel)
