@@ -185,6 +185,9 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 		}
 	}
 	if o.disconnects {
+		if err := disconnect.Index(ctx, m.GetFieldIndexer()); err != nil {
+			return err
+		}
 		if err := m.Add(&disconnect.Controller{
 			Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{},
 			Options: o.disconnect,

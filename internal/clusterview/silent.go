@@ -6,8 +6,8 @@ package clusterview
 import corev1 "k8s.io/api/core/v1"
 
 // Silent returns the taint of a node that does not answer, by which Kubernetes evicts its pods; nil for one that does, or whose pods stay.
-// The node lifecycle controller gives it to one node after another, and to none where most of a zone does not answer: what goes by it
-// does no more than Kubernetes would.
+// The node lifecycle controller gives it to one node after another, and more slowly or to none where most of a zone does not answer: what
+// goes by it does no more than Kubernetes would.
 func Silent(node *corev1.Node) *corev1.Taint {
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoExecute {

@@ -350,3 +350,38 @@ func TestDisconnectOfMostOfAZone(t *testing.T) {
 	s.devcluster(append([]string{"start-node"}, nodes[:4]...)...)
 	s.settled("app", 10)
 }
+
+// A replacement's node falls silent as well. When both are back the originals stay, and nothing else.
+func TestDisconnectOfAReplacement(t *testing.T) {
+	s := begin(t, byZone)
+	s.needsFailures()
+	nodes := s.nodes(9, 20, zone("zone-a"))
+	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(1)), Keep: placementv1alpha1.KeepOriginal})
+	s.deploy("app", 9, "")
+	s.eachHas(s.settled("app", 9), 1, nodes...)
+	before := s.podsOn("app", nodes[0])
+	s.silenced(nodes[0])
+	s.awaiting("app", 1, 9)
+	second := ""
+	for _, n := range nodes[1:] {
+		if pods := s.podsOn("app", n); len(pods) == 2 {
+			second = n
+		}
+	}
+	s.silenced(second)
+	s.awaiting("app", 3, 9)
+	stop := s.neverBelow("app", 9)
+	s.devcluster("start-node", nodes[0], second)
+	s.until("all Moves to end", func() error {
+		for _, m := range s.moves() {
+			if !m.Status.Phase.Ended() {
+				return fmt.Errorf("%s is %s: %s", m.Name, m.Status.Phase, m.Status.Message)
+			}
+		}
+		return nil
+	})
+	stop()
+	s.eachHas(s.settled("app", 9), 1, nodes...)
+	s.returned(before, s.podsOn("app", nodes[0]), 300)
+	s.still(3)
+}

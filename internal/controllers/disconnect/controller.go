@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,28 +77,70 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing pods: %w", err)
+	pods, err := c.pods(ctx, silent)
+	if err != nil {
+		return err
 	}
-	c.idle = true
+	c.idle = len(pods) == 0
 	var due []*subject
 	var errs []error
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		since, is := silent[pod.Spec.NodeName]
-		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if !is && !kept(pod) || ended {
-			continue
-		}
-		c.idle = false
-		one, isDue, err := c.keep(ctx, pod, g, since)
+	for _, pod := range pods {
+		one, isDue, err := c.keep(ctx, pod, g, silent[pod.Spec.NodeName])
 		errs = append(errs, err)
 		if isDue {
 			due = append(due, one)
 		}
 	}
 	return errors.Join(append(errs, c.replace(ctx, due))...)
+}
+
+// Index has a cache find pods by their nodes, and those that are kept. A look at all pods would take long on a large cluster, and a node may
+// be silent for days.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	for field, of := range indices {
+		if err := indexer.IndexField(ctx, &corev1.Pod{}, field, of); err != nil {
+			return fmt.Errorf("indexing pods by %s: %w", field, err)
+		}
+	}
+	return nil
+}
+
+const (
+	byNode = "spec.nodeName"
+	isKept = "kept"
+)
+
+var indices = map[string]client.IndexerFunc{
+	byNode: func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} },
+	isKept: func(o client.Object) []string { return []string{strconv.FormatBool(kept(o.(*corev1.Pod)))} },
+}
+
+// pods returns those on silent nodes and those that are kept, but for those that have ended or are on no node.
+func (c *Controller) pods(ctx context.Context, silent map[string]time.Time) (pods []*corev1.Pod, err error) {
+	list := func(field, value string, also func(*corev1.Pod) bool) error {
+		var found corev1.PodList
+		if err := c.Client.List(ctx, &found, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing pods by %s: %w", field, err)
+		}
+		for i := range found.Items {
+			p := &found.Items[i]
+			ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+			if !ended && p.Spec.NodeName != "" && also(p) {
+				pods = append(pods, p)
+			}
+		}
+		return nil
+	}
+	for node := range silent {
+		if err := list(byNode, node, func(*corev1.Pod) bool { return true }); err != nil {
+			return nil, err
+		}
+	}
+	err = list(isKept, "true", func(p *corev1.Pod) bool {
+		_, is := silent[p.Spec.NodeName]
+		return !is
+	})
+	return pods, err
 }
 
 // silent returns the nodes that do not answer, and since when.
@@ -138,6 +181,9 @@ func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, g *governing, si
 		_, err = c.change(ctx, pod, restore)
 	case reconnect.Untouched:
 		due = is.deployment != nil && stays(pod) && now.Sub(since) >= is.rule.replaceAfter
+		if due && kept(pod) && now.Sub(since) >= is.keptWithoutMove() {
+			_, err = c.change(ctx, pod, func(p *corev1.Pod) bool { return tolerate(p, new(int64)) })
+		}
 	case reconnect.Lost, reconnect.Ignored, reconnect.Migrating:
 		// It has not started, or is on its way out: Kubernetes deletes it.
 	}
@@ -190,11 +236,11 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 		}
 		m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveDisconnect, history)
 		m.Spec.Keep = one.rule.keep
-		if err := move.Make(ctx, c.Client, m); err != nil {
-			errs = append(errs, err)
-			continue
+		made, err := move.Make(ctx, c.Client, m)
+		if made {
+			budget.Take(one.set)
 		}
-		budget.Take(one.set)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

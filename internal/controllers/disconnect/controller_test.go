@@ -57,7 +57,11 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 			}})
 		}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	for field, of := range indices {
+		builder = builder.WithIndex(&corev1.Pod{}, field, of)
+	}
+	c := builder.Build()
 	r := &rig{T: t, clock: clocktesting.NewFakeClock(begin), events: events.NewFakeRecorder(100)}
 	r.Controller = &Controller{Client: c, API: c, Events: r.events, Clock: r.clock, Options: Options{Schedulers: []string{"espalier-scheduler"}, AtOnce: 5}}
 	return r
@@ -210,18 +214,19 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 		change func(*rig)
 		want   string
 	}{
-		"still silent":                 {of("ReplicaSet", "web-2"), 599 * time.Second, func(*rig) {}, "without end"},
-		"lost":                         {of("ReplicaSet", "web-2"), 600 * time.Second, func(*rig) {}, "0"},
-		"lost, of a StatefulSet":       {of("StatefulSet", "db"), 600 * time.Second, func(*rig) {}, "0"},
-		"back":                         {of("ReplicaSet", "web-2"), 40 * time.Second, (*rig).answers, "300"},
-		"back, of a StatefulSet":       {of("StatefulSet", "db"), 40 * time.Second, (*rig).answers, "300"},
-		"the policy is gone":           {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.remove(policyFor("web", nil)) }, "300"},
-		"the policy waits for longer":  {of("ReplicaSet", "web-2"), 900 * time.Second, func(r *rig) { r.set("web", 3600) }, "without end"},
-		"the Deployment is rolled":     {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.roll("web", "3") }, "300"},
-		"its Move has it, and is lost": {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
-		"its Move has it":              {of("ReplicaSet", "web-2"), 599 * time.Second, (*rig).handOver, "without end"},
-		"its Move has it, and is back": {of("ReplicaSet", "web-2"), 599 * time.Second, func(r *rig) { r.handOver(); r.answers() }, "300"},
-		"another Move has it":          {of("ReplicaSet", "web-2"), 100 * time.Second, func(r *rig) { r.handOver(); r.because(placementv1alpha1.MoveDrain) }, "300"},
+		"still silent":                  {of("StatefulSet", "db"), 599 * time.Second, func(*rig) {}, "without end"},
+		"no Move has taken it":          {of("ReplicaSet", "web-2"), 299 * time.Second, func(*rig) {}, "without end"},
+		"no Move has taken it for long": {of("ReplicaSet", "web-2"), 300 * time.Second, func(*rig) {}, "0"},
+		"lost, of a StatefulSet":        {of("StatefulSet", "db"), 600 * time.Second, func(*rig) {}, "0"},
+		"back":                          {of("ReplicaSet", "web-2"), 40 * time.Second, (*rig).answers, "300"},
+		"back, of a StatefulSet":        {of("StatefulSet", "db"), 40 * time.Second, (*rig).answers, "300"},
+		"the policy is gone":            {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.remove(policyFor("web", nil)) }, "300"},
+		"the policy waits for longer":   {of("StatefulSet", "db"), 900 * time.Second, func(r *rig) { r.set("web", 3600) }, "without end"},
+		"the Deployment is rolled":      {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.roll("web", "3") }, "300"},
+		"its Move has it, and is lost":  {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
+		"its Move has it":               {of("ReplicaSet", "web-2"), 599 * time.Second, (*rig).handOver, "without end"},
+		"its Move has it, and is back":  {of("ReplicaSet", "web-2"), 599 * time.Second, func(r *rig) { r.handOver(); r.answers() }, "300"},
+		"another Move has it":           {of("ReplicaSet", "web-2"), 100 * time.Second, func(r *rig) { r.handOver(); r.because(placementv1alpha1.MoveDrain) }, "300"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, policyFor("web", keeps), tc.pod)
@@ -325,5 +330,33 @@ func TestIdle(t *testing.T) {
 	r.after(2 * time.Second)
 	if !r.idle {
 		t.Error("there is no pod to be kept")
+	}
+}
+
+// A pod that always tolerates it is replaced, also where its node has been silent for longer than others are kept; what a tenant writes into
+// the annotation has nobody write what the API server refuses.
+func TestTolerationsOfATenant(t *testing.T) {
+	always := pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.Tolerations[1].TolerationSeconds = nil })
+	r := newRig(t, policyFor("web", keeps), always)
+	r.after(time.Hour)
+	if len(r.moved()) != 1 {
+		t.Error("a pod that always tolerates it is not replaced")
+	}
+	for name, annotation := range map[string]string{"a number": "1", "none": "soon"} {
+		t.Run(name, func(t *testing.T) {
+			everything := func(p *corev1.Pod) {
+				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				p.Annotations = map[string]string{clusterview.UnreachableSecondsAnnotation: annotation}
+			}
+			r := newRig(t, policyFor("web", keeps), pod("p", "web", "ReplicaSet", "web-2", everything), pod("q", "other", "ReplicaSet", "web-2", everything))
+			r.after(20 * time.Minute)
+			r.answers()
+			r.after(21 * time.Minute)
+			for _, name := range []string{"p", "q"} {
+				if got := r.tolerates(name); got != "without end" {
+					t.Errorf("pod %s tolerates it %s", name, got)
+				}
+			}
+		})
 	}
 }

@@ -58,12 +58,25 @@ func (c *Controller) subject(ctx context.Context, pod *corev1.Pod, r *rule) (*su
 	return is, nil
 }
 
+// unmoved is how long a Move may take to be made and begun.
+const unmoved = time.Minute
+
+// keptWithoutMove is how long a pod of a Deployment is kept that no Move has taken: for as long as it tolerates by itself that its node does
+// not answer. There may be too many, or its Deployment is at work for long; then it must be no worse off than without a policy.
+func (s *subject) keptWithoutMove() time.Duration {
+	own := time.Duration(min(ownSeconds(s.pod), int64(s.rule.lostAfter/time.Second))) * time.Second
+	return max(own, s.rule.replaceAfter+unmoved)
+}
+
 // state is the pod as the classification sees it, on a node that does not answer since a time. A pod is unknown from when it stays.
 func (s *subject) state(since time.Time) reconnect.Pod {
 	is := reconnect.Pod{LostAfter: s.rule.lostAfter, NotReplaced: s.named, Node: reconnect.Silent, Status: reconnect.Running}
 	switch {
 	case stays(s.pod):
 		is.Status, is.UnknownSince = reconnect.Unknown, since
+		if !kept(s.pod) {
+			is.LostAfter = 0 // it always tolerates it, and is never lost
+		}
 	case s.pod.Status.Phase != corev1.PodRunning:
 		is.Status = reconnect.Pending
 	}

@@ -44,8 +44,11 @@ func kept(pod *corev1.Pod) bool {
 // never deleted.
 func tolerate(pod *corev1.Pod, seconds *int64) bool {
 	t := tolerationOf(pod)
-	if t == nil || t.TolerationSeconds == nil && !kept(pod) || kept(pod) && ptr.Equal(t.TolerationSeconds, seconds) {
+	switch {
+	case t == nil, t.TolerationSeconds == nil && !kept(pod), kept(pod) && ptr.Equal(t.TolerationSeconds, seconds):
 		return false
+	case t.Effect != corev1.TaintEffectNoExecute:
+		return false // only one for this effect has seconds: somebody else has written the annotation
 	}
 	if !kept(pod) {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.UnreachableSecondsAnnotation, strconv.FormatInt(*t.TolerationSeconds, 10))
@@ -54,18 +57,23 @@ func tolerate(pod *corev1.Pod, seconds *int64) bool {
 	return true
 }
 
+// ownSeconds is for how long a pod that is kept tolerates it by itself. What cannot be read somebody else has written: then it is as
+// Kubernetes has it where nobody says otherwise.
+func ownSeconds(pod *corev1.Pod) int64 {
+	seconds, err := strconv.ParseInt(pod.Annotations[clusterview.UnreachableSecondsAnnotation], 10, 64)
+	if err != nil {
+		return 300
+	}
+	return seconds
+}
+
 // restore has a pod tolerate it for as long as it did by itself, and reports whether that changed anything.
 func restore(pod *corev1.Pod) bool {
 	if !kept(pod) {
 		return false
 	}
-	// What cannot be read somebody else has written: then it is as Kubernetes has it where nobody says otherwise.
-	seconds, err := strconv.ParseInt(pod.Annotations[clusterview.UnreachableSecondsAnnotation], 10, 64)
-	if err != nil {
-		seconds = 300
-	}
-	if t := tolerationOf(pod); t != nil {
-		t.TolerationSeconds = &seconds
+	if t := tolerationOf(pod); t != nil && t.Effect == corev1.TaintEffectNoExecute {
+		t.TolerationSeconds = new(ownSeconds(pod))
 	}
 	delete(pod.Annotations, clusterview.UnreachableSecondsAnnotation)
 	return true

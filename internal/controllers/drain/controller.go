@@ -137,11 +137,11 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.
 			return err
 		}
 	}
-	if err := move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history)); err != nil {
-		return err
+	made, err := move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
+	if made {
+		budget.Take(set)
 	}
-	budget.Take(set)
-	return nil
+	return err
 }
 
 // blocked reports whether a disruption budget keeps a pod from being evicted now.

@@ -20,9 +20,10 @@ type away struct {
 	silent bool
 	// outdated says that the Deployment has another revision now.
 	outdated bool
-	// back says that the pod is ready again, and has been for as long as its Deployment wants; failed, that it is not, though its node
-	// has been ready for as long as a replacement may take.
-	back, failed bool
+	// back says that the pod is ready again, and has been for as long as its Deployment wants.
+	back bool
+	// long says that its node has been ready again for as long as a replacement may take.
+	long bool
 	// replacementStays says which of the two does, once the pod is back.
 	replacementStays bool
 }
@@ -39,7 +40,7 @@ func (o *objects) awayFacts(now time.Time) (a away) {
 		return a
 	}
 	a.back = o.back(now)
-	a.failed = !a.back && now.Sub(readySince(o.node, now)) > time.Duration(o.move.Spec.DeadlineSeconds)*time.Second
+	a.long = now.Sub(readySince(o.node, now)) > time.Duration(o.move.Spec.DeadlineSeconds)*time.Second
 	return a
 }
 
@@ -67,26 +68,37 @@ func (f *facts) kept(enough bool) step {
 		return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is being evicted: " + why, action: evict}
 	}
 	switch {
-	case enough && f.outdated:
+	case enough && f.outdated && f.phase != placementv1alpha1.MoveEvicting:
 		return evicted("it is of an older revision")
 	case enough && f.dropped && !f.back:
 		return evicted("the Move was deleted")
-	case f.back && (!f.replacementStays || f.dropped) && (f.extra || f.all < f.wanted):
+	case f.back && (f.dropped || f.long && (!enough || f.phase == placementv1alpha1.MoveEvicting)),
+		f.back && !f.replacementStays && (f.extra || f.all < f.wanted):
 		return step{phase: placementv1alpha1.MoveUndoing, message: "the pod is back, and is being handed back", action: wait}
 	case enough && f.back:
 		return evicted("its node answers again, and the other one stays")
-	case enough && f.failed:
+	case enough && f.long:
 		return evicted("its node answers again, and it has not become ready")
 	}
-	phase, ready := placementv1alpha1.MoveReplacing, fmt.Sprintf("%d of %d other pods are ready", f.ready, f.wanted)
+	// How many are ready is not told of one that waits: it may wait for hours, and each change would be written.
+	phase, ready := placementv1alpha1.MoveReplacing, fmt.Sprintf("; %d of %d other pods are ready", f.ready, f.wanted)
 	if enough || f.overdue {
-		phase = placementv1alpha1.MoveWaiting
+		phase, ready = placementv1alpha1.MoveWaiting, ""
 	}
 	switch {
 	case f.silent:
-		return step{phase: phase, message: "the node of the pod does not answer; " + ready}
+		return step{phase: phase, message: "the node of the pod does not answer" + ready}
 	case f.back:
-		return step{phase: phase, message: "the pod is back, and stays until the other one is ready; " + ready}
+		return step{phase: phase, message: "the pod is back, and stays until the other one is ready" + ready}
 	}
-	return step{phase: phase, message: "the node of the pod answers again, and the pod is not ready yet; " + ready}
+	return step{phase: phase, message: "the node of the pod answers again, and the pod is not ready yet" + ready}
+}
+
+// givenUp reports that an eviction has been refused for too long, or the Move was deleted. A pod whose node does not answer cannot be
+// handed back, and goes on to be evicted.
+func (f *facts) givenUp() bool {
+	if f.disconnect {
+		return f.back && (f.dropped || f.long)
+	}
+	return f.overdue
 }

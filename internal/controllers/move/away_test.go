@@ -45,7 +45,7 @@ func TestPodOfASilentNode(t *testing.T) {
 			case 12:
 				w.unready = w.silent || w.leaving
 			case 13:
-				w.failed = !w.silent && w.unready
+				w.long = !w.silent
 			}
 			if enough && w.ready() < w.wanted {
 				t.Fatalf("%d pods are ready, and %d are wanted: %v", w.ready(), w.wanted, w)
@@ -98,11 +98,12 @@ func TestVector_NV16(t *testing.T) {
 		"back, the replacement is picked":                    {facts{away: stays, all: 3, ready: 3, extra: true}, evicting},
 		"back, the replacement is picked, and is pending":    {facts{away: stays, all: 3, ready: 2, extra: true}, replacing},
 		"back, and the replacement of the replacement stays": {facts{away: back, all: 3, ready: 3}, evicting},
-		"failed, with a replacement":                         {facts{away: away{disconnect: true, failed: true}, all: 3, ready: 3, extra: true, unready: true}, evicting},
-		"failed, without a replacement":                      {facts{away: away{disconnect: true, failed: true}, all: 2, ready: 2, unready: true}, replacing},
-		"failed, and so has the replacement":                 {facts{away: away{disconnect: true, failed: true}, all: 3, ready: 2, extra: true, unready: true}, replacing},
+		"failed, with a replacement":                         {facts{away: away{disconnect: true, long: true}, all: 3, ready: 3, extra: true, unready: true}, evicting},
+		"failed, without a replacement":                      {facts{away: away{disconnect: true, long: true}, all: 2, ready: 2, unready: true}, replacing},
+		"failed, and so has the replacement":                 {facts{away: away{disconnect: true, long: true}, all: 3, ready: 2, extra: true, unready: true}, replacing},
 		"of an older revision, on a silent node":             {facts{away: away{disconnect: true, silent: true, outdated: true}}, evicting},
 		"the Move is deleted while the node does not answer": {facts{away: silent, all: 3, ready: 3, extra: true, dropped: true, overdue: true}, evicting},
+		"back, the replacement is picked, and never starts":  {facts{away: away{disconnect: true, back: true, long: true, replacementStays: true}, all: 3, ready: 2, extra: true}, undoing},
 		"the Move is deleted when it is back":                {facts{away: stays, all: 3, ready: 3, extra: true, dropped: true, overdue: true}, undoing},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,8 +89,11 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 	return o, nil
 }
 
-// findExtra returns the pod that is marked for the Move, or else the newest that has come since and is marked for no other.
+// findExtra returns the pod that is marked for the Move, or else one that has come since and is marked for no other: the newest, since one
+// that came in the same second may have come before. Of pods whose nodes do not answer many are moved at a time, each a while after
+// the other, and the newest are the replacements of the later ones: there it is the oldest.
 func (o *objects) findExtra() (extra *corev1.Pod) {
+	oldest := o.move.Spec.Reason == placementv1alpha1.MoveDisconnect
 	for i := range o.pods {
 		p := &o.pods[i]
 		by, marked := p.Annotations[clusterview.RemovedForMoveAnnotation]
@@ -98,7 +101,7 @@ func (o *objects) findExtra() (extra *corev1.Pod) {
 		case by == o.move.Name:
 			return p
 		case marked, string(p.UID) == o.move.Spec.Pod.UID, p.CreationTimestamp.Before(&o.move.CreationTimestamp):
-		case extra == nil, extra.CreationTimestamp.Before(&p.CreationTimestamp):
+		case extra == nil, oldest && p.CreationTimestamp.Before(&extra.CreationTimestamp), !oldest && extra.CreationTimestamp.Before(&p.CreationTimestamp):
 			extra = p
 		}
 	}

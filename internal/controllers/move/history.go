@@ -4,6 +4,8 @@
 package move
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -11,8 +13,8 @@ import (
 
 // History is the Moves of one pod that are still there.
 type History struct {
-	// N is how many there are.
-	N int
+	// N is how many there are, and next the number of one more: those before may be gone, and no two may have the same.
+	N, next int
 	// Active says that one has not ended.
 	Active bool
 	// failed and undone are when the last one ended so.
@@ -26,6 +28,7 @@ func Histories(moves []placementv1alpha1.Move) map[string]History {
 		m := &moves[i]
 		h := all[m.Spec.Pod.UID]
 		h.N++
+		h.next = max(h.next, numberOf(m)+1)
 		h.Active = h.Active || !m.Status.Phase.Ended()
 		if at := m.Status.EndedAt; at != nil && m.Status.Phase == placementv1alpha1.MoveFailed && at.After(h.failed) {
 			h.failed = at.Time
@@ -35,6 +38,15 @@ func Histories(moves []placementv1alpha1.Move) map[string]History {
 		all[m.Spec.Pod.UID] = h
 	}
 	return all
+}
+
+// numberOf is the number in the name that New gives a Move, 0 for the first one of a pod.
+func numberOf(m *placementv1alpha1.Move) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(m.Name, m.Spec.Pod.Name+"-"))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // Waits reports that a pod is not to be moved now: it is being moved, or was handed back within ten minutes, or could not be moved

@@ -19,8 +19,8 @@ import (
 // New returns a Move of a pod, with the pod's name, and after others of it with their number too. It goes with the Deployment.
 func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment, reason placementv1alpha1.MoveReason, before History) *placementv1alpha1.Move {
 	name := pod.Name
-	if before.N > 0 {
-		name = fmt.Sprintf("%s-%d", name, before.N)
+	if before.next > 0 {
+		name = fmt.Sprintf("%s-%d", name, before.next)
 	}
 	return &placementv1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{
@@ -37,10 +37,12 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 	}
 }
 
-// Make makes a Move. One of the same name that is there already is the same one: a cache may not have it yet.
-func Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) error {
-	if err := to.Create(ctx, move); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making a Move for pod %s/%s: %w", move.Namespace, move.Spec.Pod.Name, err)
+// Make makes a Move, and reports whether there was none of that name.
+func Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) (made bool, err error) {
+	if err := to.Create(ctx, move); apierrors.IsAlreadyExists(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("making a Move for pod %s/%s: %w", move.Namespace, move.Spec.Pod.Name, err)
 	}
-	return nil
+	return true, nil
 }

@@ -36,6 +36,9 @@ const Kind = "Move"
 // objects change.
 const lookAgain = time.Second
 
+// lookAtSilent is the time between two looks at one whose pod's node does not answer: there may be many, and for hours.
+const lookAtSilent = 10 * time.Second
+
 // keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
 // and one that came to nothing keeps the Deployment from another for that long. Those to restart are the attempts that are counted.
 func keptFor(move *placementv1alpha1.Move) time.Duration {
@@ -116,7 +119,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 	}
-	return ctrl.Result{RequeueAfter: lookAgain}, ignoreConflict(r.act(ctx, o, s.action))
+	again := lookAgain
+	if f.silent && f.phase == placementv1alpha1.MoveWaiting {
+		again = lookAtSilent
+	}
+	return ctrl.Result{RequeueAfter: again}, ignoreConflict(r.act(ctx, o, s.action))
 }
 
 // finalizer keeps a Move as long as its pod may be its own. The garbage collector would remove the pod with the Move, ready or not.

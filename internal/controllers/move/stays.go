@@ -6,6 +6,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,16 +14,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
 )
 
-// replacementStays reports which of a pod that is back and its replacement stays. Without a replacement it is the pod.
+// replacementStays reports which of a pod that is back and its replacement stays. Without a replacement it is the pod; a pod that has come in
+// the place of another one goes, if that may be back or is.
 func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, error) {
-	if o.extra == nil {
-		return false, nil
+	if is, err := r.isReplacement(ctx, o); is || err != nil || o.extra == nil {
+		return is, err
 	}
-	original, replacement := candidate(o.pod), candidate(o.extra)
+	now := r.Clock.Now()
+	original, replacement := candidate(o.pod, now), candidate(o.extra, now)
 	var err error
 	if original.Misplaced, err = r.misplaced(ctx, o, o.pod); err != nil {
 		return false, err
@@ -33,9 +37,23 @@ func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, er
 	return reconnect.Pick(reconnect.Strategy(o.move.Spec.Keep), original, replacement), nil
 }
 
+// isReplacement reports that the pod has come since another one of its ReplicaSet was replaced that is not gone.
+func (r *Reconciler) isReplacement(ctx context.Context, o *objects) (bool, error) {
+	var moves placementv1alpha1.MoveList
+	if err := r.Client.List(ctx, &moves, client.InNamespace(o.move.Namespace)); err != nil {
+		return false, fmt.Errorf("listing Moves: %w", err)
+	}
+	return slices.ContainsFunc(moves.Items, func(m placementv1alpha1.Move) bool {
+		gone := m.Status.Phase == placementv1alpha1.MoveDone || m.Status.Phase == placementv1alpha1.MoveFailed
+		return m.UID != o.move.UID && m.Spec.Reason == placementv1alpha1.MoveDisconnect && m.Spec.ReplicaSet.UID == o.move.Spec.ReplicaSet.UID &&
+			!gone && !o.pod.CreationTimestamp.Before(&m.CreationTimestamp)
+	}), nil
+}
+
 // candidate is one of the two, but for where it is. Both are of the same revision: one of an older revision is not asked about.
-func candidate(pod *corev1.Pod) reconnect.Candidate {
-	return reconnect.Candidate{Running: pod.Status.Phase == corev1.PodRunning, Started: startOf(pod)}
+// One that is not ready may be in a crash loop, and does not count as running.
+func candidate(pod *corev1.Pod, now time.Time) reconnect.Candidate {
+	return reconnect.Candidate{Running: readyFor(pod, 0, now), Started: startOf(pod)}
 }
 
 // startOf is when the first of a pod's containers that run was started, zero if none runs.

@@ -142,7 +142,7 @@ func (f *facts) held() step {
 		return step{phase: f.phase, message: "the pod is being handed back", action: markExtra}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone:
 		return step{phase: f.phase, message: "the pod is being handed back", action: handBack}
-	case enough && f.phase == placementv1alpha1.MoveEvicting && (f.disconnect || !f.overdue):
+	case enough && f.phase == placementv1alpha1.MoveEvicting && !f.givenUp():
 		return step{phase: f.phase, message: "the pod is being evicted", action: evict}
 	case f.disconnect && !f.setGone:
 		return f.kept(enough)

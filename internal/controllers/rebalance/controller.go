@@ -200,7 +200,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}
 	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance, all.histories[string(next.pod.UID)])
 	m.Spec.Avoid = &next.avoid
-	if err := move.Make(ctx, c.Client, m); err != nil {
+	if _, err := move.Make(ctx, c.Client, m); err != nil {
 		return err
 	}
 	room.take(next.pod)

@@ -91,11 +91,11 @@ func (c *Controller) look(ctx context.Context) error {
 		if history.Active || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
 			continue
 		}
-		if err := c.move(ctx, &one, history); err != nil {
-			errs = append(errs, err)
-			continue
+		made, err := c.move(ctx, &one, history)
+		if made {
+			budget.Take(one.set)
 		}
-		budget.Take(one.set)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -196,11 +196,11 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 }
 
 // move makes a Move. The replacement must be on another node.
-func (c *Controller) move(ctx context.Context, one *candidate, history move.History) error {
+func (c *Controller) move(ctx context.Context, one *candidate, history move.History) (made bool, err error) {
 	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
 	var node corev1.Node
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: one.pod.Spec.NodeName}, &node); err != nil {
-		return client.IgnoreNotFound(err)
+		return false, client.IgnoreNotFound(err)
 	}
 	host := clusterview.DomainOf(&node, corev1.LabelHostname)
 	m.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &host}
