@@ -4,6 +4,7 @@
 package move
 
 import (
+	"cmp"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -105,9 +106,12 @@ func TestVector_NV16(t *testing.T) {
 		"the Move is deleted while the node does not answer": {facts{away: silent, all: 3, ready: 3, extra: true, dropped: true, overdue: true}, evicting},
 		"back, the replacement is picked, and never starts":  {facts{away: away{disconnect: true, back: true, long: true, replacementStays: true}, all: 3, ready: 2, extra: true}, undoing},
 		"the Move is deleted when it is back":                {facts{away: stays, all: 3, ready: 3, extra: true, dropped: true, overdue: true}, undoing},
+		"its eviction is refused":                            {facts{phase: evicting, away: stays, all: 3, ready: 3, extra: true}, evicting},
+		"its eviction is refused for long":                   {facts{phase: evicting, away: away{disconnect: true, back: true, long: true, replacementStays: true}, all: 3, ready: 3, extra: true}, undoing},
+		"its eviction is refused, and the Move is deleted":   {facts{phase: evicting, away: stays, all: 3, ready: 3, extra: true, dropped: true, overdue: true}, undoing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.f.phase, tc.f.holder = replacing, ours
+			tc.f.phase, tc.f.holder = cmp.Or(tc.f.phase, replacing), ours
 			if !tc.f.outdated {
 				tc.f.wanted = 3
 			}

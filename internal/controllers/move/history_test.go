@@ -78,9 +78,9 @@ func TestReplacementsOfTwoBatches(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		left := slices.Clone(pods)
 		for _, second := range map[bool][]int{true: {30, 30, 45, 45}, false: {45, 45, 30, 30}}[early] {
-			o := &objects{pods: left, move: &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(second)}, Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDisconnect}}}
+			o := &objects{pods: left, move: &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Name: "m", CreationTimestamp: at(second)}, Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDisconnect}}}
 			extra := o.findExtra()
-			if extra == nil {
+			if extra == nil || extra.CreationTimestamp.Unix() < int64(second) {
 				t.Fatalf("a Move of second %d has no replacement among %d pods", second, len(left))
 			}
 			left = slices.DeleteFunc(slices.Clone(left), func(p corev1.Pod) bool { return p.UID == extra.UID })
