@@ -20,6 +20,7 @@
 //
 //   - step.go: which step is next, pure
 //   - facts.go: what a step depends on, read from a cache
+//   - extra.go: the pod that has come in the place of another one
 //   - away.go: the same for a pod whose node does not answer; stays.go: which of two stays when it does again
 //   - reconciler.go: the requests, one for each step
 //   - metrics.go: what is counted

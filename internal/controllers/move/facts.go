@@ -33,6 +33,8 @@ type objects struct {
 	pods []corev1.Pod
 	// extra is the one that has come in the place of the pod, nil for none.
 	extra *corev1.Pod
+	// othersTurn says that one is marked as the one to go for another Move, which is not at its end.
+	othersTurn bool
 	// astray says that one that has come since is in the domain that it must not be in.
 	astray bool
 	// node is that of the pod, for a Move with the reason Disconnect; nil if it is gone.
@@ -80,6 +82,9 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		}
 	}
 	o.extra = o.findExtra()
+	if err := o.readTurn(ctx, api); err != nil {
+		return nil, err
+	}
 	if err := o.readNode(ctx, api); err != nil {
 		return nil, err
 	}
@@ -87,25 +92,6 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		return nil, err
 	}
 	return o, nil
-}
-
-// findExtra returns the pod that is marked for the Move, or else one that has come since and is marked for no other: the newest, since one
-// that came in the same second may have come before. Of pods whose nodes do not answer many are moved at a time, each a while after
-// the other, and the newest are the replacements of the later ones: there it is the oldest.
-func (o *objects) findExtra() (extra *corev1.Pod) {
-	oldest := o.move.Spec.Reason == placementv1alpha1.MoveDisconnect
-	for i := range o.pods {
-		p := &o.pods[i]
-		by, marked := p.Annotations[clusterview.RemovedForMoveAnnotation]
-		switch {
-		case by == o.move.Name:
-			return p
-		case marked, string(p.UID) == o.move.Spec.Pod.UID, p.CreationTimestamp.Before(&o.move.CreationTimestamp):
-		case extra == nil, oldest && p.CreationTimestamp.Before(&extra.CreationTimestamp), !oldest && extra.CreationTimestamp.Before(&p.CreationTimestamp):
-			extra = p
-		}
-	}
-	return extra
 }
 
 // readNode reads the node of a pod that may come back.
@@ -160,7 +146,7 @@ func get(ctx context.Context, api client.Reader, into client.Object, namespace s
 
 // facts are what the objects say of the next step.
 func (o *objects) facts(now time.Time) facts {
-	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray, away: o.awayFacts(now)}
+	f := facts{phase: o.move.Status.Phase, setGone: o.set == nil, refusal: o.refusal(), astray: o.astray, othersTurn: o.othersTurn, away: o.awayFacts(now)}
 	// One that is deleted is given up.
 	f.dropped = o.move.DeletionTimestamp != nil
 	f.overdue = f.dropped || isOverdue(o.move, now)

@@ -42,6 +42,8 @@ type facts struct {
 	// extra says that a pod has come in the place of this one, extraReady that it is ready, and extraMarked that it is marked as the
 	// one to go if this one is handed back.
 	extra, extraReady, extraMarked bool
+	// othersTurn says that the ReplicaSet is to remove another pod first, for another Move.
+	othersTurn bool
 	// astray says that the replacement is in the domain that it must not be in.
 	astray bool
 	// away is how far the pod is from its node's being back, for a Move with the reason Disconnect.
@@ -137,6 +139,8 @@ func (f *facts) held() step {
 	switch {
 	case f.setGone && f.dropped:
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod goes with what it was of"}
+	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.othersTurn && !f.extraMarked:
+		return step{phase: f.phase, message: "another pod is handed back first"}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.extra && !f.extraMarked:
 		// Otherwise the ReplicaSet might remove one that has nothing to do with it.
 		return step{phase: f.phase, message: "the pod is being handed back", action: markExtra}
