@@ -59,8 +59,7 @@ func (t *Tree) build() {
 	t.view.Topology = tree.NewTopology(t.nodes, t.levels, func(node int32, l int) placement.Value { return t.known[node].Values[l] })
 	t.view.Tally = tree.NewTally(t.view.Topology)
 	t.view.Tally.SetRule(t.rule)
-	for _, name := range t.nodes.Names() {
-		id, _ := t.nodes.Find(name)
+	for _, id := range t.nodes.All() {
 		t.count(id)
 	}
 }

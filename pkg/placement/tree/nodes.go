@@ -139,7 +139,11 @@ func (n *Nodes) add(name string) (id int32) {
 	}
 	n.all[id].name = name
 	n.index[name] = id
-	n.unsorted = true
+	if last := len(n.byName) - 1; n.unsorted || last >= 0 && n.all[n.byName[last]].name > name {
+		n.unsorted = true
+	} else {
+		n.byName = append(n.byName, id) // most come in order
+	}
 	return id
 }
 
