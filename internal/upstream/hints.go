@@ -14,7 +14,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -36,6 +38,8 @@ type Hinter interface {
 	// Order says how good some nodes are for a pod, if others make way for it there: a higher number is better. Pods that
 	// are nominated for a node count there.
 	Order(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []string) (map[string]int64, error)
+	// BreakTies is given a plugin that scores the nodes that nothing but their names tells apart, before the first cycle.
+	BreakTies(by fwk.ScorePlugin)
 	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)
 }
@@ -54,6 +58,7 @@ func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, lo
 			continue
 		}
 		h.Follow(changes)
+		breakTies(f, h)
 		f = preemptByTree(f, h)
 		profiles[name] = f
 		if !h.Hints() {
@@ -101,4 +106,16 @@ func unfit(f framework.Framework, h Hinter) string {
 		return fmt.Sprintf("its other scorers outvote %s, whose weight is %d; give it a weight above %d", h.Name(), ours, others*fwk.MaxScore)
 	}
 	return ""
+}
+
+// breakTies has a Hinter look where the images of a pod are, if its profile does. Of all scorers this one alone depends on nothing but the
+// pod and the node, so that its score among a few nodes is the one that it would have among all.
+func breakTies(f framework.Framework, h Hinter) {
+	if !slices.ContainsFunc(f.ListPlugins().Score.Enabled, func(p config.Plugin) bool { return p.Name == imagelocality.Name }) {
+		return
+	}
+	pl, err := imagelocality.New(context.Background(), nil, f)
+	if scorer, ok := pl.(fwk.ScorePlugin); ok && err == nil {
+		h.BreakTies(scorer)
+	}
 }

@@ -79,6 +79,7 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 		t.Fatal(without)
 	}
 	r.wrapped, r.judge = profiles["espalier-scheduler"], r.framework(configuration)
+	breakTies(r.judge, hinterOf(r.judge))
 	return r
 }
 

@@ -59,12 +59,12 @@ func (s *survey) of(member int32) surveyed {
 	return is
 }
 
-func (s *survey) nodeHealth(node int32) health {
-	if s.Topology.nodes.all[node].Unready {
+func (v View) nodeHealth(node int32) health {
+	if v.Topology.nodes.all[node].Unready {
 		return unready
 	}
-	e := s.Tally.entry(node)
-	return judge(&s.Tally.rule, &e.Record, false).health
+	e := v.Tally.entry(node)
+	return judge(&v.Tally.rule, &e.Record, false).health
 }
 
 // ranked is a member of a group with all that it is compared by.
@@ -78,19 +78,23 @@ type ranked struct {
 func (s *survey) member(g *group, slot int32) ranked {
 	member := g.members[slot]
 	below := s.of(member)
-	r := ranked{member: member, slot: slot, closed: below.open == 0, load: s.after(g, slot)}
+	return ranked{key: s.memberKey(g, slot, below.best), member: member, slot: slot, closed: below.open == 0, load: s.after(g, slot)}
+}
+
+// memberKey is the key of a member whose best node has a health.
+func (v View) memberKey(g *group, slot int32, best health) key {
+	member := g.members[slot]
 	if g.leaf {
-		e := s.Tally.entry(member)
-		r.key = s.Tally.nodeKey(member, &e)
-		r.health = below.best
-		r.soft = s.Feasibility.soft(member)
-		return r
+		e := v.Tally.entry(member)
+		k := v.Tally.nodeKey(member, &e)
+		k.health, k.soft = best, v.Feasibility.soft(member)
+		return k
 	}
-	sums := s.sums(member)
-	r.key = branchKey(&sums, g.share(slot))
-	r.health = max(below.best, sums.history.asAWhole(s.Tally.rule.Threshold))
-	r.soft = member >= 0 && s.Topology.ofNodes(g) && s.Feasibility.soft(member)
-	return r
+	sums := v.sums(member)
+	k := branchKey(&sums, g.share(slot))
+	k.health = max(best, sums.history.asAWhole(v.Tally.rule.Threshold))
+	k.soft = member >= 0 && v.Topology.ofNodes(g) && v.Feasibility.soft(member)
+	return k
 }
 
 // members returns those of a group, best first and closed ones last.

@@ -31,6 +31,7 @@ type shared struct {
 	needs      []*tree.Feasibility
 	revisions  []*placed
 	request    placement.Usage
+	ties       bool // there were nodes that tied
 }
 
 // machine is a node; values are by property.
@@ -251,8 +252,34 @@ func (s *shared) decide() {
 		s.t.Fatalf("revision %d, decided: %v", i, err)
 	}
 	if ok {
+		s.tied(i, v, node, oracle.BestClass(levels, r.rule, seen, s.request, func(name string) bool { return s.fits(i, name) }))
 		s.add(i, want, +1)
 	}
+}
+
+// tied holds the nodes that are told to tie with the one that is chosen to the oracle's best, all of them where there are no branches.
+func (s *shared) tied(i int, v tree.View, chosen int32, best []string) {
+	var names []string
+	for at, node := range v.Tied(chosen, len(s.there)) {
+		name := s.nodes.Name(node)
+		if at == 0 && node != chosen {
+			s.t.Fatalf("revision %d: of those that tie with %d the first is %s", i, chosen, name)
+		}
+		if s.fits(i, name) { // of the others the filters have not been asked
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(best)
+	for _, name := range names {
+		if !slices.Contains(best, name) {
+			s.t.Fatalf("revision %d: %q are told to tie, the oracle's best are %q\n%s", i, names, best, drawing.Tree(v))
+		}
+	}
+	if len(s.lists[s.revisions[i].levels]) == 0 && !slices.Equal(names, best) {
+		s.t.Fatalf("revision %d: %q are told to tie, the oracle's best are %q\n%s", i, names, best, drawing.Tree(v))
+	}
+	s.ties = s.ties || len(names) > 1
 }
 
 func (s *shared) anyone() string {
@@ -262,8 +289,10 @@ func (s *shared) anyone() string {
 // Whatever happens to a cluster that many workloads share, each pod goes where the oracle would
 // put it, which knows of one workload and the present.
 func TestManyRevisionsShareATopology(t *testing.T) {
+	ties := false
 	checkShare(t, 15, func(t *rapid.T) {
 		s := drawShared(t)
+		defer func() { ties = ties || s.ties }()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			kind := rapid.IntRange(0, 9).Draw(t, "step")
 			if len(s.there) == 0 {
@@ -296,4 +325,7 @@ func TestManyRevisionsShareATopology(t *testing.T) {
 			}
 		}
 	})
+	if !ties {
+		t.Error("in no cluster did nodes tie")
+	}
 }

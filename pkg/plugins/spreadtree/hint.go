@@ -87,14 +87,18 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	pl.notifyLocked(pod, c.levels, t)
 	clusterview.WritePlacedBy(state, t.placedBy(c.levels))
 	t.needs = needs
-	node, found := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, t)}.Next(q.fit)
-	if q.err != nil {
+	view := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
+	node, found := view.Next(q.fit)
+	if found && q.err == nil {
+		node = pl.best(ctx, state, pod, view, node, q.fit)
+	}
+	switch {
+	case q.err != nil:
 		return "", nil, q.err
+	case !found:
+		return "", refusal(), nil
 	}
-	if found {
-		return q.nodes.Name(node), nil, nil
-	}
-	return "", refusal(), nil
+	return q.nodes.Name(node), nil, nil
 }
 
 func (pl *SpreadTree) nominated(node string) bool {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 )
 
@@ -30,13 +31,13 @@ func (pl *SpreadTree) Order(ctx context.Context, state fwk.CycleState, pod *core
 	}
 	before := c.snapshot
 	c.snapshot = pl.withNominated(before, pod)
-	classes, _ := pl.classes(ctx, c, sets.New(nodes...))
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	pl.trees.index.Refresh(before) // what is not there is not to be seen by a scrape
-	for node, class := range classes {
-		order[node] = -int64(class)
+	view, _ := pl.viewLocked(ctx, c, sets.New(nodes...))
+	for _, r := range view.Rank(!clusterview.Prefers(pod)) {
+		order[pl.trees.index.Nodes().Name(r.Node)] = -int64(r.Class)
 	}
+	pl.trees.index.Refresh(before) // what is not there is not to be seen by a scrape
 	return order, nil
 }
 

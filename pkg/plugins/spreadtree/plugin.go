@@ -31,6 +31,7 @@ type SpreadTree struct {
 	scaleDown  config.ScaleDown
 	gauges     gauges
 	prefetch   prefetch
+	ties       fwk.ScorePlugin // nil for none
 
 	// mu guards all below: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back

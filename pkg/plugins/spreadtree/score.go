@@ -42,22 +42,36 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	for _, n := range nodes {
 		fits.Insert(n.Node().Name)
 	}
-	s := make(scores, len(nodes))
-	classes, placedBy := pl.classes(ctx, c, fits)
-	for node, class := range classes {
-		s[node] = max(fwk.MaxScore-int64(class), fwk.MinScore)
-	}
-	state.Write(scoresKey, s)
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	view, placedBy := pl.viewLocked(ctx, c, fits)
+	state.Write(scoresKey, pl.scoresLocked(ctx, state, pod, view))
 	clusterview.WritePlacedBy(state, placedBy)
 	return nil
 }
 
-// classes returns the classes of equals of the nodes that fit, from 0 for the best. A pod's own preferences come before
-// loads: to those that have any, nodes are equals that only their loads tell apart.
-// It returns the levels in the order in which they are, too.
-func (pl *SpreadTree) classes(ctx context.Context, c cycle, fits sets.Set[string]) (classes map[string]int, placedBy clusterview.Levels) {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
+// scoresLocked returns those of the nodes that fit. The node that a hint would propose is the best, and its equals come after it. A pod's own
+// preferences come before loads and images: to pods that have any, nodes are equals that only these tell apart.
+func (pl *SpreadTree) scoresLocked(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, view tree.View) scores {
+	byLoad := !clusterview.Prefers(pod)
+	ranked := view.Rank(byLoad)
+	best, after := int32(-1), int64(0)
+	if byLoad && pl.ties != nil && len(ranked) > 0 {
+		best = pl.best(ctx, state, pod, view, ranked[0].Node, func(int32) (bool, int) { return true, 0 })
+		after = 1
+	}
+	s, nodes := make(scores, len(ranked)), pl.trees.index.Nodes()
+	for _, r := range ranked {
+		s[nodes.Name(r.Node)] = max(fwk.MaxScore-int64(r.Class)-after, fwk.MinScore)
+	}
+	if after > 0 {
+		s[nodes.Name(best)] = fwk.MaxScore
+	}
+	return s
+}
+
+// viewLocked returns a pod's view of the nodes that fit, and the levels in the order in which they are.
+func (pl *SpreadTree) viewLocked(ctx context.Context, c cycle, fits sets.Set[string]) (tree.View, clusterview.Levels) {
 	start := time.Now()
 	t := pl.trees.tally(pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels, c.faults)
 	pl.gauges.shown(t, time.Since(start))
@@ -71,14 +85,10 @@ func (pl *SpreadTree) classes(ctx context.Context, c cycle, fits sets.Set[string
 		}
 	}
 	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
-	classes = make(map[string]int, len(fits))
-	for _, r := range view.Rank(!clusterview.Prefers(c.pod)) {
-		classes[nodes.Name(r.Node)] = r.Class
-	}
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
 		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", drawing.Tree(view))
 	}
-	return classes, t.placedBy(c.levels)
+	return view, t.placedBy(c.levels)
 }
 
 // Score returns the node's position in the tree. A node that the tree does not

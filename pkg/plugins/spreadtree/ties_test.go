@@ -1,0 +1,105 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
+)
+
+// TestImagesBreakTies is over zone a with three nodes, zone b with two, and the node c1 in a zone of its own. Hints and scores agree.
+func TestImagesBreakTies(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		levels  string
+		images  []string // the nodes that have the image
+		refused []string
+		runs    func(r *rig)
+		want    string
+	}{
+		{name: "none has it", want: "a1"},
+		{name: "one has it", images: []string{"a3"}, want: "a3"},
+		{name: "two have it", images: []string{"a2", "a3"}, want: "a2"},
+		{name: "it does not fit there", images: []string{"a3", "b2"}, refused: []string{"a3"}, want: "b2"},
+		{name: "it fits nowhere else", images: []string{"a3"}, refused: []string{"a1", "a2", "b1", "b2", "c1"}, want: "a3"},
+		{name: "more pods are there", images: []string{"a2"}, runs: func(r *rig) { r.runs("a2", "2", 1) }, want: "a1"},
+		{name: "in the branch that is chosen", levels: "spread=zone", images: []string{"a2", "b1"}, want: "a2"},
+		{name: "not in another branch", levels: "spread=zone", images: []string{"b1"}, want: "a1"},
+		{name: "not in a fuller one", levels: "spread=zone", images: []string{"a2", "b2"}, runs: func(r *rig) { r.runs("a1", "2", 2); r.runs("c1", "2", 1) }, want: "b2"},
+		{name: "between branches of one node", levels: "spread=host", images: []string{"b2"}, want: "b2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &filters{rig: newRig(t.Context(), t, args()), refused: tc.refused}
+			scorer, err := imagelocality.New(f.ctx, nil, f.pl.handle)
+			f.must(err)
+			f.pl.BreakTies(scorer.(fwk.ScorePlugin))
+			all := []string{"a1", "a2", "a3", "b1", "b2", "c1"}
+			for _, name := range all {
+				n := labelled(name, "zone="+name[:1], "host="+name)
+				if slices.Contains(tc.images, name) {
+					n.Images(map[string]int64{"large:1": 1 << 30})
+				}
+				f.cache.AddNode(f.logger, n.Obj())
+			}
+			if tc.runs != nil {
+				tc.runs(f.rig)
+			}
+			pod := webPod("p", tc.levels).Container("large:1").Obj()
+			if got, _ := f.hint(pod, true); got != tc.want {
+				t.Errorf("the hint is %s, want %s", got, tc.want)
+			}
+			fit := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(tc.refused, name) })
+			scores := f.rank(pod, framework.NewCycleState(), fit...)
+			for name, score := range scores {
+				if (score == fwk.MaxScore) != (name == tc.want) {
+					t.Errorf("the scores are %v, want %s to be the best", scores, tc.want)
+				}
+			}
+			if len(scores) != len(fit) {
+				t.Errorf("%d nodes have scores, and %d fit", len(scores), len(fit))
+			}
+		})
+	}
+}
+
+// counting is a scorer that counts how often it is asked, and has an error to say.
+type counting struct {
+	fwk.ScorePlugin
+	asked map[string]int
+	err   error
+}
+
+func (c *counting) Score(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	c.asked[node.Node().Name]++
+	return 0, fwk.AsStatus(c.err)
+}
+
+// However many nodes tie, a few are scored. With an error none of them is better.
+func TestFewNodesAreScored(t *testing.T) {
+	f := &filters{rig: newRig(t.Context(), t, args())}
+	for i := range 100 {
+		f.join(fmt.Sprintf("n%03d", i))
+	}
+	c := &counting{asked: make(map[string]int)}
+	f.pl.BreakTies(c)
+	pod := webPod("p", "").Obj()
+	f.want(pod, true, "n000", "n000")
+	if asked := slices.Sorted(maps.Keys(c.asked)); len(asked) != maxTied || asked[maxTied-1] != fmt.Sprintf("n%03d", maxTied-1) {
+		t.Errorf("these were scored: %q", asked)
+	}
+	c.err = errors.New("no images")
+	f.want(pod, true, "n000", "n000")
+	if scores := f.rank(pod, framework.NewCycleState()); scores["n000"] != fwk.MaxScore || scores["n001"] != fwk.MaxScore-1 {
+		t.Errorf("the scores are %v", scores)
+	}
+}
