@@ -19,7 +19,7 @@
 // controller that ends between two of them is followed by one that goes on.
 //
 //   - step.go: which step is next, pure
-//   - facts.go: what a step depends on, read from a cache
+//   - facts.go: what a step depends on, read from the API server
 //   - extra.go: the pod that has come in the place of another one
 //   - away.go: the same for a pod whose node does not answer; stays.go: which of two stays when it does again
 //   - reconciler.go: the requests, one for each step

@@ -14,7 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// maxTied is among how many nodes those are looked for that tie with the best one. Each costs a third of a microsecond a pod.
+// maxTied is among how many nodes those are looked for that tie with the best one. It bounds what a pod costs.
 const maxTied = 16
 
 // BreakTies has a plugin of the profile score the nodes that nothing but their names tells apart, with hints and without. Its scores must
