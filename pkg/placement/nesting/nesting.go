@@ -6,6 +6,7 @@
 package nesting
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -83,31 +84,24 @@ func (n *Nesting) Sort() {
 	*n = ordered
 }
 
-// Undecided is a level that decides nothing.
-type Undecided struct {
-	// Level is its number in the list, from 0.
-	Level int
-	// Below is the number of an earlier level, finer than it: every value of that lies inside one value of the level. It
-	// is -1 where no node has the property.
-	Below int
-}
-
-// Undecided returns the levels that decide nothing in their order. A level with one
+// Undecided says of each level that decides nothing in its order why it is so, a sentence each. A level with one
 // value is not among them, or one that divides the nodes as another does: more nodes may change that.
 //
 // Nodes without the property of a level are a branch of it, which others divide. Where they are excluded, they say
 // nothing of it.
-func (n *Nesting) Undecided() []Undecided {
-	var all []Undecided
+func (n *Nesting) Undecided() []string {
+	var all []string
 	for l, v := range n.values {
 		switch {
 		case len(v.of) == 0: // no nodes, of which nothing can be said
 		case v.count == 0:
-			all = append(all, Undecided{l, -1})
+			all = append(all, fmt.Sprintf("The level over %q decides nothing: no node has this label.", n.levels[l].Property))
 		case v.count > 1:
 			for above := range l {
+				// Every value of the one above lies inside one value of this.
 				if n.within(above, l, isOneMore) && !n.within(l, above, isOneMore) {
-					all = append(all, Undecided{l, above})
+					all = append(all, fmt.Sprintf("The level over %q decides nothing below the level over %q, which is finer: name it first.",
+						n.levels[l].Property, n.levels[above].Property))
 					break
 				}
 			}

@@ -115,7 +115,7 @@ func TestLongNotices(t *testing.T) {
 	_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod("p", strings.Join(levels, ",")).Obj(), true, f.fits)
 	f.must(err)
 	got := r.said()
-	if len(got) != 1 || len(got[0]) > maxNotice+len("Warning "+reasonIgnored+" ") || !strings.HasSuffix(got[0], "…") {
+	if len(got) != 1 || len(got[0]) > len("Warning "+reasonIgnored+" ")+1024 || !strings.HasSuffix(got[0], "…") {
 		t.Errorf("events are %q", got)
 	}
 }

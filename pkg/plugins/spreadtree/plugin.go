@@ -18,6 +18,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // Name is the plugin's name in a profile.
@@ -32,15 +33,15 @@ type SpreadTree struct {
 	gauges     gauges
 	prefetch   prefetch
 	ties       fwk.ScorePlugin // nil for none
+	notices    *notices.Notices
 
 	// mu guards all below: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
 	// into the plugin.
-	mu    sync.Mutex
-	trees *trees
-	idle  idle
-	// noticed are the notices that were given, looked whose pods were looked at for them.
-	noticed, looked *lru.Cache
+	mu     sync.Mutex
+	trees  *trees
+	idle   idle
+	looked *lru.Cache
 }
 
 var (
@@ -73,8 +74,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		prefetch:   usualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
-		noticed:    lru.New(maxNoticed),
-		looked:     lru.New(maxNoticed),
+		notices:    notices.New(handle.EventRecorder()),
+		looked:     lru.New(maxLooked),
 	}
 	pl.idle.clock = clock.RealClock{}
 	pl.trees.onUse = pl.watchLocked

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -21,6 +22,8 @@ type factoryHandle struct{ fwk.Handle }
 func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
 
 func (factoryHandle) ProfileName() string { return "espalier" }
+
+func (factoryHandle) EventRecorder() events.EventRecorderLogger { return nil }
 
 func TestNew(t *testing.T) {
 	for _, tc := range []struct {

@@ -16,9 +16,6 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// reasonForeignCost is the reason of the event that says that the pods of a controller get no deletion costs.
-const reasonForeignCost = "DeletionCostForeign"
-
 // Reserve gives the pod the deletion cost that it is bound with, so that its ReplicaSet removes it when those that came
 // after it are gone. All that the pod is counted by is known by now.
 func (pl *SpreadTree) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
@@ -70,21 +67,4 @@ func (pl *SpreadTree) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	pl.trees.costs.Unreserve(pod)
-}
-
-// notifyForeignLocked says in an event on a pod's owner, once, that its pods get no deletion cost.
-func (pl *SpreadTree) notifyForeignLocked(pod *corev1.Pod) {
-	pl.gauges.foreignCosts.Inc()
-	recorder := pl.handle.EventRecorder()
-	if recorder == nil {
-		return
-	}
-	regarding := pl.identifier.Regarding(pod)
-	of := notice{string(regarding.UID), reasonForeignCost}
-	if _, said := pl.noticed.Get(of); said {
-		return
-	}
-	pl.noticed.Add(of, nil)
-	recorder.Eventf(&regarding, nil, corev1.EventTypeNormal, reasonForeignCost, "Scheduling",
-		"Somebody else sets the annotation %s on pods of this owner. They are left alone, and to remove some may leave the others uneven.", corev1.PodDeletionCost)
 }

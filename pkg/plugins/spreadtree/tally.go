@@ -6,7 +6,6 @@ package spreadtree
 import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -20,8 +19,8 @@ type tally struct {
 
 	// needs are those of its last pod, "" if what the filters said to it was not to be kept.
 	needs clusterview.Needs
-	// undecided are the levels of its topology that decide nothing.
-	undecided []nesting.Undecided
+	// undecided has a sentence on each level of its topology that decides nothing.
+	undecided []string
 	rebuilt   bool // when it was brought up to date last
 	counted   bool // count is of the tally as it is
 	count     misplaced

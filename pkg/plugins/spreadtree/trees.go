@@ -78,10 +78,10 @@ type trees struct {
 	onUse func()
 }
 
-// topology is that of a list of levels, with those of them that decide nothing.
+// topology is that of a list of levels, with a sentence on each of them that decides nothing.
 type topology struct {
 	*tree.Topology
-	undecided []nesting.Undecided
+	undecided []string
 }
 
 func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
