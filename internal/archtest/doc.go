@@ -10,7 +10,7 @@
 //	standard library <- pkg/placement <- internal/clusterview <- internal/policies
 //	                                         internal/refusal <- internal/policies
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
-//	        internal/clusterview, internal/filters <- internal/controllers <- cmd
+//	        internal/clusterview, internal/upstream/filters <- internal/controllers <- cmd
 //	                 internal/upstream, internal/scheduler/X <- cmd/scheduler
 //
 // The check reads import clauses and syntax only. It needs no other tool, sees

@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/filters", "internal/plugintest", "internal/policies/...",
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/upstream/...",
 }
 
@@ -134,7 +134,7 @@ var importRules = []importRule{
 		broken: [2]string{"internal/plugintest/x.go", "pkg/plugins/preferences"},
 	},
 	{
-		name: "upstream-knows-no-placement", room: "internal/upstream/...",
+		name: "upstream-knows-no-placement", room: "internal/upstream",
 		deny: []string{
 			"apis/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/placement/...", "pkg/plugins/...", "internal/policies/...", "test/...",
 			"k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
@@ -144,23 +144,23 @@ var importRules = []importRule{
 	},
 	{
 		name: "nobody-below-knows-upstream", room: "...", except: []string{"cmd/scheduler", "internal/scheduler/preflight", "internal/upstream", "test/storm"}, tests: true,
-		deny:   []string{"internal/upstream/..."},
+		deny:   []string{"internal/upstream"},
 		why:    "a plugin proposes nodes to whoever asks; it must work without",
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "internal/upstream"},
 	},
 	{
-		name: "one-adapter", room: "...", except: []string{"apis/config/...", "internal/filters", "internal/plugintest", "internal/upstream"},
+		name: "one-adapter", room: "...", except: []string{"apis/config/...", "internal/plugintest", "internal/upstream/..."},
 		deny:   []string{"k8s.io/kubernetes/pkg/scheduler/..."},
 		why:    "what the next Kubernetes changes inside the scheduler is one package's concern; arguments of plugins are in its scheme",
 		broken: [2]string{"cmd/scheduler/x.go", "k8s.io/kubernetes/pkg/scheduler/profile"},
 	},
 	{
-		name: "filters-know-no-placement", room: "internal/filters",
+		name: "filters-know-no-placement", room: "internal/upstream/filters",
 		deny: []string{
 			"apis/...", "cmd/...", "internal/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
 		},
 		why:    "it asks the filters of kube-scheduler, for whoever is no scheduler",
-		broken: [2]string{"internal/filters/x.go", "pkg/placement"},
+		broken: [2]string{"internal/upstream/filters/x.go", "pkg/placement"},
 	},
 	{
 		name: "controllers-stay-apart", room: "internal/controllers/...", tests: true,

@@ -4,9 +4,9 @@
 // Package clusterview translates Kubernetes into the nouns of package placement:
 // NodeInfo, Pod, owners, labels and annotations on one side; node, tally, workload,
 // revision and level on the other. It is the only translator, so that two plugins
-// cannot read one pod in two ways. What keeps state of its own, or is for one reader only,
-// has a room below: podcount, which pods count on which node; podoutcome, what has gone
-// wrong with a pod on its node, and what well.
+// cannot read one pod in two ways. Code that keeps state of its own, or has one user only,
+// is in a sub-package. Package podcount says which pods count on which node. Package
+// podoutcome says what has failed or succeeded with a pod on its node.
 //
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
@@ -15,10 +15,15 @@
 //     pods count for one that stands alone
 //   - limits.go: which limits a pod has, and a node's domains
 //   - constraints.go, platform.go: what a pod wants of its node, and the node as these see it
-//   - policy.go: what a PlacementPolicy says, and which one governs a pod
+//   - policy.go: what a PlacementPolicy says, and which one governs a pod; clusterpolicy.go: what a
+//     ClusterPlacementPolicy says; policy_decode.go: how both are decoded
+//   - placedby.go: the annotation that says by what a pod was placed; ignored.go: what of a pod's constraints has no effect
+//   - needs.go: which pods get the same answers from filters; refusal.go: why a pod fits on no node
 //   - node.go: a node's values, state and name; request.go: what a pod requests of one
 //   - hostports.go: which host ports a pod wants, and a node keeps
 //   - family.go: which pods a pod's revision is among, and whom to tell of its fate
 //   - forgiven.go: up to when a node's failures are forgiven
-//   - faults.go, cycle.go: what one plugin leaves for another within a scheduling cycle
+//   - faults.go, cycle.go, deletioncost.go: what one plugin leaves for another within a scheduling cycle
+//   - leaving.go, silent.go, soft.go: nodes about to be removed, unreachable nodes, PreferNoSchedule taints
+//   - changes.go: in which namespaces something has changed
 package clusterview

@@ -35,7 +35,7 @@ const (
 	KindPodGroup = "PodGroup." + scheduling.GroupName
 	// KindSchedulingGroup is named by spec.schedulingGroup.
 	KindSchedulingGroup = "PodGroup.scheduling.k8s.io"
-	// KindSelector is named by the selector of its pods' constraints, where that selects pods of several owners.
+	// KindSelector is named by a Selector: that of the pods' constraints, or of the Services that select a pod alone.
 	KindSelector = "selector"
 	// KindPod is a pod alone. No owner has a kind in lower case.
 	KindPod = "pod"
@@ -47,9 +47,9 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 // Identity is what a pod is to the algorithms.
 type Identity struct {
 	Workload Workload
-	// Owner is the owner of a pod of a named workload, as Kind/Name, where the owner
-	// has revisions to tell apart. Only its own pods can be of an older revision:
-	// what another owner brings to the workload is there to stay. "" otherwise.
+	// Owner is the owner of a pod of a named workload, such as "Deployment.apps/web", if
+	// the pod has a template hash. It is "" otherwise. Revisions are compared between pods
+	// of one owner only, because a rolling update of one owner replaces no pods of another.
 	Owner string
 	// Revision is what SwarmKit calls spec version: it tells the pods of a rolling
 	// update's new template from those of the old one. "" where a workload has none.
@@ -72,8 +72,8 @@ func (id Identity) SameRevision(of Identity) bool {
 // through the API server.
 type Identifier struct {
 	replicaSets appslisters.ReplicaSetLister
-	// Adopted is where ReplicaSets have got other owners: who knows a pod's identity from before may be wrong by now. Added is where there
-	// are more of them: what was provisional may be known.
+	// Adopted holds the namespaces in which a ReplicaSet has got another owner: identities from before may be wrong.
+	// Added holds those in which a ReplicaSet was added: a provisional identity may now be known.
 	Adopted, Added Changes
 }
 
@@ -198,7 +198,8 @@ func isKind(owner *metav1.OwnerReference, group, kind string) bool {
 	return owner.Kind == kind && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == group
 }
 
-// groupKind names an owner's kind without its version: an upgraded API is the same owner.
+// groupKind returns an owner's kind and group, such as "Deployment.apps". It leaves out the version, because an owner
+// stays the same when its API version changes.
 func groupKind(owner *metav1.OwnerReference) string {
 	return schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind().String()
 }

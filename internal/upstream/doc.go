@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package upstream changes a kube-scheduler before it runs, where its framework has no
-// extension point. It is the only importer of k8s.io/kubernetes/pkg/scheduler, and knows no
-// plugin of ours but by the interface Hinter.
+// extension point. It knows no plugin of ours but by the interface Hinter. It and package filters
+// below it are the only importers of k8s.io/kubernetes/pkg/scheduler.
 //
 //   - hints.go, hinting.go, filters.go, metrics.go: a plugin proposes a node, and all others need
 //     no look

@@ -5,7 +5,14 @@
 // and its tally. Its sub-packages are the algorithms:
 //
 //   - level: one placement preference, and the syntax in which people write it
+//   - nesting: how the levels of a list nest in one cluster
+//   - limit: the most pods of one revision in one domain
 //   - tree: the spread tree, and the parts of it that workloads share
+//   - members, pile: sets of branches with their loads, and how many of their pods are misplaced
+//   - ordinal: the order in which the pods of a branch came
+//   - plan: which pods should move for a workload to be even
+//   - reschedule, reconnect: when a failed pod is tried elsewhere, and which pod stays when a node comes back
+//   - drawing: the tree and a decision, as text
 //   - simulation: one workload decided alone
 //   - failure: the nodes on which a workload has failed of late
 //   - hostport: the ports that a node keeps for itself, and their syntax
@@ -14,7 +21,7 @@
 //   - syntax: how the languages of annotations refuse what they cannot read
 //   - oracle: the same decisions by brute force, for tests
 //
-// Everything below this folder is pure. It knows no Kubernetes, no clock and no
-// logger, imports the standard library only, and never ranges over a map to
-// decide: the same input gives the same answer.
+// Everything below this folder is pure. It uses no Kubernetes library, no clock and no
+// logger. Apart from tests, it imports only the standard library and packages of this
+// folder. No decision depends on the order of a map: the same input gives the same answer.
 package placement

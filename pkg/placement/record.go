@@ -6,10 +6,10 @@ package placement
 // Record is how one revision of a workload has fared on one node. The zero value
 // is that of a node on which nothing is known against it.
 type Record struct {
-	// Failures counts the recent ones: those in the window. Such as are the workload's
-	// own are counted too, or a node that only they betray would look clean, and the
-	// emptiest; but a node that is faulty by them alone has as many as the threshold and
-	// no more, so that an error which shows everywhere puts no node behind another.
+	// Failures counts the failures in the window. Failures that are the workload's own
+	// fault count too: without them, a node that has no others would look healthy, and
+	// would be the emptiest. If they alone make a node faulty, Failures is the threshold
+	// and no more. So an error that occurs on all nodes ranks no node behind another.
 	Failures int
 
 	// Unforgiven counts the failures since something of the revision last

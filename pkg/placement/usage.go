@@ -34,14 +34,15 @@ func (u Usage) Sub(o Usage) Usage {
 // of which there is nothing has no share.
 func (u Usage) Load() uint32 { return max(u.CPU.load(), u.Memory.load()) }
 
-// LoadAfter is the load with a request more, as far as load decides: to it comes what the request takes of a node
-// of that size. So a node that is as empty as another, and larger, comes first.
+// LoadAfter is Load plus the share that a request takes of a node of this Size. It is an estimate: the two shares may
+// be of different resources, and Size is rounded. Of two nodes with the same load, the one of the larger Size comes
+// first.
 func (u Usage) LoadAfter(request Usage) uint64 {
 	return uint64(u.Load()) + uint64(u.Size().Share(request))
 }
 
-// Size is how much a node has of CPU and memory, rounded down to an eighth at most. Machines of one kind differ by
-// less, and have few sizes together.
+// Size is how much CPU and memory a node has, rounded down by less than an eighth. Machines of one kind differ by less
+// than that, so they have few different sizes.
 type Size struct{ CPU, Memory int64 }
 
 // Size returns that of what is allocatable.
@@ -66,8 +67,9 @@ func (a Amount) sub(o Amount) Amount {
 	return Amount{a.Requested - o.Requested, a.Allocatable - o.Allocatable}
 }
 
-// load is exact: a million times the bytes of a large branch does not fit into 64 bits,
-// and a float would round two branches apart that are the same.
+// load returns Requested in parts per million of Allocatable, rounded down. It is 0 if either of them is not positive,
+// and math.MaxUint32 if the result is larger than that. It multiplies in 128 bits, because a million times the bytes of
+// a large branch does not fit into 64. A float could give two branches with the same share different loads.
 func (a Amount) load() uint32 {
 	if a.Requested <= 0 || a.Allocatable <= 0 {
 		return 0

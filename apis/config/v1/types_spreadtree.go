@@ -23,8 +23,8 @@ type SpreadTreeArgs struct {
 	// nodeHint reports whether the tree proposes the node for a pod. Enabled asks the
 	// filters about the best node of the tree, then the next, and looks at no others
 	// once one fits; pods that this cannot be right for are filtered and scored on
-	// all nodes. Disabled does that with every pod, which costs much more and lets
-	// other scorers, such as those of images and free resources, break the tree's ties.
+	// all nodes. Disabled does that with every pod, which costs much more and comes
+	// to the same node.
 	// Default: Enabled.
 	NodeHint NodeHint `json:"nodeHint,omitempty"`
 

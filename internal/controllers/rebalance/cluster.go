@@ -18,7 +18,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
-	"github.com/espalier-scheduler/espalier/internal/filters"
+	"github.com/espalier-scheduler/espalier/internal/upstream/filters"
 )
 
 // cluster is nodes, pods and Moves at one moment.

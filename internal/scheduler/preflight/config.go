@@ -170,9 +170,9 @@ func checkSingle(data []byte) error {
 	}
 }
 
-// overlay lays the flags that are given over a configuration, and ours over one that
-// names no Lease: kube-scheduler's own is the default scheduler's, behind which a
-// second scheduler would wait for ever.
+// overlay sets the fields of a configuration for which flags are given. It also sets our
+// Lease name if the configuration has none. With kube-scheduler's default name, we would
+// compete with the default scheduler for one Lease and wait for ever.
 func overlay(flags *pflag.FlagSet, config map[string]any) error {
 	for _, o := range overlays {
 		if !flags.Changed(o.flag) {

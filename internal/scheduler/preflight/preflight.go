@@ -22,7 +22,7 @@ import (
 
 // Run checks everything, and has the flags name the configuration to run: the file of --config,
 // or shipped without one. It waits some seconds for an API server that does not answer yet.
-// What it has to say without refusing to start is written to out.
+// Warnings, and the message that it is waiting, are written to out.
 func Run(ctx context.Context, flags *pflag.FlagSet, shipped []byte, out io.Writer) error {
 	c, warnings, err := configure(flags, shipped)
 	if err != nil {

@@ -47,9 +47,10 @@ func reach(ctx context.Context, out io.Writer, c connection) error {
 	})
 }
 
-// await asks until there is an answer, of whatever kind: an API server that refuses
-// the request has been reached. It gives up at once on what waiting cannot mend, and
-// on a question that is never answered: not everything below heeds a timeout.
+// await calls ask until the API server answers, for reachFor at most. Forbidden counts as
+// an answer. Unauthorized is an error at once, as is what waiting cannot change. A call
+// that does not return is abandoned after reachTry and tried again, because not everything
+// below it heeds a timeout.
 func await(ctx context.Context, out io.Writer, host string, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()

@@ -15,9 +15,9 @@ import (
 // prepareServing sets what serving /healthz and /metrics needs by default, and sees
 // whether the port can be had while it can still be said in one line.
 func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) error {
-	// kube-scheduler reports the default, no restriction, as an error at every start.
-	// This one restricts a label that no metric has. Beside one that is given it would
-	// be refused, or hide it.
+	// kube-scheduler logs an error at every start if no metric label is restricted. So
+	// we restrict a label that no metric has. We do not if either flag is given: our value
+	// would be refused, or would hide the one that is given.
 	if !flags.Changed("allow-metric-labels") && !flags.Changed("allow-metric-labels-manifest") {
 		if err := flags.Set("allow-metric-labels", "espalier_none,none=none"); err != nil {
 			return err
@@ -39,7 +39,9 @@ func prepareServing(ctx context.Context, flags *pflag.FlagSet, c connection) err
 	return tryPort(ctx, flags, port)
 }
 
-// tryPort sees whether the port is free. A port that is asked for as shared may be taken.
+// tryPort returns an error if the port cannot be bound. It listens there and closes the listener at once, so that
+// kube-scheduler can bind the port later. With --permit-port-sharing or --permit-address-sharing it checks nothing,
+// because kube-scheduler may then be able to bind a port that is in use.
 func tryPort(ctx context.Context, flags *pflag.FlagSet, port int) error {
 	for _, name := range []string{"permit-port-sharing", "permit-address-sharing"} {
 		if shared, err := flags.GetBool(name); shared || err != nil {

@@ -1,7 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokenmask keeps bearer tokens out of the log of a scheduler.
+// Package tokenmask masks the bodies of TokenReviews and TokenRequests in the log of a
+// scheduler, because they carry bearer tokens.
 package tokenmask
 
 import (
@@ -20,9 +21,10 @@ import (
 const masked = "<masked>"
 
 // Apply does what logsapi.ValidateAndApply does, and keeps the tokens of those who ask for /metrics
-// out of the log. Whose they are is asked of the API server, in a TokenReview, and from -v=8 on the
-// client writes out what it sends and gets. It does so with the logger of the process, not with
-// one that a request brings, so that is what is replaced.
+// out of the log. The scheduler sends such a token to the API server in a TokenReview. From -v=8 on,
+// the client logs the bodies of requests and responses. It uses the logger of the process, not one
+// from the context of a request, so Apply replaces the logger of the process. Log lines are not
+// buffered.
 func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
 	asked := unbuffer(config)
 	if err := logsapi.ValidateAndApply(config, contextual{gates}); err != nil {
@@ -41,8 +43,9 @@ func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) 
 	return nil
 }
 
-// unbuffer has no line wait to be flushed, which whoever replaces a logger cannot do. It
-// returns the flags, with their values, that ask for it.
+// unbuffer switches off the buffering of log lines in config, because the logger that
+// Apply sets cannot flush a buffer. It returns the flags that ask for a buffer, with their
+// values.
 func unbuffer(config *logsapi.LoggingConfiguration) (asked []string) {
 	for _, buffer := range []struct {
 		flag string
@@ -59,9 +62,9 @@ func unbuffer(config *logsapi.LoggingConfiguration) (asked []string) {
 	return asked
 }
 
-// contextual has klog show its real logger while it is replaced. With the feature off
-// it shows one that hands on to whatever logger there is, and the mask would hand
-// on to itself, without end.
+// contextual is a feature gate with ContextualLogging enabled. While it is disabled,
+// klog.Background returns a logger that calls the current logger of the process. The mask
+// would then call itself without end.
 type contextual struct{ featuregate.FeatureGate }
 
 func (g contextual) Enabled(feature featuregate.Feature) bool {
@@ -117,8 +120,10 @@ func (m mask) WithCallDepth(depth int) logr.LogSink {
 	return m
 }
 
-// hasToken reports whether a body is of a kind that carries tokens. What is not text is
-// written out as a dump, with what can be read of each line between bars.
+// hasToken reports whether a body names a kind that carries tokens, TokenReview or
+// TokenRequest. The client logs a binary body as a hex dump, in which each line ends with
+// its readable characters between bars. A name may be split over two lines, so hasToken
+// joins these characters before it searches them.
 func hasToken(body string) bool {
 	var dumped strings.Builder
 	for line := range strings.Lines(body) {

@@ -19,11 +19,11 @@ type Decision struct {
 	Steps []Step
 }
 
-// Step is the choice at one level, or the last one, inside the leaf.
+// Step is the choice of a branch at one level. The last step is the choice of a node inside the last branch.
 type Step struct {
-	// What was chosen by: a level, or "node".
+	// What names the level, or is "node" in the last step.
 	What string
-	// Candidates are those with something to offer, best first: the first was chosen.
+	// Candidates describes the branches or nodes that are open, best first. The first one was chosen.
 	Candidates []string
 }
 

@@ -50,7 +50,8 @@ func (d *drawing) branches(all []tree.Branch, indent string) {
 	}
 }
 
-// table sets the rows under their headings.
+// table returns the rows as text, below a line that names the columns. All labels are padded to the width of the
+// longest.
 func (d *drawing) table() string {
 	rows := append([][2]string{{"", "revision  workload  pods"}}, d.rows...)
 	width := 0

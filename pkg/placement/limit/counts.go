@@ -18,17 +18,18 @@ const (
 	Room Verdict = iota
 	// Full says that some domain of the node has as many pods as its limit allows.
 	Full
-	// Missing says that the node lacks the property of a limit. It is in no domain of
-	// which anybody could say how full it is, so that pods there would be pods that
-	// no limit counts: they are kept off it, as Nomad's distinct_property does.
+	// Missing says that the node lacks the property of a limit. Such a node is in no
+	// domain, so the limit would not count its pods. Pods are kept off it, as with
+	// Nomad's distinct_property.
 	Missing
 )
 
 // Counts holds the pods of one revision by domain. It answers for one set of limits;
 // a node's values are its properties at these, in their order.
 //
-// What was counted at first is shared by all clones, and each has its changes for
-// itself: a what-if costs as much as it changes, however large the cluster.
+// All clones share the counts of Count, which do not change. Each clone has its own copy
+// of the changes since. So the cost of a clone depends on the number of changes, not on
+// the size of the cluster.
 type Counts struct {
 	limits []Limit
 	// base is by limit, and never changes.

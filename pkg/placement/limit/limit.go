@@ -1,9 +1,9 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit is the most pods of one revision that may stand in one domain: the
-// nodes that share a value of a node property. It has the syntax in which people
-// write limits, and the counting that holds them.
+// Package limit bounds the number of pods of one revision in one domain. A domain is
+// the nodes that share a value of a node property. The package parses limits, and counts
+// pods to enforce them.
 //
 // Limits of several properties hold at once, each by itself: their order means
 // nothing. It is what SwarmKit calls max replicas per node, Treadmill affinity
@@ -70,7 +70,8 @@ func (l Limit) check() *syntax.Error {
 	if !isPods(l.Pods) {
 		return syntax.Refuse("invalid number of pods", strconv.FormatInt(l.Pods, 10), allowedPods)
 	}
-	// The text of a property is read as the same property, or is refused.
+	// ParseProperty returns the same property or an error, so the result need not be
+	// compared.
 	if _, err := level.ParseProperty(l.Property.String()); err != nil {
 		return fromLevel(err)
 	}

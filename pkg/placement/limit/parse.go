@@ -24,10 +24,10 @@ var entries = syntax.Entries{Noun: "limit", Max: MaxLimits, Allowed: allowedLimi
 //	kubernetes.io/hostname=1,example.com/rack=2
 //
 // Each is a property, in any spelling of level.ParseProperty, and the most pods in
-// one domain of it. White space around commas and "=" is dropped. The limits come
-// back valid, in the order in which they are written, at least one of them. The
-// error is a *syntax.Error that names the first thing that is wrong: a limit that was
-// skipped would be a limit that is not kept.
+// one domain of it. White space around commas and "=" is dropped. A property may be
+// named once. Parse returns at least one limit; the limits are valid, and in the order
+// of the text. The error is a *syntax.Error that names the first thing that is wrong.
+// No limit is skipped, because a limit that is skipped would not be enforced.
 func Parse(s string) ([]Limit, error) {
 	return syntax.ParseList(s, entries, parseLimit)
 }

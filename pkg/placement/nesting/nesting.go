@@ -1,8 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nesting knows how the levels of a list lie inside each other in one cluster: whether every rack is in
-// one zone. It orders levels whose list has no order of its own, and finds those that decide nothing.
+// Package nesting finds out how the levels of a list nest in one cluster, such as whether every rack is in one zone.
+// It orders the levels of a list whose order has no meaning, and finds the levels that have no effect.
 package nesting
 
 import (
@@ -53,13 +53,13 @@ func New(levels []level.Level, nodes []int32, value func(node int32, level int) 
 // Levels returns the levels in their order.
 func (n *Nesting) Levels() []level.Level { return n.levels }
 
-// Sort orders the levels of a list that has no order of its own, as that of topology spread constraints:
-// of two properties where every value of one lies inside one value of the other, the coarser comes
-// first; those over host names come last; and only those that do not nest stay as they are listed. It costs
-// a look at every node for each two levels.
+// Sort orders the levels of a list whose order has no meaning, such as that of topology spread constraints. If every
+// value of one property lies inside one value of another, and not the other way round, the level over the other
+// property comes first. Levels over host names come last. Where several levels may come next, the first of them in the
+// list does. Sort looks at every node for each pair of levels.
 //
-// Nodes that lack one of two properties say nothing of these two. So a rack without a zone does not
-// keep zones from coming before racks.
+// A node that lacks one of two properties is ignored when these two are compared. So racks whose nodes have no zone do
+// not keep zones from coming before racks.
 func (n *Nesting) Sort() {
 	before := n.pairs(func(a, b int) bool { // a must come before b, whatever the list says
 		if aHost, bHost := n.levels[a].Property.IsHost(), n.levels[b].Property.IsHost(); aHost || bHost {
@@ -84,11 +84,11 @@ func (n *Nesting) Sort() {
 	*n = ordered
 }
 
-// Undecided says of each level that decides nothing in its order why it is so, a sentence each. A level with one
-// value is not among them, or one that divides the nodes as another does: more nodes may change that.
+// Undecided returns one sentence for each level that has no effect at its place in the list. A level has no effect if
+// no node has its label, or if each value of an earlier level lies inside one value of this level. Levels with a single
+// value are not reported, nor are levels that divide the nodes exactly as another does: more nodes may change that.
 //
-// Nodes without the property of a level are a branch of it, which others divide. Where they are excluded, they say
-// nothing of it.
+// The nodes without the property of a level count as one more value of it. If the level excludes them, they are ignored.
 func (n *Nesting) Undecided() []string {
 	var all []string
 	for l, v := range n.values {
@@ -122,7 +122,7 @@ func (n *Nesting) pairs(is func(a, b int) bool) [][]bool {
 	return all
 }
 
-// whereMissing is what a node means that lacks a property.
+// whereMissing says how to count the nodes that lack a property. With saysNothing, they are ignored.
 type whereMissing bool
 
 const (

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ordinal numbers the pods of a branch in the order in which they came, so that the last one is the first to
-// go. A branch needs to know nothing of the others: each pod came to the branch that was lowest, so to take
-// the latest away undoes the spread step by step.
+// go. The numbers of a branch do not depend on other branches. Each pod was placed in the branch that had the fewest
+// pods for its share, so removing the pods with the highest numbers first undoes the spread step by step.
 //
 //   - ordinal.go: one pod's number, its deletion cost and its spelling
 //   - set.go: the numbers that a branch has given

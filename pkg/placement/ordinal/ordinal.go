@@ -17,8 +17,8 @@ type Ordinal struct {
 	Share Share
 }
 
-// Share is how much of its level a branch gets: Of in Sum. The zero value is that of one among equals. Where Sum is not 0 and Of
-// is, the branch is a last resort.
+// Share is how much of its level a branch gets: Of parts in Sum. The zero value means that all branches get the same.
+// If Of is 0 and Sum is not, the branch is a last resort.
 type Share struct{ Of, Sum int64 }
 
 // Max bounds the numbers. No branch has as many pods: a larger number is a mistake.

@@ -3,9 +3,9 @@
 
 package ordinal
 
-// Repair returns the numbers that the pods of a branch should have for none to be missing, given those that they have, 0 for none: 1 to as many
-// as there are. As few as can be get another number. Those come in the order in which the pods are given: list the oldest first, and
-// the latest goes first.
+// Repair returns a number for each pod of a branch, so that the numbers are 1 to the number of pods, each used once.
+// It is given the numbers that the pods have now, 0 for none. As few pods as possible get another number. These pods
+// get the free numbers in ascending order. List the oldest pod first, so that the newest of them is removed first.
 func Repair(numbers []int32) []int32 {
 	repaired, taken := make([]int32, len(numbers)), make([]bool, len(numbers)+1)
 	for i, n := range numbers {

@@ -11,7 +11,7 @@ type Set struct {
 	from int32
 }
 
-// Lowest returns the lowest number that no pod has.
+// Lowest returns the lowest number that no pod has. It writes to the set, so it is not safe beside another reader.
 func (s *Set) Lowest() int32 {
 	for s.from = max(s.from, 1); s.pods[s.from] > 0; s.from++ {
 	}
@@ -26,7 +26,7 @@ func (s *Set) Add(n int32) {
 	s.pods[n]++
 }
 
-// Remove takes a pod back that was added.
+// Remove removes a pod with a number. Add must have been called for it before.
 func (s *Set) Remove(n int32) {
 	if s.pods[n]--; s.pods[n] <= 0 {
 		delete(s.pods, n)
@@ -34,5 +34,5 @@ func (s *Set) Remove(n int32) {
 	}
 }
 
-// Empty reports that there is no pod.
+// Empty reports whether the set has no pods.
 func (s *Set) Empty() bool { return len(s.pods) == 0 }

@@ -12,7 +12,7 @@
 // The levels are those of the pod's annotation; else of its own soft constraints; else of the PlacementPolicy that
 // governs it; else the profile's. A policy with mode Override comes before all of these.
 //
-// It answers the seed "Topology aware scheduling": placement preferences are
-// listed in decreasing order of precedence. A level may leave out the nodes that
-// lack its property; keeping pods off them is this plugin's filter.
+// Levels are listed in decreasing order of precedence (seed "Topology aware
+// scheduling"). A level may leave out the nodes that lack its property. This
+// plugin's Filter refuses these nodes.
 package preferences

@@ -21,9 +21,9 @@ var (
 	missing         = refusal.CounterOf(Name, "missing_property")
 )
 
-// PreFilter resolves the pod's levels and leaves them for the cycle. A pod whose
-// levels cannot be read is refused on all nodes, and preemption cannot help it. So is
-// one of which it is not known whether a policy places it.
+// PreFilter resolves the pod's levels and writes them to the CycleState. A pod whose
+// levels cannot be read is refused on all nodes, and preemption cannot help it. A pod is
+// refused in the same way if it is not known whether a policy governs it.
 func (pl *Preferences) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	policy, err := pl.policies.Await(ctx, state, pod)
 	if err != nil {

@@ -27,8 +27,8 @@ const ErrReasonMissing = "node(s) didn't have a property that the pod's placemen
 // Name is the plugin's name in a profile.
 const Name = "Preferences"
 
-// Preferences is the plugin. It keeps nothing between cycles but what it knows of
-// policies, with the other plugins.
+// Preferences is the plugin. It keeps no state between cycles except the policies,
+// which it shares with the other plugins.
 type Preferences struct {
 	defaults []level.Level
 	policies *policies.Policies
@@ -62,8 +62,9 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the plugin's name.
 func (pl *Preferences) Name() string { return Name }
 
-// SignPod signs a pod by its levels: pods with other levels are not alike. One of
-// a DaemonSet is signed as if it had none: this plugin treats it so.
+// SignPod signs a pod by its levels: pods with different levels get different
+// signatures. A DaemonSet's pod is signed as if it had no levels, because its levels
+// leave out no node.
 func (pl *Preferences) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	levels, err := pl.levels(pod)
 	if err != nil {
@@ -84,9 +85,10 @@ func (pl *Preferences) levels(pod *corev1.Pod) (clusterview.Levels, error) {
 	return pl.under(policy, pod)
 }
 
-// under resolves the pod's levels under the policy that it is placed by. To those of a
-// DaemonSet's pod only its own word belongs: its node was chosen by its controller. Where neither constraints nor an
-// owner say which pods are spread together, Services do.
+// under returns a pod's levels under the policy that it is placed by, nil for none. Of a pod whose node its controller
+// chose, such as a DaemonSet's, only the annotation and the constraints are read. If neither constraints nor an owner
+// say which pods are spread together, the Services that select the pod do. The policy's scaleDown holds wherever the
+// levels come from.
 func (pl *Preferences) under(policy *clusterview.Policy, pod *corev1.Pod) (clusterview.Levels, error) {
 	if clusterview.Daemon(pod) {
 		return clusterview.LevelsOf(pod, nil, nil)

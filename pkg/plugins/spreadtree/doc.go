@@ -16,7 +16,9 @@
 //   - hint.go: the node that is proposed instead, where all others need no look
 //   - trees.go: what all decisions share; tally.go: what is of one revision
 //   - filtered.go, question.go: the filters' answers, and how they are asked
-//   - recent.go, idle.go: what is kept, and for how long
+//   - ties.go: what decides where only names differ; order.go: which node preemption prefers
+//   - reserve.go: the deletion cost that a pod is bound with
+//   - idle.go: what is evicted, and when
 //   - notices.go: the event that says what of a placement has no effect
 //   - metrics.go: the metrics, counted when they are scraped
 package spreadtree

@@ -1,9 +1,10 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statedir is the one folder that holds everything a local control plane
-// writes. At most one process has it open; a lock the kernel drops with the process
-// says so, and therefore a killed devcluster never blocks the next one.
+// Package statedir manages the one folder that holds everything a local control plane
+// writes. A file lock ensures that at most one process has the folder open. The kernel
+// releases the lock when the process ends, so a killed devcluster never blocks the next
+// one.
 package statedir
 
 import (
@@ -21,7 +22,7 @@ type Dir struct {
 	path      string
 	lock      *os.File
 	temporary bool
-	// Continued says that a control plane has lived here before.
+	// Continued says that, before Open, a control plane became ready in this folder; see MarkMade.
 	Continued bool
 }
 
@@ -131,7 +132,8 @@ func (d *Dir) File(elements ...string) string {
 	return filepath.Join(append([]string{d.path}, elements...)...)
 }
 
-// MarkMade records that the control plane became ready once.
+// MarkMade records in a file that the control plane became ready. Continued is then true for the next Open of this
+// folder.
 func (d *Dir) MarkMade() error {
 	return os.WriteFile(d.File(madeName), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 }
@@ -140,7 +142,7 @@ func (d *Dir) MarkMade() error {
 // log in it. The sweep of a later run removes it.
 func (d *Dir) Keep() { d.temporary = false }
 
-// Close gives the folder free, and removes it if it is temporary.
+// Close releases the lock of the folder. It first removes the folder if it is temporary.
 func (d *Dir) Close() {
 	if d.temporary {
 		_ = os.RemoveAll(d.path)
