@@ -220,6 +220,13 @@ func TestAdmissionOfOtherAnnotations(t *testing.T) {
 		{"constraints", "", false},
 		{"platforms", "linux/amd64, windows/amd64", true},
 		{"platforms", "linux/arm/v7", false},
+		// What Espalier writes: a pod may be made of one that ran.
+		{"placed-by", "constraints spread=zone", true},
+		{"deletion-ordinal", "3", true},
+		{"cost-before-move", "3", true},
+		{"removed-for-move", "m", true},
+		{"unreachable-seconds", "300", true},
+		{"made-evictable", "true", true},
 	} {
 		why := a.refuses(t, annotated("Pod", map[string]any{clusterview.Prefix + tc.key: tc.value}), nil)
 		if (why == "") != tc.ok {

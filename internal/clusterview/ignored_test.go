@@ -4,6 +4,7 @@
 package clusterview_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,9 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
+
+// seventeen is a pod with one constraint more than there may be levels.
+func seventeen() *st.PodWrapper {
+	p := asking()
+	for i := range 17 {
+		p = soft(p, fmt.Sprintf("key-%d", i), matching)
+	}
+	return p
+}
 
 func TestIgnored(t *testing.T) {
 	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
@@ -34,6 +45,10 @@ func TestIgnored(t *testing.T) {
 		{"both policies", with(1, &honor, &honor), []string{"nodeAffinityPolicy Honor", "nodeTaintsPolicy Honor"}},
 		{"other pods", soft(soft(asking(), "zone", matching), "host", other), []string{`over "host" does not select the pod itself`}},
 		{"another selector", soft(soft(asking(), "zone", matching), "host", wide), []string{`over "host" has a selector of its own`}},
+		{"a key that is none", soft(soft(asking(), "zone ", matching), "host", matching), []string{`over "zone " is no level: this is no label key`}},
+		{"no key at all that is one", soft(asking(), "{{ .Values.key }}", matching), []string{"is no level"}},
+		{"only other pods", soft(asking(), "zone", other), []string{"does not select the pod itself"}},
+		{"a seventeenth", seventeen(), []string{`over "key-16" is no level: a pod has 16 at most`}},
 		{"an annotation", soft(asking(), "zone", matching).Annotation(clusterview.PlacementAnnotation, "spread=rack"), []string{"because the annotation " + clusterview.PlacementAnnotation}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -52,9 +67,19 @@ func TestIgnored(t *testing.T) {
 			}
 		})
 	}
-	levels := clusterview.Levels{Source: clusterview.FromPolicy, Policy: clusterview.ReadPolicy(policy("tiers", 0))}
+	overriding := policy("tiers", 0)
+	overriding.Spec.Mode = placementv1alpha1.ModeOverride
+	levels := clusterview.Levels{Source: clusterview.FromPolicy, Policy: clusterview.ReadPolicy(overriding)}
 	pod := with(1, nil, nil).Annotation(clusterview.PlacementAnnotation, "spread=rack").Obj()
 	if got := clusterview.Ignored(pod, levels); len(got) != 2 || !strings.Contains(got[0], `because PlacementPolicy "tiers" overrides`) || !strings.Contains(got[1], `because PlacementPolicy "tiers" overrides`) {
 		t.Errorf("under a policy it is said %q", got)
+	}
+}
+
+// A policy that overrides nothing is for pods whose own constraints are none: that is the reason, and not the policy.
+func TestIgnoredUnderADefault(t *testing.T) {
+	levels := clusterview.Levels{Source: clusterview.FromPolicy, Policy: clusterview.ReadPolicy(policy("tiers", 0))}
+	if got := clusterview.Ignored(soft(asking(), "zone", other).Obj(), levels); len(got) != 1 || !strings.Contains(got[0], "does not select the pod itself") {
+		t.Errorf("it is said %q", got)
 	}
 }

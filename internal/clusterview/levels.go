@@ -107,7 +107,8 @@ func LevelsOf(pod *corev1.Pod, policy *Policy, defaults []level.Level) (Levels, 
 
 // softConstraints reads a pod's ScheduleAnyway constraints as levels. Their maxSkew has no meaning
 // here: a level is always as even as it can be. A constraint whose selector does
-// not select the pod itself is about other pods, and is no level.
+// not select the pod itself is about other pods, and is no level. Nor is one whose key no node can have, or one after
+// as many as a list of levels may have. Ignored names them.
 //
 // Where constraints have several selectors, the first one says which pods are counted over all levels.
 func softConstraints(pod *corev1.Pod) (levels []level.Level, first *Selector, err error) {
@@ -123,18 +124,23 @@ func softConstraints(pod *corev1.Pod) (levels []level.Level, first *Selector, er
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
-		first = cmp.Or(first, selector)
-		if len(levels) == level.MaxLevels {
-			return nil, nil, fmt.Errorf("constraint over %q: number %d with %s: use at most %d", c.TopologyKey, len(levels)+1, corev1.ScheduleAnyway, level.MaxLevels)
+		// kube-scheduler spreads such a pod by its other constraints, so that to refuse it would be worse.
+		if len(levels) == level.MaxLevels || !isLevel(c) {
+			continue
 		}
-		levels = append(levels, level.Level{
-			Strategy:        level.Spread,
-			Property:        level.Property{Label: c.TopologyKey},
-			NodesWithoutKey: level.LastResort,
-		})
+		first = cmp.Or(first, selector)
+		levels = append(levels, levelOver(c))
 	}
 	return levels, first, level.Validate(levels)
 }
+
+// levelOver is a constraint as a level.
+func levelOver(c *corev1.TopologySpreadConstraint) level.Level {
+	return level.Level{Strategy: level.Spread, Property: level.Property{Label: c.TopologyKey}, NodesWithoutKey: level.LastResort}
+}
+
+// isLevel reports whether a constraint can be a level. The API server takes any key that is not empty.
+func isLevel(c *corev1.TopologySpreadConstraint) bool { return levelOver(c).Validate() == nil }
 
 // AsksForLevels reports that a pod says itself over which levels it is placed, whether that can be read or not.
 func AsksForLevels(pod *corev1.Pod) bool {

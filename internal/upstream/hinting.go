@@ -137,7 +137,7 @@ func (p *hintingFramework) GetNodeHint(ctx context.Context, pod *corev1.Pod, sig
 }
 
 func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) *proposal {
-	if outcome := p.fullPath(state, pod, confined); outcome != "" {
+	if outcome := p.fullPath(ctx, state, pod, confined); outcome != "" {
 		return &proposal{outcome: outcome}
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
@@ -161,7 +161,7 @@ func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, po
 
 // fullPath says why a pod is not to have a hint, "" if it may. It is confined if a
 // PreFilter plugin has left it some of the nodes.
-func (p *hintingFramework) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
+func (p *hintingFramework) fullPath(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
 	switch {
 	case !p.hinter.Places(pod):
 		return outcomePreassigned
@@ -169,10 +169,17 @@ func (p *hintingFramework) fullPath(state fwk.CycleState, pod *corev1.Pod, confi
 		return outcomeNominated
 	case state.IsPodGroupSchedulingCycle():
 		return outcomeGroup
-	case clusterview.Prefers(pod):
-		return outcomePreferences
 	case confined:
 		return outcomeConfined
+	}
+	prefers, err := p.hinter.Prefers(state, pod)
+	switch {
+	case err != nil:
+		// The full path comes upon the same, and reports it.
+		klog.FromContext(ctx).V(4).Info("No node is proposed", "pod", klog.KObj(pod), "err", err)
+		return outcomeError
+	case prefers:
+		return outcomePreferences
 	}
 	return ""
 }

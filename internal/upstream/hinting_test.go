@@ -65,6 +65,8 @@ var oddPods = map[string]struct {
 	"preferring": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.PodAffinityExists("app", "zone", st.PodAffinityWithPreferredReq)
 	}, true, outcomePreferences},
+	// Of one that runs: see calm.
+	"preferred far away": {func(p *st.PodWrapper) *st.PodWrapper { return p.Label("noise", "loud") }, true, outcomePreferences},
 	"nominated": {func(p *st.PodWrapper) *st.PodWrapper { return p.NominatedNodeName("a") }, true, outcomeNominated},
 	"of a DaemonSet": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.OwnerReference("ds", schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"})
@@ -72,6 +74,11 @@ var oddPods = map[string]struct {
 	"pinned": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.NodeAffinityIn(metav1.ObjectNameField, []string{"a"}, st.NodeSelectorTypeMatchFields)
 	}, true, outcomePreassigned},
+}
+
+// calm is a pod that prefers to be far from noise.
+func calm() *corev1.Pod {
+	return st.MakePod().Namespace("ns").Name("calm").UID("calm").Node("b").PodAntiAffinityExists("noise", "zone", st.PodAntiAffinityWithPreferredReq).Obj()
 }
 
 // counted is how often an outcome was counted.
@@ -101,6 +108,7 @@ func TestOutcomes(t *testing.T) {
 			Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10"}).Obj())
 	}
 	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()))
+	r.must(r.cache.AddPod(r.logger, calm()))
 	for name, tc := range oddPods {
 		t.Run(name, func(t *testing.T) {
 			before, back := counted(t, tc.outcome), fellBack(t, tc.outcome)

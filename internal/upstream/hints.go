@@ -30,6 +30,8 @@ type Hinter interface {
 	Hints() bool
 	// Places reports whether it decides about a pod.
 	Places(pod *corev1.Pod) bool
+	// Prefers reports whether scores decide between the nodes that are equals to it. It is asked after PreFilter.
+	Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, error)
 	// Hint returns the best node that fits, "" if there is none; then, if it is known that
 	// the pod fits nowhere and that preemption cannot help, the refusal. ask asks the pod's
 	// filters; lasting says that their answers hold for pods with the same needs until

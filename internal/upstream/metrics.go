@@ -26,7 +26,7 @@ const (
 	outcomePreassigned = "preassigned" // the pod's node is not the tree's to choose
 	outcomeNominated   = "nominated"   // the scheduler tries another node first
 	outcomeGroup       = "group"       // the pod is placed with others of its group
-	outcomePreferences = "preferences" // the pod has some of its own, which scoring heeds
+	outcomePreferences = "preferences" // scoring heeds those of the pod, and those of running pods about it
 	outcomeConfined    = "confined"    // a PreFilter plugin left it some of the nodes
 	outcomeError       = "error"       // a filter could not answer
 )

@@ -233,3 +233,27 @@ func TestPropertyBesideStock(t *testing.T) {
 		t.Error("they are never more even: the clusters do not tell the two apart")
 	}
 }
+
+// A pod that says nothing itself keeps away from pods that prefer to be far from it, as with the stock scheduler, where the spread
+// leaves several nodes to choose from.
+func TestPreferencesOfPodsThatRun(t *testing.T) {
+	for name, configuration := range map[string]string{"stock": stockProfile, "ours": ourProfile} {
+		h := &house{TB: t, ctx: t.Context(), snapshot: cache.NewEmptySnapshot()}
+		_, h.f = profileOf(t, configuration, h.snapshot)
+		s := &scenario{}
+		for i := range 3 {
+			node := fmt.Sprint("n", i)
+			s.nodes = append(s.nodes, st.MakeNode().Name(node).Label(corev1.LabelHostname, node).Label(zoneKey, "z").
+				Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "8", corev1.ResourceMemory: "8Gi", corev1.ResourcePods: "110"}).Obj())
+		}
+		s.there = []*corev1.Pod{st.MakePod().Namespace("ns").Name("calm").UID("calm").Node("n0").PodAntiAffinityExists("noise", corev1.LabelHostname, st.PodAntiAffinityWithPreferredReq).Obj()}
+		for i := range 4 {
+			loud := plugintest.Pod(st.MakePod().Namespace("ns").Name(fmt.Sprint("loud", i)).UID(fmt.Sprint("loud", i)).Label("noise", "loud").
+				Annotation("espalier.dev/placement", "spread="+zoneKey).Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "100m"}))
+			s.pods = append(s.pods, loud)
+		}
+		if o := h.run(t, s); o.placed != 4 || slices.Contains(o.nodes, "n0") {
+			t.Errorf("%s: the pods are on %v, and one of n0 prefers them elsewhere", name, o.nodes)
+		}
+	}
+}

@@ -17,7 +17,8 @@ import (
 func TestNativeTwins(t *testing.T) {
 	s := begin(t)
 	s.admit("admission/native-twins.yaml")
-	var owned []metav1.OwnerReference
+	set := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "1", Controller: new(true)}}
+	owned, workload := set, ""
 	twins := func(annotations map[string]string, change ...func(*corev1.PodSpec)) string {
 		s.Helper()
 		template := s.template("tried", "", change...)
@@ -28,6 +29,9 @@ func TestNativeTwins(t *testing.T) {
 		}
 		template.OwnerReferences = owned
 		template.Labels = map[string]string{"app": "tried", "apps.kubernetes.io/pod-index": "3"}
+		if workload != "" {
+			template.Labels["espalier.dev/workload"] = workload
+		}
 		pod, err := s.client.CoreV1().Pods(s.ns).Create(s.ctx, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		s.must(err, "creating a pod")
 		return affinityOf(pod.Spec.Affinity)
@@ -77,7 +81,16 @@ func TestNativeTwins(t *testing.T) {
 	if got, want := twins(everything), "disk In ssd"; got != want {
 		s.Errorf("of a DaemonSet: got %q, want %q", got, want)
 	}
-	owned = nil
+	// A limit counts nothing beside a pod alone, and the pods of several owners where a label puts them together.
+	limited := map[string]string{"domain-limits": "kubernetes.io/hostname=1"}
+	if owned = nil; twins(limited) != "" {
+		s.Errorf("of a pod alone: got %q", twins(limited))
+	}
+	owned, workload = set, "named"
+	if twins(limited) != "" {
+		s.Errorf("of several owners: got %q", twins(limited))
+	}
+	workload = ""
 
 	// A term without anything selects no node, and goes on to do so.
 	nothing := func(spec *corev1.PodSpec) {

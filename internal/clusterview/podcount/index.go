@@ -7,6 +7,7 @@
 //   - refresh.go: how it follows the scheduler's snapshots; stamp.go: whether a node has changed
 //   - node.go: what is known of one node; workload.go: and of one workload
 //   - selection.go: what pods count as under the selectors of constraints
+//   - affinity.go: which pods others prefer near them
 package podcount
 
 import (
@@ -57,6 +58,7 @@ type Index struct {
 	// labels are those of the pods that count; selections count pods under selectors.
 	labels     podLabels
 	selections selections
+	affinities affinities
 }
 
 // NewIndex returns an empty index.
@@ -64,6 +66,7 @@ func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
 		workloads: make(workloads), nodeLabels: make(map[string]int), labels: make(podLabels), selections: selections{of: make(map[string][]*selection)}, provisional: make(map[*count]bool), lowest: make(map[int32]int),
+		affinities: newAffinities(),
 	}
 }
 

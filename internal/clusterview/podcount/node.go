@@ -87,6 +87,7 @@ func (c *Index) recount(s *listed) {
 	c.trackLowest(n)
 	if changed {
 		c.setNode(n, s.info)
+		c.affinities.set(n, s.info)
 	}
 }
 

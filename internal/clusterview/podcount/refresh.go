@@ -193,6 +193,7 @@ func (c *Index) removeAbsent(before []listed) {
 			c.uncount(n, &n.pods[i])
 		}
 		c.untrackLowest(n)
+		c.affinities.set(n, nil)
 		delete(c.provisional, n)
 		name := c.cluster.Name(n.id)
 		delete(c.nodes, name)

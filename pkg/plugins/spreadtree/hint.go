@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -21,6 +22,33 @@ func (pl *SpreadTree) Hints() bool { return pl.hints == config.NodeHintEnabled }
 
 // Places reports whether the plugin decides about a pod.
 func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Identify(pod).Preassigned }
+
+// Prefers reports whether scoring is to decide between nodes that are equals to the tree: the pod has preferences of its own, or pods
+// that run have some about pods like it.
+func (pl *SpreadTree) Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, error) {
+	if clusterview.Prefers(pod) {
+		return true, nil
+	}
+	c, err := pl.read(state, pod)
+	if err != nil {
+		return false, err
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.trees.index.RefreshFor(pod, c.snapshot)
+	return pl.prefersLocked(pod), nil
+}
+
+// prefersLocked is that for an index that shows the cycle's snapshot.
+func (pl *SpreadTree) prefersLocked(pod *corev1.Pod) bool {
+	return clusterview.Prefers(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
+		namespace, err := pl.namespaces.Get(pod.Namespace)
+		if err != nil {
+			return nil // InterPodAffinity takes one that it does not know to have no labels
+		}
+		return namespace.Labels
+	})
+}
 
 // Follow has the plugin look only at nodes that are said to have changed. It is for
 // before the first cycle.

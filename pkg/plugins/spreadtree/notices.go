@@ -4,7 +4,6 @@
 package spreadtree
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,16 +32,17 @@ type looked struct {
 // notifyLocked says in an event on a pod's owner what of the pod's placement has no effect, once. One pod of a
 // revision is looked at, and another when the nodes are other ones.
 func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, levels clusterview.Levels, t *tally) {
-	if levels.Source == clusterview.FromDefaults {
-		return
-	}
 	regarding := pl.identifier.Regarding(pod)
 	at := looked{string(regarding.UID), pl.identifier.Identify(pod).Revision, t.Topology()}
 	if _, seen := pl.looked.Get(at); seen {
 		return
 	}
 	pl.looked.Add(at, nil)
-	if sentences := slices.Concat(clusterview.Ignored(pod, levels), t.undecided); len(sentences) > 0 {
+	sentences := clusterview.Ignored(pod, levels)
+	if levels.Source != clusterview.FromDefaults { // which nobody has asked for
+		sentences = append(sentences, t.undecided...)
+	}
+	if len(sentences) > 0 {
 		pl.notices.Give(&regarding, corev1.EventTypeWarning, reasonIgnored, strings.Join(sentences, " "))
 	}
 }

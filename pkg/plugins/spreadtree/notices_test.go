@@ -54,6 +54,7 @@ func TestNotices(t *testing.T) {
 		{"a level below a finer one", webPod("below", "spread=rack;nodesWithoutKey=Exclude,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name it first.`},
 		{"constraints", constrained("skewed", 3), `The constraint over "zone" has maxSkew 3`},
 		{"constraints that are honoured", constrained("even", 1), ""},
+		{"a constraint about other pods alone", webPod("others", "").SpreadConstraint(1, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("app", "other").Obj(), nil, nil, nil, nil), "does not select the pod itself"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := place(tc.pod)

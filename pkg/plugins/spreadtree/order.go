@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 )
 
@@ -34,7 +33,7 @@ func (pl *SpreadTree) Order(ctx context.Context, state fwk.CycleState, pod *core
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	view, _ := pl.viewLocked(ctx, c, sets.New(nodes...))
-	for _, r := range view.Rank(!clusterview.Prefers(pod)) {
+	for _, r := range view.Rank(!pl.prefersLocked(pod)) {
 		order[pl.trees.index.Nodes().Name(r.Node)] = -int64(r.Class)
 	}
 	pl.trees.index.Refresh(before) // what is not there is not to be seen by a scrape

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -28,6 +29,7 @@ const Name = "SpreadTree"
 type SpreadTree struct {
 	handle     fwk.Handle
 	identifier *clusterview.Identifier
+	namespaces corelisters.NamespaceLister
 	hints      config.NodeHint
 	scaleDown  config.ScaleDown
 	gauges     gauges
@@ -69,6 +71,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	pl := &SpreadTree{
 		handle:     handle,
 		identifier: identifier,
+		namespaces: handle.SharedInformerFactory().Core().V1().Namespaces().Lister(),
 		hints:      args.NodeHint,
 		scaleDown:  args.ScaleDown,
 		prefetch:   usualPrefetch,

@@ -50,10 +50,10 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	return nil
 }
 
-// scoresLocked returns those of the nodes that fit. The node that a hint would propose is the best, and its equals come after it. A pod's own
-// preferences come before loads and images: to pods that have any, nodes are equals that only these tell apart.
+// scoresLocked returns those of the nodes that fit. The node that a hint would propose is the best, and its equals come after it. Preferences
+// come before loads and images: to a pod that has any, or that others have some about, nodes are equals that only loads tell apart.
 func (pl *SpreadTree) scoresLocked(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, view tree.View) scores {
-	byLoad := !clusterview.Prefers(pod)
+	byLoad := !pl.prefersLocked(pod)
 	ranked := view.Rank(byLoad)
 	best, after := int32(-1), int64(0)
 	if byLoad && pl.ties != nil && len(ranked) > 0 {

@@ -161,10 +161,6 @@ func TestPreFilterRefuses(t *testing.T) {
 				`level 2 "sprad=rack": unknown strategy "sprad": use spread=PROPERTY or pack=PROPERTY.` + notHelpful(3),
 		},
 		{
-			"Preferences, more constraints than levels", nodes("n", 3), softly(pod("p"), 17),
-			`0/3 nodes are available: topologySpreadConstraints: constraint over "key-16": number 17 with ScheduleAnyway: use at most 16.` + notHelpful(3),
-		},
-		{
 			"NodePlugins", nodes("n", 3), inClass(pod("p"), "gvisor"),
 			`0/3 nodes are available: runtimeClassName "gvisor": runtimeclass.node.k8s.io "gvisor" not found: create the RuntimeClass, or the pod anew without it.` + notHelpful(3),
 		},
@@ -179,14 +175,6 @@ func TestPreFilterRefuses(t *testing.T) {
 	} {
 		tc.run(t)
 	}
-}
-
-// softly gives a pod so many ScheduleAnyway constraints.
-func softly(p *st.PodWrapper, constraints int) *st.PodWrapper {
-	for i := range constraints {
-		p.SpreadConstraint(1, fmt.Sprint("key-", i), corev1.ScheduleAnyway, &metav1.LabelSelector{}, nil, nil, nil, nil)
-	}
-	return p
 }
 
 // pinnedTo gives a pod an affinity for a node by name; with several, none fits.
