@@ -228,6 +228,7 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	slices.SortFunc(due, func(a, b *subject) int {
 		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
+	move.Fair(due, func(s *subject) *corev1.Pod { return s.pod }, moves.Items, histories)
 	var errs []error
 	for _, one := range due {
 		history := histories[string(one.pod.UID)]

@@ -114,6 +114,7 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
+	move.Fair(candidates, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, histories)
 	var errs []error
 	for _, p := range candidates {
 		if budget.Spent() {

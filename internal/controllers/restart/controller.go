@@ -80,6 +80,7 @@ func (c *Controller) look(ctx context.Context) error {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
+	move.Fair(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
 	now := c.Clock.Now()
 	var errs []error
 	for _, one := range candidates {
