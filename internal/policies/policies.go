@@ -275,9 +275,10 @@ func (p *Policies) Await(ctx context.Context, state fwk.CycleState, pod *corev1.
 
 // put adds a policy to those of its namespace, or replaces it.
 func put(list []*clusterview.Policy, policy *clusterview.Policy) []*clusterview.Policy {
-	list = append(drop(list, policy.Name), policy)
-	slices.SortFunc(list, (*clusterview.Policy).Compare)
-	return list
+	list = drop(list, policy.Name)
+	// Not sorted anew: a namespace may have thousands of them when a scheduler starts.
+	at, _ := slices.BinarySearchFunc(list, policy, (*clusterview.Policy).Compare)
+	return slices.Insert(list, at, policy)
 }
 
 // drop removes a policy from those of its namespace.
