@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/plugintest", "internal/policies/...",
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/notices", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/upstream/...",
 }
 
@@ -112,6 +112,14 @@ var importRules = []importRule{
 		broken: [2]string{"internal/refusal/x.go", "pkg/plugins/hostports"},
 	},
 	{
+		name: "feasibility-knows-no-plugin", room: "internal/feasibility",
+		allow: []string{
+			"std", "internal/clusterview", "pkg/placement/tree", "k8s.io/api/core/v1", "k8s.io/component-helpers/scheduling/corev1", "k8s.io/kube-scheduler/framework",
+		},
+		why:    "it asks whatever filters it is given, and keeps what they say",
+		broken: [2]string{"internal/feasibility/x.go", "pkg/plugins/spreadtree"},
+	},
+	{
 		name: "plugins-stay-below", room: "pkg/plugins/...", tests: true,
 		deny: []string{
 			"cmd/...", "internal/controllers/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
@@ -143,7 +151,7 @@ var importRules = []importRule{
 		broken: [2]string{"internal/upstream/x.go", "pkg/plugins/spreadtree"},
 	},
 	{
-		name: "nobody-below-knows-upstream", room: "...", except: []string{"cmd/scheduler", "internal/scheduler/preflight", "internal/upstream", "test/storm"}, tests: true,
+		name: "nobody-below-knows-upstream", room: "...", except: []string{"cmd/scheduler", "internal/scheduler/preflight", "internal/upstream/...", "test/storm"}, tests: true,
 		deny:   []string{"internal/upstream"},
 		why:    "a plugin proposes nodes to whoever asks; it must work without",
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "internal/upstream"},

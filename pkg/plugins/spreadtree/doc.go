@@ -15,7 +15,6 @@
 //   - score.go: PreScore and Score
 //   - hint.go: the node that is proposed instead, where all others need no look
 //   - trees.go: what all decisions share; tally.go: what is of one revision
-//   - filtered.go, question.go: the filters' answers, and how they are asked
 //   - ties.go: what decides where only names differ; order.go: which node preemption prefers
 //   - reserve.go: the deletion cost that a pod is bound with
 //   - idle.go: what is evicted, and when

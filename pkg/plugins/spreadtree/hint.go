@@ -14,6 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -89,11 +90,11 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		if !lasting || clusterview.AnyExcludes(c.levels.List) {
 			return nil
 		}
-		return f.refusal(pod, pl.trees.index.LowestPriority())
+		return f.Refusal(pod, pl.trees.index.LowestPriority())
 	}
-	q := &question{
-		ask: ask, nominated: pl.nominated, nodes: pl.trees.index.Nodes(), of: f, prefetch: pl.prefetch,
-		parallel: func(n int, do func(int)) error {
+	q := &feasibility.Question{
+		Ask: ask, Nominated: pl.nominated, Nodes: pl.trees.index.Nodes(), Of: f, Prefetch: pl.prefetch,
+		Parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()
 		},
@@ -101,32 +102,32 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
 	if lasting && !clusterview.AnyExcludes(c.levels.List) {
 		asked := time.Now()
-		if q.prefetchFew(); !pl.trees.hasTopology(c.levels) && q.err == nil {
-			q.probe()
+		if q.PrefetchFew(); !pl.trees.hasTopology(c.levels) && q.Err() == nil {
+			q.Probe()
 		}
 		start = start.Add(time.Since(asked)) // which is no part of bringing a tree up to date
 	}
-	if f.Open() == 0 && q.err == nil {
+	if f.Open() == 0 && q.Err() == nil {
 		return "", refusal(), nil
 	}
 	t := pl.trees.tally(id, c.levels, c.faults)
-	q.topology = t.Topology()
+	q.Topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
 	pl.notifyLocked(pod, c.levels, t)
 	clusterview.WritePlacedBy(state, t.placedBy(c.levels))
 	t.needs = needs
 	view := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
-	node, found := view.Next(q.fit)
-	if found && q.err == nil {
-		node = pl.best(ctx, state, pod, view, node, q.fit)
+	node, found := view.Next(q.Fit)
+	if found && q.Err() == nil {
+		node = pl.best(ctx, state, pod, view, node, q.Fit)
 	}
 	switch {
-	case q.err != nil:
-		return "", nil, q.err
+	case q.Err() != nil:
+		return "", nil, q.Err()
 	case !found:
 		return "", refusal(), nil
 	}
-	return q.nodes.Name(node), nil, nil
+	return q.Nodes.Name(node), nil, nil
 }
 
 func (pl *SpreadTree) nominated(node string) bool {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
@@ -168,13 +169,13 @@ func TestRegression_HintWhileANominationEndsOrBegins(t *testing.T) {
 	beside := map[string]bool{"a1": true}
 	for name, tc := range map[string]struct {
 		before, meanwhile map[string]bool
-		prefetch          prefetch
+		prefetch          feasibility.Prefetch
 		want              string
 	}{
-		"it ends":                      {beside, nil, usualPrefetch, "a2"},
-		"it begins":                    {nil, beside, usualPrefetch, "a2"},
-		"it ends, all asked at once":   {beside, nil, prefetch{parallelFrom: 1, after: -1}, "a2"},
-		"it begins, all asked at once": {nil, beside, prefetch{parallelFrom: 1, after: -1}, "a2"},
+		"it ends":                      {beside, nil, feasibility.UsualPrefetch, "a2"},
+		"it begins":                    {nil, beside, feasibility.UsualPrefetch, "a2"},
+		"it ends, all asked at once":   {beside, nil, feasibility.Prefetch{ParallelFrom: 1, After: -1}, "a2"},
+		"it begins, all asked at once": {nil, beside, feasibility.Prefetch{ParallelFrom: 1, After: -1}, "a2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, pod := twoZones(t)
@@ -193,7 +194,7 @@ func TestRegression_HintWhileANominationEndsOrBegins(t *testing.T) {
 				t.Errorf("got %q, want %s", node, tc.want)
 			}
 			f.nominate(nil)
-			f.pl.prefetch, f.refused = usualPrefetch, nil
+			f.pl.prefetch, f.refused = feasibility.UsualPrefetch, nil
 			if node, _ := f.hint(pod, true); node != "a1" {
 				t.Errorf("got %q when nobody is nominated, want a1", node)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
@@ -33,7 +34,7 @@ type SpreadTree struct {
 	hints      config.NodeHint
 	scaleDown  config.ScaleDown
 	gauges     gauges
-	prefetch   prefetch
+	prefetch   feasibility.Prefetch
 	ties       fwk.ScorePlugin // nil for none
 	notices    *notices.Notices
 
@@ -74,7 +75,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		namespaces: handle.SharedInformerFactory().Core().V1().Namespaces().Lister(),
 		hints:      args.NodeHint,
 		scaleDown:  args.ScaleDown,
-		prefetch:   usualPrefetch,
+		prefetch:   feasibility.UsualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 		notices:    notices.New(handle.EventRecorder()),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
@@ -69,7 +70,7 @@ func drawWorld(t *rapid.T) *world {
 		a.CountRevisions, w.countAll = config.CountAll, true
 	}
 	w.rig = newRig(t.Context(), t, a)
-	w.pl.prefetch = prefetch{parallelFrom: 1, after: rapid.IntRange(0, 2).Draw(t, "timeout")}
+	w.pl.prefetch = feasibility.Prefetch{ParallelFrom: 1, After: rapid.IntRange(0, 2).Draw(t, "timeout")}
 	w.keepFaults(t)
 	for range 2 {
 		w.levels = append(w.levels, w.drawLevels())

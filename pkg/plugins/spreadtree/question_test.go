@@ -121,7 +121,7 @@ func TestHintAfterAnErrorAmongMany(t *testing.T) {
 		r.join(fmt.Sprintf("m%03d", i), "zone=b")
 	}
 	r.feasible()
-	r.pl.prefetch.after = 10
+	r.pl.prefetch.After = 10
 	broken, pod := errors.New("no answer"), webPod("p", "spread=zone").Obj()
 	_, _, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(node string) *fwk.Status {
 		if node == "n033" {

@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -77,7 +78,7 @@ func (pl *SpreadTree) viewLocked(ctx context.Context, c cycle, fits sets.Set[str
 	pl.gauges.shown(t, time.Since(start))
 	pl.notifyLocked(c.pod, c.levels, t)
 	t.needs = ""
-	nodes, answers := pl.trees.index.Nodes(), feasibility(pl.trees.index.Nodes(), c.pod)
+	nodes, answers := pl.trees.index.Nodes(), feasibility.Of(pl.trees.index.Nodes(), c.pod)
 	answers.Refresh()
 	for _, node := range t.Topology().Nodes() {
 		if !fits.Has(nodes.Name(node)) {

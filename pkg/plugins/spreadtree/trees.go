@@ -11,6 +11,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/feasibility"
 	"github.com/espalier-scheduler/espalier/internal/idlecache"
 	"github.com/espalier-scheduler/espalier/internal/scaledown"
 	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
@@ -69,7 +70,7 @@ type trees struct {
 	changes    podcount.Changes
 	index      *podcount.Index
 	topologies *idlecache.Cache[string, *topology]
-	filtered   *idlecache.Cache[clusterview.Needs, *filtered]
+	filtered   *idlecache.Cache[clusterview.Needs, *feasibility.Class]
 	tallies    map[clusterview.Workload]*idlecache.Cache[batchKey, *tally]
 	costs      *scaledown.Cache
 	// countAll counts the pods of all revisions alike, as the seeds do.
@@ -101,7 +102,7 @@ func (t *trees) reset() {
 		index.Unwatch(t.Levels())
 		t.Clear()
 	})
-	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*filtered) {})
+	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*feasibility.Class) {})
 	t.tallies = make(map[clusterview.Workload]*idlecache.Cache[batchKey, *tally])
 	t.costs = scaledown.NewCache()
 }
@@ -138,16 +139,16 @@ func (t *trees) hasTopology(levels clusterview.Levels) bool {
 
 // answers returns the filters' answers for pods with such needs; nothing yet to those
 // with needs "", whose answers do not outlive the cycle.
-func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *filtered {
+func (t *trees) answers(needs clusterview.Needs, pod *corev1.Pod) *feasibility.Class {
 	f, ok := t.filtered.Get(needs)
 	if !ok || needs == "" {
-		f = newFiltered(t.index.Nodes(), pod)
+		f = feasibility.NewClass(t.index.Nodes(), pod)
 	}
 	if !ok && needs != "" {
 		t.filtered.Put(needs, f)
 		t.used()
 	}
-	f.refresh()
+	f.Refresh()
 	return f
 }
 

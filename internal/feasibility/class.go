@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spreadtree
+package feasibility
 
 import (
 	"slices"
@@ -16,13 +16,13 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// filtered is the filters' answers for nodes, for pods that they cannot tell apart, and
+// Class is the filters' answers for nodes, for pods that they cannot tell apart, and
 // why they refused those that they did. Whose pods are spread is nothing to them, so that
 // workloads with the same needs share it.
 //
 // That a node was allowed is not believed in a later cycle: the one that is proposed is
 // asked about in any case, and no other answer decides.
-type filtered struct {
+type Class struct {
 	*tree.Feasibility
 	// reasons has the status of each number but otherReason.
 	reasons []*fwk.Status
@@ -59,22 +59,22 @@ const (
 	maxReasons  = 1000
 )
 
-// newFiltered returns that of pods with the same needs as one, tolerations among them.
-func newFiltered(nodes *tree.Nodes, pod *corev1.Pod) *filtered {
-	return &filtered{Feasibility: feasibility(nodes, pod), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
+// NewClass returns that of pods with the same needs as one, tolerations among them.
+func NewClass(nodes *tree.Nodes, pod *corev1.Pod) *Class {
+	return &Class{Feasibility: Of(nodes, pod), reasons: []*fwk.Status{nil}, numbers: make(map[reason]int), preemption: make(map[bool]learned)}
 }
 
-// feasibility is one without answers, of pods with a pod's tolerations and requests.
-func feasibility(nodes *tree.Nodes, pod *corev1.Pod) *tree.Feasibility {
+// Of returns a Feasibility without answers, of pods with a pod's tolerations and requests.
+func Of(nodes *tree.Nodes, pod *corev1.Pod) *tree.Feasibility {
 	f, tolerations := tree.NewFeasibility(nodes), pod.Spec.Tolerations
 	f.Tolerates = func(soft string) bool { return clusterview.ToleratesSoft(tolerations, soft) }
 	f.Request = clusterview.Request(pod)
 	return f
 }
 
-// refresh forgets the answers for nodes that have changed, and those not to be kept.
-func (f *filtered) refresh() {
-	f.Refresh()
+// Refresh forgets the answers for nodes that have changed, and those not to be kept.
+func (f *Class) Refresh() {
+	f.Feasibility.Refresh()
 	for _, node := range f.expiring {
 		f.Recheck(node)
 	}
@@ -82,7 +82,7 @@ func (f *filtered) refresh() {
 }
 
 // reason returns the number of a status.
-func (f *filtered) reason(s *fwk.Status) int {
+func (f *Class) reason(s *fwk.Status) int {
 	key := reason{s.Code(), s.Plugin(), strings.Join(s.Reasons(), "\x00")}
 	number, known := f.numbers[key]
 	if !known && len(f.reasons) < maxReasons {
@@ -93,10 +93,10 @@ func (f *filtered) reason(s *fwk.Status) int {
 	return number
 }
 
-// refusal says that the filters refuse all nodes to a pod, in the words of the scheduler's
+// Refusal says that the filters refuse all nodes to a pod, in the words of the scheduler's
 // own diagnosis. It is nil if they do not, or if preemption might help: that a pod cannot
 // take the place of any other is known without trying if none has a lower priority.
-func (f *filtered) refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
+func (f *Class) Refusal(pod *corev1.Pod, lowest int32) *clusterview.Refusal {
 	if f.Open() > 0 || mayPreempt(pod, lowest) {
 		return nil
 	}
