@@ -13,6 +13,7 @@
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
 //	        internal/clusterview, internal/upstream/filters <- internal/controllers <- cmd
 //	                 internal/upstream, internal/scheduler/X <- cmd/scheduler
+//	    internal/snapshot, internal/upstream/simulator <- internal/inspect <- cmd/kubectl-espalier
 //
 // The check reads import clauses and syntax only. It needs no other tool, sees
 // files of every platform and build tag, and takes well under a second.

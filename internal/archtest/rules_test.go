@@ -36,8 +36,8 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/notices", "internal/plugintest", "internal/policies/...",
-	"internal/refusal/...", "internal/scheduler/...", "internal/upstream/...",
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/plugintest", "internal/policies/...",
+	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/upstream/...",
 }
 
 // product is all that is shipped.
@@ -169,6 +169,25 @@ var importRules = []importRule{
 		},
 		why:    "it asks the filters of kube-scheduler, for whoever is no scheduler",
 		broken: [2]string{"internal/upstream/filters/x.go", "pkg/placement"},
+	},
+	{
+		name: "simulator-knows-no-plugin", room: "internal/upstream/simulator",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/controllers/...", "internal/policies/...", "internal/scheduler/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...",
+		},
+		why:    "it runs a scheduler with whatever plugins it is given",
+		broken: [2]string{"internal/upstream/simulator/x.go", "pkg/placement"},
+	},
+	{
+		name: "snapshots-are-read-only", room: "internal/snapshot", deny: []string{"internal/...", "pkg/...", "k8s.io/kubernetes/..."},
+		why:    "it is what an API server says, and knows nobody who asks about it",
+		broken: [2]string{"internal/snapshot/x.go", "internal/clusterview"},
+	},
+	{
+		name: "inspect-is-for-people", room: "...", except: []string{"cmd/kubectl-espalier", "internal/inspect", "test/..."}, tests: true,
+		deny:   []string{"internal/inspect", "internal/snapshot"},
+		why:    "nothing that runs in a cluster depends on what is drawn for people",
+		broken: [2]string{"internal/controllers/move/x.go", "internal/inspect"},
 	},
 	{
 		name: "controllers-stay-apart", room: "internal/controllers/...", tests: true,

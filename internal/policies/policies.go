@@ -130,12 +130,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	if err := p.watchNamespaces(factory.Core().V1().Namespaces()); err != nil {
 		return nil, err
 	}
-	shared.of[factory] = p
-	context.AfterFunc(ctx, func() {
-		shared.Lock()
-		defer shared.Unlock()
-		delete(shared.of, factory)
-	})
+	p.shareLocked(ctx, factory)
 	context.AfterFunc(ctx, p.edits.stop)
 	for k, server := range servers {
 		go p.watch(ctx, kind(k), server)

@@ -67,7 +67,7 @@ var oddPods = map[string]struct {
 	}, true, outcomePreferences},
 	// Of one that runs: see calm.
 	"preferred far away": {func(p *st.PodWrapper) *st.PodWrapper { return p.Label("noise", "loud") }, true, outcomePreferences},
-	"nominated": {func(p *st.PodWrapper) *st.PodWrapper { return p.NominatedNodeName("a") }, true, outcomeNominated},
+	"nominated":          {func(p *st.PodWrapper) *st.PodWrapper { return p.NominatedNodeName("a") }, true, outcomeNominated},
 	"of a DaemonSet": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.OwnerReference("ds", schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"})
 	}, true, outcomePreassigned},

@@ -1,0 +1,129 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// Tree is how the pods of a workload are spread.
+type Tree struct {
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	// Scheduler is the schedulerName of its pods.
+	Scheduler string `json:"scheduler"`
+	// PlacedBy says who says over which levels its pods are placed, as the annotation espalier.dev/placed-by does.
+	PlacedBy string `json:"placedBy"`
+	// Levels are in the order in which its next pod is placed over them, in the syntax of the annotation espalier.dev/placement.
+	Levels []string `json:"levels"`
+	// Misplaced counts the pods that would have to move for it to be even. It is complete or not there.
+	Misplaced []Misplaced `json:"misplaced"`
+	// Notices has a sentence on each thing that the workload asks for and that has no effect.
+	Notices []string `json:"notices,omitempty"`
+	// All is the whole cluster.
+	All Branch `json:"all"`
+	// Refused says why the next pod fits on no node, "" if it fits on one.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Misplaced counts the misplaced pods at a level.
+type Misplaced struct {
+	// Level is the key of one, or "node" for the nodes below the last.
+	Level string `json:"level"`
+	Pods  int64  `json:"pods"`
+}
+
+// Branch is the nodes with one value at a level, or a node.
+type Branch struct {
+	// Level is the key of that which divides it from its siblings, or "node"; "" for all.
+	Level string `json:"level,omitempty"`
+	Name  string `json:"name"`
+	// Pods are those of the workload's latest revision, All with its other revisions.
+	Pods int32 `json:"pods"`
+	All  int32 `json:"allRevisions"`
+	// Others are the pods of everybody.
+	Others int64 `json:"podsOfEverybody"`
+	// Fits says that the next pod fits there.
+	Fits bool `json:"fits"`
+	// State says how many of its nodes are open, and what is held against it.
+	State string `json:"state"`
+	// Reasons are why the next pod does not fit on a node.
+	Reasons []string `json:"reasons,omitempty"`
+	// Below are its branches, or its nodes, the best first.
+	Below []Branch `json:"below,omitempty"`
+}
+
+// Tree returns how a workload is spread, by its next pod.
+func (c *Cluster) Tree(ctx context.Context, of Ref) (Tree, error) {
+	pod, err := NextPod(c.Snapshot, of)
+	if err != nil {
+		return Tree{}, err
+	}
+	return c.treeOf(ctx, of, pod)
+}
+
+func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, error) {
+	filtered, err := c.Filter(ctx, pod)
+	if err != nil {
+		return Tree{}, err
+	}
+	spread := c.trees[pod.Spec.SchedulerName]
+	if spread == nil {
+		return Tree{}, fmt.Errorf("%s: the profile %q has no plugin SpreadTree, so that its pods are not spread by a tree", of, pod.Spec.SchedulerName)
+	}
+	if !spread.Places(pod) {
+		return Tree{}, fmt.Errorf("%s: its pods have their node already, so that there is nothing to spread", of)
+	}
+	if filtered.Message != "" && len(filtered.Fits) == 0 {
+		if _, found, err := clusterview.ReadLevels(filtered.State); err != nil || !found {
+			return Tree{}, fmt.Errorf("%s: %s", of, filtered.Message)
+		}
+	}
+	outline, err := spread.Outline(ctx, filtered.State, pod, filtered.Fits)
+	if err != nil {
+		return Tree{}, fmt.Errorf("%s: %w", of, err)
+	}
+	t := Tree{
+		Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName,
+		PlacedBy: outline.Levels.PlacedBy(),
+		Notices: slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
+	}
+	keys := make(map[string]string) // by the levels
+	for i, pods := range outline.Misplaced {
+		at := "node"
+		if i < len(outline.Levels.List) {
+			l := outline.Levels.List[i]
+			at = l.Property.String()
+			keys[l.String()] = at
+			t.Levels = append(t.Levels, l.String())
+		}
+		t.Misplaced = append(t.Misplaced, Misplaced{at, pods})
+	}
+	t.All = branch(&outline.Root, filtered.Refused, keys)
+	if len(filtered.Fits) == 0 {
+		t.Refused = filtered.Message
+	}
+	return t, nil
+}
+
+// branch is one for output, with why its nodes are refused, and the keys of levels.
+func branch(b *tree.Branch, refused map[string][]string, keys map[string]string) Branch {
+	out := Branch{Level: cmp.Or(keys[b.What], b.What), Name: b.Label, Pods: b.Revision, All: b.Workload, Others: b.Pods, Fits: b.Open, State: b.State}
+	if b.What == "node" {
+		out.Reasons = refused[b.Label]
+	}
+	for i := range b.Below {
+		out.Below = append(out.Below, branch(&b.Below[i], refused, keys))
+		out.Fits = out.Fits || out.Below[i].Fits
+	}
+	return out
+}

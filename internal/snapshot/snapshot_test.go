@@ -1,0 +1,171 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const secret = "hunter2"
+
+// tellingPod has a secret wherever people put them.
+func tellingPod(name string) *corev1.Pod {
+	container := corev1.Container{
+		Name: "c", Image: "image", Command: []string{secret}, Args: []string{secret}, Env: []corev1.EnvVar{{Name: "PASSWORD", Value: secret}},
+		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{secret}}}},
+		Ports:         []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80}},
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": "web"}, Annotations: map[string]string{
+			corev1.LastAppliedConfigAnnotation: secret, "example.com/token": secret, "espalier.dev/placement": "spread=zone",
+		}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{container}, InitContainers: []corev1.Container{container}, NodeName: "n",
+			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Command: []string{secret}}}},
+			Volumes:             []corev1.Volume{{Name: secret, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}, {Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
+			ImagePullSecrets:    []corev1.LocalObjectReference{{Name: secret}},
+		},
+		Status: corev1.PodStatus{Message: secret, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Message: secret}}, ContainerStatuses: []corev1.ContainerStatus{
+			{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: secret, Reason: "Error"}}, LastTerminationState: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: secret}}},
+		}},
+	}
+}
+
+func taken() *Snapshot {
+	s := &Snapshot{Taken: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "v1.37.1", Unread: []string{"csinodes: forbidden"}}
+	s.Add(tellingPod("p"))
+	s.Add(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: tellingPod("p").Spec}}})
+	policy := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "PlacementPolicy",
+		"metadata": map[string]any{"namespace": "ns", "name": "q", "annotations": map[string]any{"a": secret}},
+		"spec":     map[string]any{"levels": "malformed"}, "status": map[string]any{"message": secret},
+	}}
+	s.Add(policy)
+	return s
+}
+
+// What is written has no secrets, and all that filters and scores look at.
+func TestFile(t *testing.T) {
+	before := taken()
+	var out bytes.Buffer
+	if err := before.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), secret) {
+		t.Errorf("there is a secret in it: %s", out.String())
+	}
+	for _, want := range []string{"spread=zone", "hostPort", `"claimName":"data"`, `"reason":"Error"`, "malformed"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it lacks %s: %s", want, out.String())
+		}
+	}
+	after, err := ReadFile(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.Taken.Equal(before.Taken) || after.Server != before.Server || fmt.Sprint(after.Unread) != fmt.Sprint(before.Unread) || len(after.Policies) != 1 {
+		t.Errorf("got %+v", after)
+	}
+	pod, deployment := Of[*corev1.Pod](after)[0], Of[*appsv1.Deployment](after)[0]
+	pod.TypeMeta, deployment.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+	if !equality.Semantic.DeepEqual(pod, Of[*corev1.Pod](before)[0]) || !equality.Semantic.DeepEqual(deployment, Of[*appsv1.Deployment](before)[0]) {
+		t.Errorf("the objects are others: %+v", after.Objects)
+	}
+}
+
+func TestNoSnapshot(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "this is no snapshot",
+		"kind: ClusterSnapshot":      "this is no snapshot",
+		`{"kind":"List"}`:            `of kind "List"`,
+		`{"kind":"ClusterSnapshot"}`: `of version ""`,
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v9"}`:                                                                  `of version "snapshot.espalier.dev/v9"`,
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1"}`:                                                            "has no objects",
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[1]}`:                                              "object 0",
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[{"apiVersion":"v9","kind":"Pod"}]}`:               "object 0",
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[{"apiVersion":"v1","kind":"Pod","spec":"none"}]}`: "object 0",
+	} {
+		if _, err := ReadFile(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", text, err, want)
+		}
+	}
+}
+
+// api is an API server that has pods, two a page, and of the other kinds what errs say.
+type api struct {
+	client.Reader
+	pods int
+	errs map[string]error
+}
+
+func (a api) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := a.errs[fmt.Sprintf("%T", list)]; err != nil {
+		return err
+	}
+	pods, is := list.(*corev1.PodList)
+	if !is {
+		return nil
+	}
+	var o client.ListOptions
+	o.ApplyOptions(options)
+	from := 0
+	if o.Continue != "" {
+		if _, err := fmt.Sscan(o.Continue, &from); err != nil {
+			return err
+		}
+	}
+	for i := from; i < min(from+2, a.pods); i++ {
+		pods.Items = append(pods.Items, *tellingPod(fmt.Sprint("p", i)))
+	}
+	if from+2 < a.pods {
+		pods.Continue = fmt.Sprint(from + 2)
+	}
+	return nil
+}
+
+func TestRead(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New("no"))
+	unknown := &meta.NoKindMatchError{}
+	var said []string
+	s, err := Read(t.Context(), api{pods: 5, errs: map[string]error{"*v1.ServiceList": forbidden, "*v1.DeviceClassList": unknown}}, "v1", time.Now(), func(what string, kind, kinds, objects int) {
+		said = append(said, fmt.Sprint(what, kind, objects))
+		if kind >= kinds {
+			t.Errorf("%d of %d kinds", kind, kinds)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(Of[*corev1.Pod](s)); n != 5 || len(s.Unread) != 1 || !strings.Contains(s.Unread[0], "services") || len(Of[runtime.Object](s)) != 5 {
+		t.Errorf("%d pods, unread is %q", n, s.Unread)
+	}
+	if len(said) < 4 || said[1] != fmt.Sprint("pods", 0, 2) {
+		t.Errorf("progress is %q", said)
+	}
+	for _, needed := range []string{"*v1.PodList", "*v1.NodeList"} {
+		if _, err := Read(t.Context(), api{errs: map[string]error{needed: forbidden}}, "v1", time.Now(), nil); !apierrors.IsForbidden(err) {
+			t.Errorf("without the right to list %s the error is %v", needed, err)
+		}
+	}
+	if _, err := Read(t.Context(), api{errs: map[string]error{"*v1.ServiceList": errors.New("no answer")}}, "v1", time.Now(), nil); err == nil {
+		t.Error("what the API server does not answer is taken for nothing")
+	}
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulator
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientgotesting "k8s.io/client-go/testing"
+)
+
+// newClient returns a client that lists objects, of which none ever changes. A client with a store of its own would copy each object
+// three times, which is what a cluster of 50,000 pods has no room for.
+func newClient(objects []runtime.Object) (*fake.Clientset, error) {
+	lists := make(map[string][]runtime.Object) // by resource
+	for _, o := range objects {
+		kinds, _, err := scheme.Scheme.ObjectKinds(o)
+		if err != nil {
+			return nil, fmt.Errorf("an object to simulate with: %w", err)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
+		lists[resource.Resource] = append(lists[resource.Resource], o)
+	}
+	client := &fake.Clientset{}
+	client.AddReactor("list", "*", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		a, is := action.(clientgotesting.ListActionImpl)
+		of := lists[action.GetResource().Resource]
+		if !is || len(of) == 0 {
+			return false, nil, nil
+		}
+		if selector := a.GetListRestrictions().Fields; selector != nil && !selector.Empty() {
+			var selected []runtime.Object
+			for _, o := range of {
+				if selector.Matches(fieldsOf(o)) {
+					selected = append(selected, o)
+				}
+			}
+			of = selected
+		}
+		list, err := scheme.Scheme.New(a.GetKind().GroupVersion().WithKind(a.GetKind().Kind + "List"))
+		if err != nil {
+			return true, nil, err
+		}
+		return true, list, meta.SetList(list, of)
+	})
+	client.AddWatchReactor("*", func(clientgotesting.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
+	return client, nil
+}
+
+// fieldsOf are the fields of an object that the informers of a scheduler select by.
+func fieldsOf(o runtime.Object) fields.Set {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return fields.Set{"status.phase": string(o.Status.Phase), "spec.nodeName": o.Spec.NodeName, "metadata.name": o.Name}
+	case *corev1.Event:
+		return fields.Set{"reason": o.Reason, "involvedObject.kind": o.InvolvedObject.Kind, "type": o.Type}
+	default:
+		return fields.Set{}
+	}
+}

@@ -1,0 +1,44 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
+)
+
+// Outline is a pod's tree as people see it.
+type Outline struct {
+	// Levels are in the order in which they are, with who says so.
+	Levels clusterview.Levels
+	Root   tree.Branch
+	// Misplaced counts the pods of the revision that would have to move, by level, those inside the last as one more.
+	Misplaced []int64
+	// Undecided has a sentence on each level that decides nothing.
+	Undecided []string
+}
+
+// Outline returns the tree that PreScore would rank nodes by, if these fit. It is for after PreFilter, for a pod that the tree places.
+func (pl *SpreadTree) Outline(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, fits sets.Set[string]) (Outline, error) {
+	c, err := pl.read(state, pod)
+	if err != nil {
+		return Outline{}, err
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	view, levels := pl.viewLocked(ctx, c, fits)
+	nodes := pl.trees.index.Nodes()
+	for _, node := range view.Topology.Nodes() {
+		if fits.Has(nodes.Name(node)) {
+			view.Feasibility.Allow(node)
+		}
+	}
+	return Outline{levels, view.Outline(), view.Misplaced(), pl.trees.topology(c.levels).undecided}, nil
+}
