@@ -5,13 +5,15 @@
 # are phony; tools depend on the go.mod that pins them.
 
 .PHONY: build
-build: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/demo bin/kwok ## build everything into bin/
+build: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/demo bin/kwok ## build everything into bin/
 
-.PHONY: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/demo
+.PHONY: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/demo
 bin/espalier-scheduler:
 	@hack/go-build.sh $@ ./cmd/scheduler
 bin/espalier-controller:
 	@hack/go-build.sh $@ ./cmd/controller
+bin/kubectl-espalier:
+	@hack/go-build.sh $@ ./cmd/kubectl-espalier
 bin/devcluster:
 	@hack/go-build.sh $@ ./cmd/devcluster
 bin/demo:

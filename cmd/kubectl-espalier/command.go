@@ -1,0 +1,124 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+	"github.com/espalier-scheduler/espalier/manifests"
+)
+
+// common is what all commands share.
+type common struct {
+	kube *genericclioptions.ConfigFlags
+	// file is a snapshot to read in place of the cluster, "" for the cluster.
+	file string
+	// config is a KubeSchedulerConfiguration in a file, "" for the shipped one.
+	config string
+}
+
+func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	c := &common{kube: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
+	// Every page is asked for at once: the client's stock limit of 50 requests a second would be what one waits for.
+	c.kube.WithDiscoveryBurst(300).WithDiscoveryQPS(100)
+	cmd := &cobra.Command{
+		Use:           "kubectl-espalier",
+		Short:         "Show how workloads are spread, why, and where pods would go",
+		Long:          "Show how workloads are spread, why, and where pods would go.\n\nThe scheduler's own plugins give the answers. Nothing is written to the cluster.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl espalier"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.SetIn(streams.In)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.ErrOut)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	})
+	c.kube.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newSimulate(), c.newSnapshot())
+	return cmd
+}
+
+// addSource adds the flags that say what is looked at, and by which scheduler.
+func (c *common) addSource(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.file, "snapshot", "", "read this file, which `kubectl espalier snapshot` has written, and not the cluster")
+	cmd.Flags().StringVar(&c.config, "scheduler-config", "", "the KubeSchedulerConfiguration that the scheduler runs with; empty for the shipped one")
+}
+
+// read reads the snapshot, or the cluster.
+func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
+	if c.file != "" {
+		in, err := os.Open(c.file)
+		if err != nil {
+			return nil, plain(err)
+		}
+		defer in.Close()
+		s, err := snapshot.ReadFile(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.file, err)
+		}
+		return s, nil
+	}
+	config, err := c.kube.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 100, 300
+	api, err := client.New(config, client.Options{Scheme: snapshot.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+	}
+	asking, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	version, err := asking.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+	}
+	p := newProgress(cmd.ErrOrStderr())
+	defer p.end()
+	return snapshot.Read(cmd.Context(), api, version.GitVersion, time.Now(), func(what string, kind, kinds, objects int) {
+		p.show(kind, kinds, fmt.Sprintf("reading %s, %d objects so far", what, objects))
+	})
+}
+
+// configuration reads the scheduler's.
+func (c *common) configuration() ([]byte, error) {
+	if c.config == "" {
+		return manifests.SchedulerConfig, nil
+	}
+	text, err := os.ReadFile(c.config)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return text, nil
+}
+
+// namespace is that of the flag, or of the kubeconfig's context.
+func (c *common) namespace() (string, error) {
+	namespace, _, err := c.kube.ToRawKubeConfigLoader().Namespace()
+	return namespace, err
+}
+
+// plain is an error of a file without the system call that failed.
+func plain(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return fmt.Errorf("%s: %w", of.Path, of.Err)
+	}
+	return err
+}

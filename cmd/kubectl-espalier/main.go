@@ -1,0 +1,33 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-espalier shows how workloads are spread, why, and where pods would go. It is a plugin of kubectl: with it in the PATH,
+// kubectl espalier runs it. It reads the API only.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func main() {
+	klog.SetOutput(io.Discard) // the scheduler's own remarks are no answer
+	klog.LogToStderr(false)
+	ctrllog.SetLogger(logr.Discard())
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}).ExecuteContext(ctx)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/commandtest"
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+)
+
+var update = flag.Bool("update", false, "write what the commands print into testdata")
+
+// cluster writes a snapshot of a small cluster: zones of 2, 2 and 1 nodes, of which the last is full, and a Deployment
+// whose pods are not even.
+func cluster(t *testing.T) string {
+	t.Helper()
+	s := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1"}
+	s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	capacity := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
+	for _, name := range []string{"a-1", "a-2", "b-1", "b-2", "c-1"} {
+		zone, _, _ := strings.Cut(name, "-")
+		s.Add(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: "zone-" + zone}},
+			Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	spread := corev1.TopologySpreadConstraint{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+	}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{
+		SchedulerName: "espalier-scheduler", TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread},
+		Containers: []corev1.Container{{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}},
+	}}
+	defaulted := corev1.PodTemplate{Template: template}
+	corev1defaults.SetObjectDefaults_PodTemplate(&defaulted)
+	template = defaulted.Template
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}, Spec: appsv1.DeploymentSpec{Template: template}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-1", UID: "web-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+	}, Spec: appsv1.ReplicaSetSpec{Template: *template.DeepCopy()}}
+	set.Spec.Template.Labels["pod-template-hash"] = "1"
+	s.Add(d.DeepCopy())
+	s.Add(set.DeepCopy())
+	pod := func(name, node string, spec *corev1.PodSpec) {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}, Spec: *spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		p.Spec.NodeName = node
+		if strings.HasPrefix(name, "web-") {
+			p.Labels = set.Spec.Template.Labels
+			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+			p.Annotations = map[string]string{"espalier.dev/placed-by": "constraints spread=topology.kubernetes.io/zone;nodesWithoutKey=LastResort"}
+		}
+		s.Add(p)
+	}
+	for i, node := range []string{"a-1", "a-1", "a-2", "b-1"} {
+		pod(fmt.Sprint("web-", i), node, &template.Spec)
+	}
+	large := template.Spec.DeepCopy()
+	large.TopologySpreadConstraints = nil
+	large.Containers[0].Resources.Requests["cpu"] = resource.MustParse("4")
+	pod("batch", "c-1", large)
+	choosy := large.DeepCopy()
+	choosy.NodeSelector = map[string]string{"disk": "ssd"}
+	pod("choosy", "", choosy)
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "cluster.json")
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// run runs the command as a user would.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return commandtest.Run(t, newCommand(genericiooptions.IOStreams{}), args...)
+}
+
+// What the commands print about the small cluster, against testdata. `go test ./cmd/kubectl-espalier -update` writes it anew.
+func TestGolden(t *testing.T) {
+	file := cluster(t)
+	for name, args := range map[string]string{
+		"tree.txt":      "tree deployment/web",
+		"tree.json":     "tree deploy/web -o json",
+		"explain.txt":   "explain pod/web-3",
+		"pending.txt":   "explain choosy",
+		"pending.yaml":  "explain pod/choosy -o yaml",
+		"simulate.txt":  "simulate -f testdata/web.yaml --replicas 9",
+		"drain.txt":     "simulate --drain b-1",
+		"simulate.json": "simulate -f testdata/web.yaml --cordon a-1,a-2 -o json",
+		"nodes.txt":     "simulate -f testdata/web.yaml --replicas 8 --add-nodes 2,like=c-1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := run(t, append(strings.Fields(args), "-n", "shop", "--snapshot", file)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s prints\n%s\nwant\n%s", args, got, want)
+			}
+		})
+	}
+}
+
+// Each mistake is told in one line, which says how to mend it.
+func TestMistakes(t *testing.T) {
+	file := cluster(t)
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v9"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"tree":                                "wants one argument, a workload, such as deployment/web",
+		"tree web":                            "write kind/name",
+		"tree job/web":                        `kind "job" is none of those`,
+		"tree deployment/none":                "there is no deployment/none",
+		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, wide",
+		"tree deployment/web --snapshot none": "none: no such file",
+		"tree deployment/web --snapshot " + other:                  "take it again",
+		"tree deployment/web --scheduler-config testdata/web.yaml": "the scheduler's configuration",
+		"explain pod/none":                                   "there is no pod/none",
+		"explain deployment/web":                             "`kubectl espalier tree` draws a workload",
+		"simulate":                                           "nothing to place",
+		"simulate -f none.yaml":                              "none.yaml: no such file",
+		"simulate -f testdata/tree.txt":                      "testdata/tree.txt: document 1",
+		"simulate -f testdata/web.yaml --drain x":            `there is no node "x"`,
+		"simulate -f testdata/web.yaml --replicas -3":        "--replicas=-3",
+		"simulate -f testdata/web.yaml --replicas 1":         "has 4 pods, and is to have 1",
+		"simulate -f testdata/web.yaml --add-nodes x":        "it begins with how many",
+		"simulate -f testdata/web.yaml --add-nodes 1":        "say which node they are like",
+		"simulate -f testdata/web.yaml --add-nodes 1,like=x": `there is no node "x"`,
+		"nonsense": "unknown command",
+	} {
+		t.Run(args, func(t *testing.T) {
+			full := append(strings.Fields(args), "-n", "shop")
+			if !strings.Contains(args, "--snapshot") {
+				full = append(full, "--snapshot", file)
+			}
+			_, err := run(t, full...)
+			commandtest.WantMistake(t, err, want)
+		})
+	}
+}

@@ -1,0 +1,59 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// output is how an answer is written.
+type output struct {
+	format string
+	// formats are those that a command has beside text, json and yaml.
+	formats []string
+}
+
+// add adds the flag.
+func (o *output) add(cmd *cobra.Command, formats ...string) {
+	o.formats = append([]string{"json", "yaml"}, formats...)
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "text if empty, or one of: "+strings.Join(o.formats, ", "))
+	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// check refuses a format that there is not.
+func (o *output) check() error {
+	if o.format != "" && !slices.Contains(o.formats, o.format) {
+		return fmt.Errorf("--output=%s: write one of %s, or leave it out", o.format, strings.Join(o.formats, ", "))
+	}
+	return nil
+}
+
+// write writes an answer as JSON or YAML, or has text written.
+func (o *output) write(out io.Writer, answer any, text func(io.Writer)) error {
+	switch o.format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(answer)
+	case "yaml":
+		encoded, err := yaml.Marshal(answer)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(encoded)
+		return err
+	default:
+		text(out)
+		return nil
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/espalier-scheduler/espalier/internal/inspect"
+)
+
+func (c *common) newSimulate() *cobra.Command {
+	var out output
+	var manifest string
+	var replicas int
+	var change inspect.Change
+	var add []string
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Show where pods would go",
+		Long: "Show where the pods of a manifest would go, or those of drained nodes, and how even the workloads would be. Preemption is not simulated: " +
+			"a pod that would take the place of others stays pending.",
+		Example: "  kubectl espalier simulate -f web.yaml --replicas 30\n  kubectl espalier simulate --drain node-a\n" +
+			"  kubectl espalier simulate -f web.yaml --add-nodes 2,like=node-a,topology.kubernetes.io/zone=zone-c",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			for _, text := range add {
+				nodes, err := parseNodes(text)
+				if err != nil {
+					return err
+				}
+				change.Add = append(change.Add, nodes)
+			}
+			if manifest == "" && len(change.Drain) == 0 {
+				return errors.New("nothing to place: give a manifest with -f, or --drain a node")
+			}
+			if cmd.Flags().Changed("replicas") && replicas < 0 {
+				return fmt.Errorf("--replicas=%d: write a number, 0 or more", replicas)
+			}
+			namespace, err := c.namespace()
+			if err != nil {
+				return err
+			}
+			var workloads []inspect.Workload
+			var others []string
+			if manifest != "" {
+				if workloads, others, err = readManifest(cmd.InOrStdin(), manifest, namespace); err != nil {
+					return err
+				}
+			}
+			s, err := c.read(cmd)
+			if err != nil {
+				return err
+			}
+			configuration, err := c.configuration()
+			if err != nil {
+				return err
+			}
+			p := newProgress(cmd.ErrOrStderr())
+			result, err := inspect.Simulate(cmd.Context(), s, configuration, change, workloads, replicas, func(done, all int) { p.show(done, all, "placing pods") })
+			p.end()
+			if err != nil {
+				return err
+			}
+			result.Ignored = others
+			warn(cmd, result.Unread)
+			return out.write(cmd.OutOrStdout(), result, func(w io.Writer) { drawSimulation(w, result, out.format == "wide") })
+		},
+	}
+	c.addSource(cmd)
+	out.add(cmd, "wide")
+	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "manifest of Deployments, StatefulSets, ReplicaSets or Pods; - for the standard input")
+	cmd.Flags().IntVar(&replicas, "replicas", -1, "how many pods each of them is to have, in place of what the manifest says")
+	cmd.Flags().StringSliceVar(&change.Cordon, "cordon", nil, "nodes that are cordoned first")
+	cmd.Flags().StringSliceVar(&change.Drain, "drain", nil, "nodes that are drained first: their pods are placed anew")
+	cmd.Flags().StringArrayVar(&add, "add-nodes", nil, "empty nodes that come first: COUNT,like=NODE[,LABEL=VALUE...]")
+	return cmd
+}
+
+// readManifest reads the workloads of a file, or of the standard input.
+func readManifest(in io.Reader, file, namespace string) ([]inspect.Workload, []string, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, nil, plain(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	workloads, others, err := inspect.Workloads(in, namespace)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return workloads, others, nil
+}
+
+// parseNodes reads "2,like=node-a,topology.kubernetes.io/zone=zone-c".
+func parseNodes(text string) (inspect.AddNodes, error) {
+	parts := strings.Split(text, ",")
+	count, err := strconv.Atoi(parts[0])
+	if err != nil || count < 1 || count > 10000 {
+		return inspect.AddNodes{}, fmt.Errorf("--add-nodes=%s: it begins with how many, 1 to 10000: COUNT,like=NODE[,LABEL=VALUE...]", text)
+	}
+	nodes := inspect.AddNodes{Count: count, Labels: make(map[string]string)}
+	for _, part := range parts[1:] {
+		key, value, found := strings.Cut(part, "=")
+		if !found || key == "" {
+			return inspect.AddNodes{}, fmt.Errorf("--add-nodes=%s: %q is no LABEL=VALUE", text, part)
+		}
+		if key == "like" {
+			nodes.Like = value
+			continue
+		}
+		nodes.Labels[key] = value
+	}
+	if nodes.Like == "" {
+		return inspect.AddNodes{}, fmt.Errorf("--add-nodes=%s: say which node they are like: COUNT,like=NODE[,LABEL=VALUE...]", text)
+	}
+	return nodes, nil
+}
+
+// drawSimulation says what came of a simulation.
+func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
+	pending := s.Pending()
+	fmt.Fprintf(out, "%d of %d pods placed\n", len(s.Pods)-pending, len(s.Pods))
+	said := make(map[string]int)
+	var order []string
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case p.Node == "" && said[p.Message] == 0:
+			order = append(order, p.Message)
+			fallthrough
+		case p.Node == "":
+			said[p.Message]++
+		case wide || p.Of == "":
+			fmt.Fprintf(out, "  %s/%s on %s\n", p.Namespace, p.Name, p.Node)
+		}
+	}
+	for _, message := range order {
+		fmt.Fprintf(out, "%d pending: %s\n", said[message], message)
+	}
+	if len(s.Ignored) > 0 {
+		fmt.Fprintf(out, "not simulated: %s\n", strings.Join(s.Ignored, ", "))
+	}
+	for i := range s.Trees {
+		fmt.Fprintln(out)
+		drawTree(out, &s.Trees[i], false)
+	}
+}
