@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/espalier-scheduler/espalier/internal/inspect"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/manifests"
 )
@@ -48,7 +49,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(c.newTree(), c.newExplain(), c.newSimulate(), c.newSnapshot())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newSnapshot())
 	return cmd
 }
 
@@ -106,6 +107,20 @@ func (c *common) configuration() ([]byte, error) {
 		return nil, plain(err)
 	}
 	return text, nil
+}
+
+// open starts the scheduler over what is read, with an answer of the filters for each node. It says what could not be read.
+func (c *common) open(cmd *cobra.Command) (*inspect.Cluster, error) {
+	s, err := c.read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	configuration, err := c.configuration()
+	if err != nil {
+		return nil, err
+	}
+	warn(cmd, s.Unread)
+	return inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
 }
 
 // namespace is that of the flag, or of the kubeconfig's context.

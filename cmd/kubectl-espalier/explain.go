@@ -38,15 +38,7 @@ func (c *common) newExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.read(cmd)
-			if err != nil {
-				return err
-			}
-			configuration, err := c.configuration()
-			if err != nil {
-				return err
-			}
-			cluster, err := inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
+			cluster, err := c.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -54,7 +46,6 @@ func (c *common) newExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			warn(cmd, s.Unread)
 			return out.write(cmd.OutOrStdout(), e, func(w io.Writer) { drawExplanation(w, e, out.format == "wide") })
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,7 @@ func main() {
 	klog.SetOutput(io.Discard) // the scheduler's own remarks are no answer
 	klog.LogToStderr(false)
 	ctrllog.SetLogger(logr.Discard())
+	debug.SetGCPercent(50) // what is read stays, so that half of it in garbage is enough
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}).ExecuteContext(ctx)
 	cancel()

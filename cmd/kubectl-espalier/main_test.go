@@ -101,6 +101,8 @@ func TestGolden(t *testing.T) {
 	for name, args := range map[string]string{
 		"tree.txt":      "tree deployment/web",
 		"tree.json":     "tree deploy/web -o json",
+		"balance.txt":   "balance",
+		"balance.json":  "balance -A --uneven -o json",
 		"explain.txt":   "explain pod/web-3",
 		"pending.txt":   "explain choosy",
 		"pending.yaml":  "explain pod/choosy -o yaml",

@@ -34,15 +34,7 @@ func (c *common) newTree() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.read(cmd)
-			if err != nil {
-				return err
-			}
-			configuration, err := c.configuration()
-			if err != nil {
-				return err
-			}
-			cluster, err := inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
+			cluster, err := c.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -50,7 +42,6 @@ func (c *common) newTree() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			warn(cmd, s.Unread)
 			return out.write(cmd.OutOrStdout(), &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
 		},
 	}

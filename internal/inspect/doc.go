@@ -7,8 +7,9 @@
 //   - cluster.go: a snapshot with a scheduler over it
 //   - workload.go: which workload is meant, and what its next pod is like
 //   - tree.go: how a workload is spread
+//   - balance.go: which workloads are least even
 //   - explain.go: why a pod is pending, or is where it is
-//   - simulate.go: where pods would go
+//   - simulate.go: where pods would go; change.go, manifest.go: of what nodes and workloads
 //
 // What it returns is for output: each type is documented by its JSON.
 package inspect

@@ -88,14 +88,14 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 			return Tree{}, fmt.Errorf("%s: %s", of, filtered.Message)
 		}
 	}
-	outline, err := spread.Outline(ctx, filtered.State, pod, filtered.Fits)
+	outline, err := spread.Outline(ctx, filtered.State, pod, filtered.Fits, true)
 	if err != nil {
 		return Tree{}, fmt.Errorf("%s: %w", of, err)
 	}
 	t := Tree{
 		Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName,
 		PlacedBy: outline.Levels.PlacedBy(),
-		Notices: slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
+		Notices:  slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
 	}
 	keys := make(map[string]string) // by the levels
 	for i, pods := range outline.Misplaced {

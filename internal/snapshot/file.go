@@ -68,41 +68,113 @@ func (f *file) add(o runtime.Object) error {
 	return nil
 }
 
-// ReadFile reads what Write wrote.
+// ReadFile reads what Write wrote, one object at a time: a large cluster has hundreds of MiB of them.
 func ReadFile(in io.Reader) (*Snapshot, error) {
-	var f file
-	if err := json.NewDecoder(in).Decode(&f); err != nil {
+	reader := json.NewDecoder(in)
+	if err := begin(reader, '{'); err != nil {
 		return nil, fmt.Errorf("this is no snapshot, which `kubectl espalier snapshot` writes: %w", err)
 	}
-	if f.Kind != fileKind {
-		return nil, fmt.Errorf("this is of kind %q, and no %s: `kubectl espalier snapshot` writes one", f.Kind, fileKind)
-	}
-	if f.APIVersion != fileVersion {
-		return nil, fmt.Errorf("this snapshot is of version %q, and this command reads %q: take it again, or use the version that took it", f.APIVersion, fileVersion)
-	}
-	s := &Snapshot{Taken: f.Taken.Time, Server: f.Server, Unread: f.Unread}
-	decode := serializer.NewCodecFactory(Scheme()).UniversalDeserializer()
-	for i, text := range f.Objects {
-		var is metav1.TypeMeta
-		if err := json.Unmarshal(text, &is); err != nil {
-			return nil, fmt.Errorf("object %d of this snapshot: %w", i, err)
-		}
-		if is.APIVersion == placementv1alpha1.SchemeGroupVersion.String() {
-			policy := &unstructured.Unstructured{}
-			if err := policy.UnmarshalJSON(text); err != nil {
-				return nil, fmt.Errorf("object %d of this snapshot: %w", i, err)
-			}
-			s.Policies = append(s.Policies, policy)
-			continue
-		}
-		o, _, err := decode.Decode(text, nil, nil)
+	var f file
+	s := &Snapshot{}
+	for reader.More() {
+		key, err := reader.Token()
 		if err != nil {
-			return nil, fmt.Errorf("object %d of this snapshot: %w", i, err)
+			return nil, broken(err)
 		}
-		s.Objects = append(s.Objects, o)
+		switch key {
+		case "apiVersion":
+			err = reader.Decode(&f.APIVersion)
+		case "kind":
+			err = reader.Decode(&f.Kind)
+		case "taken":
+			err = reader.Decode(&f.Taken)
+		case "server":
+			err = reader.Decode(&s.Server)
+		case "unread":
+			err = reader.Decode(&s.Unread)
+		case "objects":
+			if err := f.check(); err != nil {
+				return nil, err
+			}
+			err = s.readObjects(reader)
+		default:
+			err = reader.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return nil, broken(err)
+		}
+	}
+	if _, err := reader.Token(); err != nil {
+		return nil, broken(err)
+	}
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	if len(s.Objects) == 0 {
 		return nil, errors.New("this snapshot has no objects: take it again")
 	}
+	s.Taken = f.Taken.Time
 	return s, nil
+}
+
+// begin reads the delimiter that something begins with.
+func begin(reader *json.Decoder, with json.Delim) error {
+	token, err := reader.Token()
+	if err == nil && token != with {
+		err = fmt.Errorf("it begins with %v, and not with %v", token, with)
+	}
+	return err
+}
+
+func broken(err error) error {
+	return fmt.Errorf("this snapshot cannot be read: take it again: %w", err)
+}
+
+// check refuses what this version of the command cannot read. A file says what it is before it says more.
+func (f *file) check() error {
+	if f.Kind != fileKind {
+		return fmt.Errorf("this is of kind %q, and no %s: `kubectl espalier snapshot` writes one", f.Kind, fileKind)
+	}
+	if f.APIVersion != fileVersion {
+		return fmt.Errorf("this snapshot is of version %q, and this command reads %q: take it again, or use the version that took it", f.APIVersion, fileVersion)
+	}
+	return nil
+}
+
+// readObjects reads the array of objects.
+func (s *Snapshot) readObjects(reader *json.Decoder) error {
+	if err := begin(reader, '['); err != nil {
+		return fmt.Errorf("its objects: %w", err)
+	}
+	decode := serializer.NewCodecFactory(Scheme()).UniversalDeserializer()
+	for i := 0; reader.More(); i++ {
+		var text json.RawMessage
+		if err := reader.Decode(&text); err != nil {
+			return err
+		}
+		o, err := readObject(decode, text)
+		if err != nil {
+			return fmt.Errorf("object %d: %w", i, err)
+		}
+		if policy, is := o.(*unstructured.Unstructured); is {
+			s.Policies = append(s.Policies, policy)
+			continue
+		}
+		s.Objects = append(s.Objects, o)
+	}
+	_, err := reader.Token()
+	return err
+}
+
+func readObject(decode runtime.Decoder, text []byte) (runtime.Object, error) {
+	var is metav1.TypeMeta
+	if err := json.Unmarshal(text, &is); err != nil {
+		return nil, err
+	}
+	if is.APIVersion == placementv1alpha1.SchemeGroupVersion.String() {
+		policy := &unstructured.Unstructured{}
+		return policy, policy.UnmarshalJSON(text)
+	}
+	o, _, err := decode.Decode(text, nil, nil)
+	return o, err
 }

@@ -93,8 +93,12 @@ func TestFile(t *testing.T) {
 
 func TestNoSnapshot(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                           "this is no snapshot",
-		"kind: ClusterSnapshot":      "this is no snapshot",
+		"":                      "this is no snapshot",
+		"kind: ClusterSnapshot": "this is no snapshot",
+		`[]`:                    "it begins with [",
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":{}}`: "it begins with {",
+		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[`:   "cannot be read",
+		`{"objects":[],"kind":"ClusterSnapshot"}`:                                               `of kind ""`,
 		`{"kind":"List"}`:            `of kind "List"`,
 		`{"kind":"ClusterSnapshot"}`: `of version ""`,
 		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v9"}`:                                                                  `of version "snapshot.espalier.dev/v9"`,
@@ -103,7 +107,7 @@ func TestNoSnapshot(t *testing.T) {
 		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[{"apiVersion":"v9","kind":"Pod"}]}`:               "object 0",
 		`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v1alpha1","objects":[{"apiVersion":"v1","kind":"Pod","spec":"none"}]}`: "object 0",
 	} {
-		if _, err := ReadFile(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadFile(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: the error is %v, want %s", text, err, want)
 		}
 	}

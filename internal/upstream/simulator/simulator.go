@@ -156,6 +156,20 @@ type Filtered struct {
 	State   fwk.CycleState
 }
 
+// PreFilter runs the PreFilter plugins alone, and returns what they said to each other. Of a pod that they refuse the message says why.
+func (s *Simulator) PreFilter(ctx context.Context, pod *corev1.Pod) (state fwk.CycleState, message string, err error) {
+	profile, _, err := s.of(pod)
+	if err != nil {
+		return nil, "", err
+	}
+	state = framework.NewCycleState()
+	_, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() && !status.IsRejected() {
+		return nil, "", fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+	}
+	return state, status.Message(), nil
+}
+
 // Filter asks the filters about all nodes, and places the pod nowhere.
 func (s *Simulator) Filter(ctx context.Context, pod *corev1.Pod) (Filtered, error) {
 	profile, _, err := s.of(pod)

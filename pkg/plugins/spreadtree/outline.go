@@ -18,15 +18,17 @@ import (
 type Outline struct {
 	// Levels are in the order in which they are, with who says so.
 	Levels clusterview.Levels
-	Root   tree.Branch
+	// Root is all nodes as one branch. It has branches if the whole tree was asked for.
+	Root tree.Branch
 	// Misplaced counts the pods of the revision that would have to move, by level, those inside the last as one more.
 	Misplaced []int64
 	// Undecided has a sentence on each level that decides nothing.
 	Undecided []string
 }
 
-// Outline returns the tree that PreScore would rank nodes by, if these fit. It is for after PreFilter, for a pod that the tree places.
-func (pl *SpreadTree) Outline(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, fits sets.Set[string]) (Outline, error) {
+// Outline returns the tree that PreScore would rank nodes by, if these fit, whole or its root alone. It is for after PreFilter, for a
+// pod that the tree places.
+func (pl *SpreadTree) Outline(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, fits sets.Set[string], whole bool) (Outline, error) {
 	c, err := pl.read(state, pod)
 	if err != nil {
 		return Outline{}, err
@@ -40,5 +42,15 @@ func (pl *SpreadTree) Outline(ctx context.Context, state fwk.CycleState, pod *co
 			view.Feasibility.Allow(node)
 		}
 	}
-	return Outline{levels, view.Outline(), view.Misplaced(), pl.trees.topology(c.levels).undecided}, nil
+	o := Outline{Levels: levels, Misplaced: view.Misplaced(), Undecided: pl.trees.topology(c.levels).undecided}
+	if whole {
+		o.Root = view.Outline()
+		return o, nil
+	}
+	for _, node := range view.Topology.Nodes() {
+		revision, workload := view.Tally.Pods(node)
+		o.Root.Revision += int32(revision)
+		o.Root.Workload += int32(workload)
+	}
+	return o, nil
 }

@@ -1,0 +1,92 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/espalier-scheduler/espalier/internal/inspect"
+)
+
+func (c *common) newBalance() *cobra.Command {
+	var out output
+	var everywhere, uneven bool
+	cmd := &cobra.Command{
+		Use:   "balance",
+		Short: "List the workloads, those with the most misplaced pods first",
+		Long: "List the workloads, those with the most misplaced pods first. A pod is misplaced if it would have to move for its workload to be even over the " +
+			"nodes on which another pod of it fits.",
+		Example: "  kubectl espalier balance -A --uneven",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			namespace, err := c.namespace()
+			if err != nil {
+				return err
+			}
+			if everywhere {
+				namespace = ""
+			}
+			cluster, err := c.open(cmd)
+			if err != nil {
+				return err
+			}
+			p := newProgress(cmd.ErrOrStderr())
+			b, err := cluster.Balance(cmd.Context(), namespace, func(done, all int) { p.show(done, all, "looking at workloads") })
+			p.end()
+			if err != nil {
+				return err
+			}
+			if uneven {
+				b.Workloads = b.Uneven()
+			}
+			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) { drawBalance(w, b, everywhere, out.format) })
+		},
+	}
+	c.addSource(cmd)
+	out.add(cmd, "wide", "name")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all namespaces")
+	cmd.Flags().BoolVar(&uneven, "uneven", false, "list only those with misplaced pods")
+	return cmd
+}
+
+// drawBalance writes a line for each workload.
+func drawBalance(out io.Writer, b *inspect.Balance, everywhere bool, format string) {
+	if format == "name" {
+		for i := range b.Workloads {
+			fmt.Fprintln(out, b.Workloads[i].Workload)
+		}
+		return
+	}
+	if len(b.Workloads) == 0 {
+		fmt.Fprintln(out, "No workloads found.")
+		return
+	}
+	table := printers.GetNewTabWriter(out)
+	defer table.Flush()
+	row := func(namespace string, cells ...string) {
+		if everywhere {
+			cells = append([]string{namespace}, cells...)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	row("NAMESPACE", "WORKLOAD", "PODS", "MISPLACED", "WHERE")
+	for i := range b.Workloads {
+		w := &b.Workloads[i]
+		where := w.Note
+		for _, m := range w.ByLevel {
+			if m.Pods > 0 || format == "wide" {
+				where += fmt.Sprintf("%d over %s, ", m.Pods, m.Level)
+			}
+		}
+		row(w.Namespace, w.Workload, fmt.Sprint(w.Pods), fmt.Sprint(w.Misplaced), strings.TrimSuffix(where, ", "))
+	}
+}
