@@ -51,10 +51,9 @@ func (c *common) newSimulate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var workloads []inspect.Workload
-			var others []string
+			m := &inspect.Manifest{}
 			if manifest != "" {
-				if workloads, others, err = readManifest(cmd.InOrStdin(), manifest, namespace); err != nil {
+				if m, err = readManifest(cmd.InOrStdin(), manifest, namespace); err != nil {
 					return err
 				}
 			}
@@ -67,12 +66,11 @@ func (c *common) newSimulate() *cobra.Command {
 				return err
 			}
 			p := newProgress(cmd.ErrOrStderr())
-			result, err := inspect.Simulate(cmd.Context(), s, configuration, change, workloads, replicas, func(done, all int) { p.show(done, all, "placing pods") })
+			result, err := inspect.Simulate(cmd.Context(), s, configuration, change, m, replicas, func(done, all int) { p.show(done, all, "placing pods") })
 			p.end()
 			if err != nil {
 				return err
 			}
-			result.Ignored = others
 			warn(cmd, result.Unread)
 			return out.write(cmd.OutOrStdout(), result, func(w io.Writer) { drawSimulation(w, result, out.format == "wide") })
 		},
@@ -87,21 +85,21 @@ func (c *common) newSimulate() *cobra.Command {
 	return cmd
 }
 
-// readManifest reads the workloads of a file, or of the standard input.
-func readManifest(in io.Reader, file, namespace string) ([]inspect.Workload, []string, error) {
+// readManifest reads a file, or the standard input.
+func readManifest(in io.Reader, file, namespace string) (*inspect.Manifest, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, nil, plain(err)
+			return nil, plain(err)
 		}
 		defer f.Close()
 		in = f
 	}
-	workloads, others, err := inspect.Workloads(in, namespace)
+	m, err := inspect.ReadManifest(in, namespace)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return workloads, others, nil
+	return m, nil
 }
 
 // parseNodes reads "2,like=node-a,topology.kubernetes.io/zone=zone-c".

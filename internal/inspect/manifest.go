@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,7 @@ import (
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/utils/ptr"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
@@ -28,52 +30,83 @@ import (
 type Workload struct {
 	Ref
 	Replicas int
+	// owner makes the pods: for a Deployment set, the ReplicaSet that it would make.
 	owner    metav1.Object
+	set      *appsv1.ReplicaSet
 	template corev1.PodTemplateSpec
 	revision map[string]string
 	isPod    bool
+	// annotations are those of the object itself, and not of its template.
+	annotations map[string]string
 }
 
-// Workloads reads the workloads of a manifest: Deployments, StatefulSets, ReplicaSets and Pods. Other objects are named, and not read. Those
-// without a namespace are in the one given.
-func Workloads(in io.Reader, namespace string) (all []Workload, others []string, err error) {
+// Manifest is what of a manifest decides where pods go.
+type Manifest struct {
+	Workloads []Workload
+	// Policies are its PlacementPolicies and ClusterPlacementPolicies.
+	Policies []*unstructured.Unstructured
+	// Others are the kinds of all else, which is not read.
+	Others []string
+}
+
+// ReadManifest reads Deployments, StatefulSets, ReplicaSets, Pods and policies. Those without a namespace are in the one given.
+func ReadManifest(in io.Reader, namespace string) (*Manifest, error) {
 	documents := utilyaml.NewYAMLOrJSONDecoder(in, 4096)
 	decode := serializer.NewCodecFactory(snapshot.Scheme(), serializer.EnableStrict).UniversalDeserializer()
+	m := &Manifest{}
 	for n := 1; ; n++ {
 		var raw runtime.RawExtension
 		if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, nil, fmt.Errorf("document %d: %w", n, err)
+			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
 		if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 			continue
 		}
-		o, kind, err := decode.Decode(raw.Raw, nil, nil)
-		if runtime.IsNotRegisteredError(err) {
-			others = append(others, kind.Kind)
-			continue
+		if err := m.add(decode, raw.Raw, namespace); err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("document %d: %w", n, err)
-		}
-		if m, is := o.(metav1.Object); is && m.GetNamespace() == "" {
-			m.SetNamespace(namespace)
-		}
-		w, is := workloadOf(o)
-		if !is {
-			others = append(others, kind.Kind)
-			continue
-		}
-		if w.Name == "" {
-			return nil, nil, fmt.Errorf("document %d: a %s needs metadata.name", n, kind.Kind)
-		}
-		all = append(all, w)
 	}
-	if len(all) == 0 {
-		return nil, others, errors.New("no Deployment, StatefulSet, ReplicaSet or Pod is in it")
+	if len(m.Workloads)+len(m.Policies) == 0 {
+		return nil, errors.New("no Deployment, StatefulSet, ReplicaSet, Pod or policy is in it")
 	}
-	return all, others, nil
+	return m, nil
+}
+
+// add reads a document.
+func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) error {
+	o, kind, err := decode.Decode(text, nil, nil)
+	switch {
+	case runtime.IsNotRegisteredError(err) && kind.GroupVersion() == placementv1alpha1.SchemeGroupVersion && strings.HasSuffix(kind.Kind, "PlacementPolicy"):
+		policy := &unstructured.Unstructured{}
+		if err := policy.UnmarshalJSON(text); err != nil {
+			return err
+		}
+		if kind.Kind == "PlacementPolicy" && policy.GetNamespace() == "" {
+			policy.SetNamespace(namespace)
+		}
+		m.Policies = append(m.Policies, policy)
+		return nil
+	case runtime.IsNotRegisteredError(err):
+		m.Others = append(m.Others, kind.Kind)
+		return nil
+	case err != nil:
+		return err
+	}
+	if object, is := o.(metav1.Object); is && object.GetNamespace() == "" {
+		object.SetNamespace(namespace)
+	}
+	w, is := workloadOf(o)
+	if !is {
+		m.Others = append(m.Others, kind.Kind)
+		return nil
+	}
+	if w.Name == "" {
+		return fmt.Errorf("a %s needs metadata.name", kind.Kind)
+	}
+	m.Workloads = append(m.Workloads, w)
+	return nil
 }
 
 func workloadOf(o runtime.Object) (Workload, bool) {
@@ -82,11 +115,11 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 	case *appsv1.Deployment:
 		w = Workload{Replicas: int(ptr.Deref(o.Spec.Replicas, 1)), template: o.Spec.Template}
 		// The ReplicaSet that the Deployment would make.
-		w.owner = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		w.set = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: o.Name + "-simulated", UID: types.UID(o.Namespace + "/" + o.Name + "-simulated"),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(o, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		}}
-		w.revision = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "simulated"}
+		w.owner, w.revision = w.set, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "simulated"}
 		w.Ref = Ref{o.Namespace, "Deployment", o.Name}
 	case *appsv1.StatefulSet:
 		w = Workload{Ref: Ref{o.Namespace, "StatefulSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, 1)), template: o.Spec.Template, owner: o}
@@ -98,6 +131,9 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 	default:
 		return w, false
 	}
+	if m, is := o.(metav1.Object); is && !w.isPod {
+		w.annotations = m.GetAnnotations()
+	}
 	template := corev1.PodTemplate{Template: w.template}
 	corev1defaults.SetObjectDefaults_PodTemplate(&template)
 	w.template = template.Template
@@ -106,7 +142,32 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 
 // pods are those that a cluster lacks of a workload, and the ReplicaSet that they are of if the cluster has none such.
 func (w *Workload) pods(s *snapshot.Snapshot, replicas int) (pods []*corev1.Pod, set *appsv1.ReplicaSet, err error) {
-	kind, owner, labels := "ReplicaSet", w.owner, maps.Clone(w.revision)
+	next, set := w.next(s)
+	has := 0
+	if owner := metav1.GetControllerOfNoCopy(next); owner != nil {
+		for _, p := range snapshot.Of[*corev1.Pod](s) {
+			if is := metav1.GetControllerOfNoCopy(p); is != nil && is.UID == owner.UID && p.DeletionTimestamp == nil && !ended(p) {
+				has++
+			}
+		}
+	}
+	if replicas < has {
+		return nil, nil, fmt.Errorf("%s has %d pods, and is to have %d: which ones go when a workload shrinks is not simulated", w.Ref, has, replicas)
+	}
+	for i := has; i < replicas; i++ {
+		p := next.DeepCopy()
+		if !w.isPod {
+			p.Name = fmt.Sprintf("%s-simulated-%d", w.Name, i+1)
+		}
+		p.UID = types.UID(w.Namespace + "/" + p.Name)
+		pods = append(pods, p)
+	}
+	return pods, set, nil
+}
+
+// next is a pod of a workload as its controller would make it in a cluster, and the ReplicaSet that it is of if the cluster has none such.
+func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.ReplicaSet) {
+	kind, owner, labels := "ReplicaSet", w.owner, w.revision
 	switch w.Kind {
 	case "Deployment":
 		there, err := find[*appsv1.Deployment](s, w.Ref)
@@ -115,17 +176,12 @@ func (w *Workload) pods(s *snapshot.Snapshot, replicas int) (pods []*corev1.Pod,
 			current = currentSet(s, there)
 		}
 		if current != nil && sameTemplate(&current.Spec.Template, w.trimmed()) {
-			owner, labels = current, nil
-			for key, value := range current.Spec.Template.Labels {
-				if key == appsv1.DefaultDeploymentUniqueLabelKey {
-					labels = map[string]string{key: value}
-				}
-			}
-		} else {
-			set = w.owner.(*appsv1.ReplicaSet)
-			if err == nil { // a new revision of one that is there
-				set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
-			}
+			owner, labels = current, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: current.Spec.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]}
+			break
+		}
+		set = w.set
+		if err == nil { // a new revision of one that is there
+			set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 		}
 	case "StatefulSet":
 		kind = "StatefulSet"
@@ -137,28 +193,14 @@ func (w *Workload) pods(s *snapshot.Snapshot, replicas int) (pods []*corev1.Pod,
 			owner = there
 		}
 	}
-	has := 0
-	for _, p := range snapshot.Of[*corev1.Pod](s) {
-		if is := metav1.GetControllerOfNoCopy(p); is != nil && is.UID == owner.GetUID() && owner.GetUID() != "" && p.DeletionTimestamp == nil && !ended(p) {
-			has++
-		}
+	pod = nextPod(owner, appsv1.SchemeGroupVersion.WithKind(kind), &w.template, labels)
+	if w.isPod {
+		pod.OwnerReferences, pod.Name = nil, w.Name
 	}
-	if replicas < has {
-		return nil, nil, fmt.Errorf("%s has %d pods, and is to have %d: which ones go when a workload shrinks is not simulated", w.Ref, has, replicas)
-	}
-	priority := priorityOf(s, &w.template.Spec)
-	for i := has; i < replicas; i++ {
-		p := nextPod(owner, appsv1.SchemeGroupVersion.WithKind(kind), &w.template, labels)
-		p.Name = fmt.Sprintf("%s-simulated-%d", w.Name, i+1)
-		if w.isPod {
-			p.OwnerReferences, p.Name = nil, w.Name
-		}
-		p.UID, p.Namespace = types.UID(w.Namespace+"/"+p.Name), w.Namespace
-		corev1defaults.SetObjectDefaults_Pod(p) // of a template, limits are no requests yet
-		p.Spec.Priority = ptr.To(cmp.Or(ptr.Deref(p.Spec.Priority, 0), priority))
-		pods = append(pods, p)
-	}
-	return pods, set, nil
+	pod.Namespace = w.Namespace
+	corev1defaults.SetObjectDefaults_Pod(pod) // of a template, limits are no requests yet
+	pod.Spec.Priority = ptr.To(cmp.Or(ptr.Deref(pod.Spec.Priority, 0), priorityOf(s, &pod.Spec)))
+	return pod, set
 }
 
 // trimmed is the template as a snapshot would have it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
@@ -48,9 +49,19 @@ func (s *Simulation) Pending() (n int) {
 	return n
 }
 
-// Simulate places the pods that a snapshot lacks of some workloads, after its nodes have changed. Replicas below 0 are those of the
+// withPolicies are some policies, with others in the place of those of the same name.
+func withPolicies(there, others []*unstructured.Unstructured) []*unstructured.Unstructured {
+	kept := slices.DeleteFunc(slices.Clone(there), func(p *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(others, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == p.GetKind() && o.GetNamespace() == p.GetNamespace() && o.GetName() == p.GetName()
+		})
+	})
+	return append(kept, others...)
+}
+
+// Simulate places the pods that a snapshot lacks of the workloads of a manifest, under its policies too, after the nodes have changed. Replicas below 0 are those of the
 // manifest. Progress is told how many of all pods are placed.
-func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, change Change, workloads []Workload, replicas int, progress func(done, all int)) (*Simulation, error) {
+func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, change Change, manifest *Manifest, replicas int, progress func(done, all int)) (*Simulation, error) {
 	changed, homeless, err := change.apply(s)
 	if err != nil {
 		return nil, err
@@ -61,8 +72,8 @@ func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, c
 		todo, of = append(todo, p), append(of, Ref{})
 	}
 	var sets []runtime.Object
-	for i := range workloads {
-		w := &workloads[i]
+	for i := range manifest.Workloads {
+		w := &manifest.Workloads[i]
 		wanted := w.Replicas
 		if replicas >= 0 && !w.isPod {
 			wanted = replicas
@@ -79,11 +90,12 @@ func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, c
 		}
 	}
 	changed.Objects = slices.Concat(changed.Objects, sets)
+	changed.Policies = withPolicies(s.Policies, manifest.Policies)
 	c, err := Open(ctx, changed, configuration, Hints)
 	if err != nil {
 		return nil, err
 	}
-	out := &Simulation{Unread: s.Unread}
+	out := &Simulation{Unread: s.Unread, Ignored: manifest.Others}
 	last := make(map[Ref]*corev1.Pod)
 	for i, p := range todo {
 		progress(i, len(todo))
@@ -98,8 +110,8 @@ func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, c
 		out.Pods = append(out.Pods, placed)
 		last[of[i]] = p
 	}
-	for i := range workloads {
-		w := &workloads[i]
+	for i := range manifest.Workloads {
+		w := &manifest.Workloads[i]
 		p := last[w.Ref]
 		if p == nil || w.isPod {
 			continue

@@ -33,21 +33,25 @@ metadata: {name: web}
 spec: {selector: {app: web}}
 `
 
-func (c *cluster) simulate(manifest string, replicas int, change Change) *Simulation {
+func (c *cluster) manifest(text string) *Manifest {
 	c.Helper()
-	var workloads []Workload
-	var others []string
-	if manifest != "" {
-		var err error
-		if workloads, others, err = Workloads(strings.NewReader(manifest), "ns"); err != nil {
-			c.Fatal(err)
-		}
-	}
-	s, err := Simulate(c.Context(), &c.Snapshot, shipped(c), change, workloads, replicas, func(int, int) {})
+	m, err := ReadManifest(strings.NewReader(text), "ns")
 	if err != nil {
 		c.Fatal(err)
 	}
-	s.Ignored = others
+	return m
+}
+
+func (c *cluster) simulate(manifest string, replicas int, change Change) *Simulation {
+	c.Helper()
+	m := &Manifest{}
+	if manifest != "" {
+		m = c.manifest(manifest)
+	}
+	s, err := Simulate(c.Context(), &c.Snapshot, shipped(c), change, m, replicas, func(int, int) {})
+	if err != nil {
+		c.Fatal(err)
+	}
 	return s
 }
 
@@ -105,11 +109,7 @@ func TestSimulateMoreReplicas(t *testing.T) {
 	if len(first.Pods) != 2 {
 		t.Fatalf("%+v", first.Pods)
 	}
-	workloads, _, err := Workloads(strings.NewReader(web), "ns")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.deployment("web", *workloads[0].trimmed(), "a-1", "a-2", "a-1")
+	c.deployment("web", *c.manifest(web).Workloads[0].trimmed(), "a-1", "a-2", "a-1")
 	s := c.simulate(web, 6, Change{})
 	if got := zonesOf(s); got != "map[b:3]" || s.Trees[0].All.Pods != 6 {
 		t.Errorf("three more pods go to %s; all are %d: %+v", got, s.Trees[0].All.Pods, s.Pods)
@@ -117,5 +117,29 @@ func TestSimulateMoreReplicas(t *testing.T) {
 	changed := strings.Replace(web, "image: web", "image: other", 1)
 	if s := c.simulate(changed, 4, Change{}); zonesOf(s) != "map[a:2 b:2]" || s.Trees[0].All.Pods != 4 || s.Trees[0].All.All != 7 {
 		t.Errorf("four pods of a new revision go to %s; of %d and %d", zonesOf(s), s.Trees[0].All.Pods, s.Trees[0].All.All)
+	}
+}
+
+// Policies of the manifest are in force, in the place of those of the same name.
+func TestSimulateAPolicy(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 2)
+	c.zone("b", 2)
+	policy := func(strategy string) string {
+		return `
+---
+apiVersion: placement.espalier.dev/v1alpha1
+kind: PlacementPolicy
+metadata: {name: tiers}
+spec: {podSelector: {matchLabels: {app: web}}, mode: Override, levels: [{topologyKey: topology.kubernetes.io/zone` + strategy + `}]}
+`
+	}
+	c.Add(c.manifest(policy("")).Policies[0])
+	shares := ", shares: [{value: a, share: 3}, {value: b, share: 1}]"
+	if got := zonesOf(c.simulate(web+policy(shares), 4, Change{})); got != "map[a:3 b:1]" {
+		t.Errorf("with shares of 3 and 1, four pods go to %s", got)
+	}
+	if got := zonesOf(c.simulate(web, 4, Change{})); got != "map[a:2 b:2]" {
+		t.Errorf("without shares, four pods go to %s", got)
 	}
 }

@@ -1,0 +1,95 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/espalier-scheduler/espalier/internal/inspect"
+)
+
+func (c *common) newLint() *cobra.Command {
+	var out output
+	var manifest string
+	cmd := &cobra.Command{
+		Use:   "lint -f MANIFEST",
+		Short: "Say what the constraints, annotations and policies of a manifest mean",
+		Long: "Say what the constraints, annotations and policies of a manifest mean in this cluster, and what of them has no effect. It ends with status 1 if " +
+			"pods of it would wait for something that cannot be read.",
+		Example: "  kubectl espalier lint -f web.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			if manifest == "" {
+				return errors.New("give a manifest with -f; - for the standard input")
+			}
+			namespace, err := c.namespace()
+			if err != nil {
+				return err
+			}
+			m, err := readManifest(cmd.InOrStdin(), manifest, namespace)
+			if err != nil {
+				return err
+			}
+			s, err := c.read(cmd)
+			if err != nil {
+				return err
+			}
+			configuration, err := c.configuration()
+			if err != nil {
+				return err
+			}
+			warn(cmd, s.Unread)
+			l, err := inspect.LintManifest(cmd.Context(), s, configuration, m)
+			if err != nil {
+				return err
+			}
+			if err := out.write(cmd.OutOrStdout(), l, func(w io.Writer) { drawLint(w, l) }); err != nil {
+				return err
+			}
+			if n := l.Problems(); n > 0 {
+				return fmt.Errorf("%s has %d problems", manifest, n)
+			}
+			return nil
+		},
+	}
+	c.addSource(cmd)
+	out.add(cmd)
+	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "the manifest; - for the standard input")
+	return cmd
+}
+
+// drawLint writes what was found for people.
+func drawLint(out io.Writer, l *inspect.Lint) {
+	for i := range l.Objects {
+		o := &l.Objects[i]
+		where := ""
+		if o.Namespace != "" {
+			where = " in namespace " + o.Namespace
+		}
+		fmt.Fprintf(out, "%s%s\n", o.Object, where)
+		for _, p := range o.Problems {
+			fmt.Fprintf(out, "  problem: %s\n", p)
+		}
+		for _, w := range o.Warnings {
+			fmt.Fprintf(out, "  warning: %s\n", w)
+		}
+		if o.PlacedBy != "" {
+			fmt.Fprintf(out, "  placed by: %s\n", o.PlacedBy)
+		}
+		for n, means := range o.Means {
+			fmt.Fprintf(out, "  %d. %s\n", n+1, means)
+		}
+	}
+	if len(l.Ignored) > 0 {
+		fmt.Fprintf(out, "not looked at: %s\n", strings.Join(l.Ignored, ", "))
+	}
+}
