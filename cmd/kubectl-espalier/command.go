@@ -49,7 +49,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newSnapshot())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newSnapshot())
 	return cmd
 }
 

@@ -103,6 +103,9 @@ func TestGolden(t *testing.T) {
 		"tree.json":     "tree deploy/web -o json",
 		"balance.txt":   "balance",
 		"balance.json":  "balance -A --uneven -o json",
+		"lint.txt":      "lint -f testdata/web.yaml",
+		"compose.txt":   "convert -f testdata/compose.yaml",
+		"convert.txt":   "convert --from constraints -f testdata/web.yaml",
 		"explain.txt":   "explain pod/web-3",
 		"pending.txt":   "explain choosy",
 		"pending.yaml":  "explain pod/choosy -o yaml",
@@ -112,7 +115,11 @@ func TestGolden(t *testing.T) {
 		"nodes.txt":     "simulate -f testdata/web.yaml --replicas 8 --add-nodes 2,like=c-1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := run(t, append(strings.Fields(args), "-n", "shop", "--snapshot", file)...)
+			full := append(strings.Fields(args), "-n", "shop")
+			if !strings.HasPrefix(args, "convert") {
+				full = append(full, "--snapshot", file)
+			}
+			got, err := run(t, full...)
 			if err != nil {
 				t.Fatal(err)
 			}

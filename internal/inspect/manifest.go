@@ -203,6 +203,12 @@ func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.Repl
 	return pod, set
 }
 
+// PodOf is a pod of a workload, for whoever looks at nothing but what it asks for.
+func PodOf(w *Workload) *corev1.Pod {
+	pod, _ := w.next(&snapshot.Snapshot{})
+	return pod
+}
+
 // trimmed is the template as a snapshot would have it.
 func (w *Workload) trimmed() *corev1.PodTemplateSpec {
 	s := snapshot.Snapshot{}

@@ -1,0 +1,39 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+)
+
+// Constraints converts the ScheduleAnyway topology spread constraints of a pod template into levels. They come in the order in which the
+// template lists them, and the annotation keeps it: put the coarser key first.
+func Constraints(name, kind string, pod *corev1.Pod) (Converted, error) {
+	c := Converted{Name: name, Kind: kind}
+	levels, err := clusterview.LevelsOf(pod, nil, nil)
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case levels.Source == clusterview.FromAnnotation:
+		c.Notes = append(c.Notes, fmt.Sprintf("It has the annotation %s already.", clusterview.PlacementAnnotation))
+	case levels.Source == clusterview.FromConstraints:
+		c.Annotations = map[string]string{clusterview.PlacementAnnotation: level.Format(levels.List)}
+		c.Notes = append(c.Notes, "It need not be converted: with Espalier's schedulerName these constraints are read as levels, the coarser key first in whatever order they are listed.")
+		c.Notes = append(c.Notes, clusterview.Ignored(pod, levels)...)
+	default:
+		c.Notes = append(c.Notes, "It has no ScheduleAnyway constraint that selects its own pods.")
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		if one := &pod.Spec.TopologySpreadConstraints[i]; one.WhenUnsatisfiable == corev1.DoNotSchedule {
+			c.Notes = append(c.Notes, fmt.Sprintf("The constraint over %q with DoNotSchedule stays what it is.", one.TopologyKey))
+		}
+	}
+	return c, nil
+}
