@@ -101,6 +101,8 @@ func TestGolden(t *testing.T) {
 	for name, args := range map[string]string{
 		"tree.txt":      "tree deployment/web",
 		"tree.json":     "tree deploy/web -o json",
+		"tree.svg":      "tree deploy/web -o svg",
+		"tree.dot":      "tree deploy/web -o dot",
 		"balance.txt":   "balance",
 		"balance.json":  "balance -A --uneven -o json",
 		"lint.txt":      "lint -f testdata/web.yaml",
@@ -152,7 +154,7 @@ func TestMistakes(t *testing.T) {
 		"tree web":                            "write kind/name",
 		"tree job/web":                        `kind "job" is none of those`,
 		"tree deployment/none":                "there is no deployment/none",
-		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, wide",
+		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, wide, svg, html, dot",
 		"tree deployment/web --snapshot none": "none: no such file",
 		"tree deployment/web --snapshot " + other:                  "take it again",
 		"tree deployment/web --scheduler-config testdata/web.yaml": "the scheduler's configuration",

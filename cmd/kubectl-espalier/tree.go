@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
+	"github.com/espalier-scheduler/espalier/internal/picture"
 )
 
 func (c *common) newTree() *cobra.Command {
@@ -42,14 +43,20 @@ func (c *common) newTree() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if draw := pictures[out.format]; draw != nil {
+				return draw(cmd.OutOrStdout(), &t)
+			}
 			return out.write(cmd.OutOrStdout(), &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
 		},
 	}
 	c.addSource(cmd)
-	out.add(cmd, "wide")
+	out.add(cmd, "wide", "svg", "html", "dot")
 	cmd.Flags().BoolVar(&full, "all-nodes", false, "draw every node, also those without pods of the workload where there are many")
 	return cmd
 }
+
+// pictures are the formats that are drawn.
+var pictures = map[string]func(io.Writer, *inspect.Tree) error{"svg": picture.SVG, "html": picture.HTML, "dot": picture.DOT}
 
 // one wants one argument, and says what it is.
 func one(what string) cobra.PositionalArgs {
