@@ -142,6 +142,30 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What docs/kubectl-espalier.md shows is what the commands print.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/kubectl-espalier.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, shown := cluster(t), 0
+	for i, block := range strings.Split(string(page), "```\n") {
+		command, want, found := strings.Cut(block, "\n")
+		args, is := strings.CutPrefix(command, "$ kubectl espalier ")
+		if i%2 == 0 || !found || !is {
+			continue
+		}
+		shown++
+		got, err := run(t, append(strings.Fields(args), "--snapshot", file)...)
+		if err != nil || got != want {
+			t.Errorf("%s prints\n%s, %v\nand the page shows\n%s", command, got, err, want)
+		}
+	}
+	if shown < 2 {
+		t.Errorf("the page shows %d commands", shown)
+	}
+}
+
 // Each mistake is told in one line, which says how to mend it.
 func TestMistakes(t *testing.T) {
 	file := cluster(t)

@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/plugintest", "internal/policies/...",
+	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/picture", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/upstream/...",
 }
 
@@ -184,7 +184,7 @@ var importRules = []importRule{
 		broken: [2]string{"internal/snapshot/x.go", "internal/clusterview"},
 	},
 	{
-		name: "inspect-is-for-people", room: "...", except: []string{"cmd/kubectl-espalier", "internal/inspect", "test/..."}, tests: true,
+		name: "inspect-is-for-people", room: "...", except: []string{"cmd/kubectl-espalier", "internal/inspect", "internal/picture", "test/..."}, tests: true,
 		deny:   []string{"internal/inspect", "internal/snapshot"},
 		why:    "nothing that runs in a cluster depends on what is drawn for people",
 		broken: [2]string{"internal/controllers/move/x.go", "internal/inspect"},
