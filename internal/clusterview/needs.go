@@ -74,12 +74,8 @@ func containersOf(containers []corev1.Container) []containerNeeds {
 }
 
 // Prefers reports whether a pod has preferences of its own about nodes or about pods
-// beside it, which break the ties of its placement. Claims of resources may list alternatives in
-// the order of preference.
+// beside it, which break the ties of its placement.
 func Prefers(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return true
-	}
 	a := pod.Spec.Affinity
 	if a == nil {
 		return false

@@ -104,7 +104,6 @@ func TestPrefers(t *testing.T) {
 		"required neighbour":   {pod().PodAffinityExists("app", "zone", st.PodAffinityWithRequiredReq), false},
 		"required loneliness":  {pod().PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq), false},
 		"preferred node":       {preferring, true},
-		"alternative devices":  {pod().PodResourceClaims(corev1.PodResourceClaim{Name: "gpu"}), true},
 		"preferred neighbour":  {pod().PodAffinityExists("app", "zone", st.PodAffinityWithPreferredReq), true},
 		"preferred loneliness": {pod().PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithPreferredReq), true},
 	} {

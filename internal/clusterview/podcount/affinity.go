@@ -4,6 +4,7 @@
 package podcount
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +19,14 @@ type affinities struct {
 	// in has the terms about pods of a namespace, anywhere those about namespaces with some labels.
 	in       map[string]terms
 	anywhere terms
-	// of has the terms of the pods on a node, one as often as pods have it.
-	of map[*count][]affinity
+	// of has the pods on a node that have any, with their terms.
+	of map[*count][]preferring
+}
+
+// preferring is a pod with the terms that are scored for others.
+type preferring struct {
+	pod   fwk.PodInfo
+	terms []affinity
 }
 
 // terms are terms by their keys.
@@ -37,22 +44,29 @@ type affinity struct {
 }
 
 func newAffinities() affinities {
-	return affinities{in: make(map[string]terms), anywhere: make(terms), of: make(map[*count][]affinity)}
+	return affinities{in: make(map[string]terms), anywhere: make(terms), of: make(map[*count][]preferring)}
 }
 
 // set notes the terms of the pods on a node.
 func (a *affinities) set(n *count, info fwk.NodeInfo) {
-	var now []affinity
+	before := a.of[n]
+	var now []preferring
 	if info != nil {
 		for _, p := range info.GetPodsWithAffinity() {
-			now = appendPreferred(now, p)
+			// A pod that has changed is another object. To write terms down takes longer than to find them.
+			if at := slices.IndexFunc(before, func(b preferring) bool { return b.pod == p }); at >= 0 {
+				now = append(now, before[at])
+				before = slices.Delete(before, at, at+1)
+				continue
+			}
+			if terms := preferred(p); len(terms) > 0 {
+				now = append(now, preferring{p, terms})
+				a.useAll(terms, +1)
+			}
 		}
 	}
-	for _, t := range now { // before those of before go: most stay
-		a.use(t, +1)
-	}
-	for _, t := range a.of[n] {
-		a.use(t, -1)
+	for _, b := range before {
+		a.useAll(b.terms, -1)
 	}
 	if len(now) == 0 {
 		delete(a.of, n)
@@ -61,12 +75,12 @@ func (a *affinities) set(n *count, info fwk.NodeInfo) {
 	a.of[n] = now
 }
 
-// appendPreferred appends the terms of a pod that InterPodAffinity scores for other pods. A required affinity is among them: where such
+// preferred are the terms of a pod that InterPodAffinity scores for other pods. A required affinity is among them: where such
 // pods are, more of those that they require are welcome.
-func appendPreferred(all []affinity, p fwk.PodInfo) []affinity {
-	for _, preferred := range [][]fwk.WeightedAffinityTerm{p.GetPreferredAffinityTerms(), p.GetPreferredAntiAffinityTerms()} {
-		for i := range preferred {
-			all = append(all, keyed(preferred[i].AffinityTerm))
+func preferred(p fwk.PodInfo) (all []affinity) {
+	for _, weighted := range [][]fwk.WeightedAffinityTerm{p.GetPreferredAffinityTerms(), p.GetPreferredAntiAffinityTerms()} {
+		for i := range weighted {
+			all = append(all, keyed(weighted[i].AffinityTerm))
 		}
 	}
 	for _, t := range p.GetRequiredAffinityTerms() {
@@ -86,6 +100,12 @@ func written(s labels.Selector) string {
 		return "nothing"
 	}
 	return "(" + s.String() + ")"
+}
+
+func (a *affinities) useAll(terms []affinity, by int) {
+	for _, t := range terms {
+		a.use(t, by)
+	}
 }
 
 func (a *affinities) use(t affinity, by int) {

@@ -228,9 +228,9 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	slices.SortFunc(due, func(a, b *subject) int {
 		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	move.Fair(due, func(s *subject) *corev1.Pod { return s.pod }, moves.Items, histories)
+	turns := move.NewTurns(due, func(s *subject) *corev1.Pod { return s.pod }, moves.Items, histories)
 	var errs []error
-	for _, one := range due {
+	for one := range turns.All() {
 		history := histories[string(one.pod.UID)]
 		if budget.Spent() || history.Fails(c.Clock.Now()) {
 			continue
@@ -240,6 +240,7 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 		made, err := move.Make(ctx, c.Client, m)
 		if made {
 			budget.Take(one.set)
+			turns.Made(one)
 		}
 		errs = append(errs, err)
 	}

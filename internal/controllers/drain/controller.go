@@ -114,35 +114,39 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
-	move.Fair(candidates, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, histories)
+	turns := move.NewTurns(candidates, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, histories)
 	var errs []error
-	for _, p := range candidates {
+	for p := range turns.All() {
 		if budget.Spent() {
 			break
 		}
 		if history := histories[string(p.UID)]; !history.Waits(c.Clock.Now()) {
-			errs = append(errs, c.moveOne(ctx, p, history, budget))
+			made, err := c.moveOne(ctx, p, history, budget)
+			if made {
+				turns.Made(p)
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget) error {
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget) (made bool, err error) {
 	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
 	if !ok || err != nil || budget.SpentFor(set, deployment) {
-		return err
+		return false, err
 	}
 	if c.Pods == Blocked {
 		if is, err := c.blocked(ctx, pod); !is || err != nil {
-			return err
+			return false, err
 		}
 	}
-	made, err := move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
+	made, err = move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
 	if made {
 		budget.Take(set)
 	}
-	return err
+	return made, err
 }
 
 // blocked reports whether a disruption budget keeps a pod from being evicted now.

@@ -80,10 +80,10 @@ func (c *Controller) look(ctx context.Context) error {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
-	move.Fair(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
+	turns := move.NewTurns(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
 	now := c.Clock.Now()
 	var errs []error
-	for _, one := range candidates {
+	for one := range turns.All() {
 		if budget.Spent() {
 			break
 		}
@@ -95,6 +95,7 @@ func (c *Controller) look(ctx context.Context) error {
 		made, err := c.move(ctx, &one, history)
 		if made {
 			budget.Take(one.set)
+			turns.Made(one)
 		}
 		errs = append(errs, err)
 	}

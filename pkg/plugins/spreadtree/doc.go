@@ -16,6 +16,7 @@
 //   - hint.go: the node that is proposed instead, where all others need no look
 //   - trees.go: what all decisions share; tally.go: what is of one revision
 //   - ties.go: what decides where only names differ; order.go: which node preemption prefers
+//   - alternatives.go: which claims of resources have nodes scored
 //   - reserve.go: the deletion cost that a pod is bound with
 //   - idle.go: what is evicted, and when
 //   - notices.go: the event that says what of a placement has no effect

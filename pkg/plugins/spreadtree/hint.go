@@ -36,13 +36,15 @@ func (pl *SpreadTree) Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, erro
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
+	start := time.Now()
 	pl.trees.index.RefreshFor(pod, c.snapshot)
+	pl.refreshed = time.Since(start)
 	return pl.prefersLocked(pod), nil
 }
 
 // prefersLocked is that for an index that shows the cycle's snapshot.
 func (pl *SpreadTree) prefersLocked(pod *corev1.Pod) bool {
-	return clusterview.Prefers(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
+	return clusterview.Prefers(pod) || pl.hasAlternatives(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
 		namespace, err := pl.namespaces.Get(pod.Namespace)
 		if err != nil {
 			return nil // InterPodAffinity takes one that it does not know to have no labels
@@ -82,7 +84,8 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	start := time.Now()
+	start := time.Now().Add(-pl.refreshed) // what Prefers has done already
+	pl.refreshed = 0
 	id := pl.trees.index.RefreshFor(pod, c.snapshot)
 	f := pl.trees.answers(needs, c.pod)
 	refusal := func() *clusterview.Refusal {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,10 +42,12 @@ type SpreadTree struct {
 	// mu guards all below: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
 	// into the plugin.
-	mu     sync.Mutex
-	trees  *trees
-	idle   idle
-	looked *lru.Cache
+	mu    sync.Mutex
+	trees *trees
+	// refreshed is what it took to bring the index up to date before Hint was asked.
+	refreshed time.Duration
+	idle      idle
+	looked    *lru.Cache
 }
 
 var (

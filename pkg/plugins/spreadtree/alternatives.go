@@ -1,0 +1,44 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spreadtree
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+)
+
+// hasAlternatives reports whether a claim of a pod lists alternatives in the order of preference, or is not known: DynamicResources scores
+// nodes by which of them they have.
+func (pl *SpreadTree) hasAlternatives(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) == 0 {
+		return false
+	}
+	manager := pl.handle.SharedDRAManager()
+	if manager == nil {
+		return false // nobody scores claims
+	}
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
+		name := claimName(pod, &c)
+		if name == "" {
+			return false // none is needed
+		}
+		claim, err := manager.ResourceClaims().Get(pod.Namespace, name)
+		return err != nil || slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 1 })
+	})
+}
+
+// claimName is the claim that a pod means, "" for none.
+func claimName(pod *corev1.Pod, c *corev1.PodResourceClaim) string {
+	if c.ResourceClaimName != nil {
+		return *c.ResourceClaimName
+	}
+	for _, made := range pod.Status.ResourceClaimStatuses {
+		if made.Name == c.Name && made.ResourceClaimName != nil {
+			return *made.ResourceClaimName
+		}
+	}
+	return ""
+}
