@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
@@ -31,9 +30,8 @@ type common struct {
 }
 
 func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	c := &common{kube: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
-	// Every page is asked for at once: the client's stock limit of 50 requests a second would be what one waits for.
-	c.kube.WithDiscoveryBurst(300).WithDiscoveryQPS(100)
+	c := &common{kube: genericclioptions.NewConfigFlags(true)}
+	c.kube.CacheDir = nil // nothing is kept
 	cmd := &cobra.Command{
 		Use:           "kubectl-espalier",
 		Short:         "Show how workloads are spread, why, and where pods would go",
@@ -49,7 +47,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newSnapshot())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newDoctor(), c.newSnapshot())
 	return cmd
 }
 
@@ -57,6 +55,20 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 func (c *common) addSource(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.file, "snapshot", "", "read this file, which `kubectl espalier snapshot` has written, and not the cluster")
 	cmd.Flags().StringVar(&c.config, "scheduler-config", "", "the KubeSchedulerConfiguration that the scheduler runs with; empty for the shipped one")
+}
+
+// api is a client of the cluster.
+func (c *common) api() (client.Client, error) {
+	config, err := c.kube.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 100, 300
+	api, err := client.New(config, client.Options{Scheme: snapshot.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+	}
+	return api, nil
 }
 
 // read reads the snapshot, or the cluster.
@@ -73,22 +85,17 @@ func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 		}
 		return s, nil
 	}
-	config, err := c.kube.ToRESTConfig()
+	api, err := c.api()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = 100, 300
-	api, err := client.New(config, client.Options{Scheme: snapshot.Scheme()})
-	if err != nil {
-		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
-	}
-	asking, err := discovery.NewDiscoveryClientForConfig(config)
+	asking, err := c.kube.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
 	version, err := asking.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+		return nil, fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()

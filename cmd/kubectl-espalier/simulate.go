@@ -129,8 +129,20 @@ func parseNodes(text string) (inspect.AddNodes, error) {
 
 // drawSimulation says what came of a simulation.
 func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
-	pending := s.Pending()
-	fmt.Fprintf(out, "%d of %d pods placed\n", len(s.Pods)-pending, len(s.Pods))
+	for _, why := range []struct{ is, words string }{{inspect.WhyPending, "pending before"}, {inspect.WhyDrained, "drained"}, {inspect.WhyManifest, "manifest"}} {
+		placed, all := 0, 0
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Why == why.is {
+				all++
+				if p.Node != "" {
+					placed++
+				}
+			}
+		}
+		if all > 0 {
+			fmt.Fprintf(out, "%s: %d of %d pods placed\n", why.words, placed, all)
+		}
+	}
 	said := make(map[string]int)
 	var order []string
 	for i := range s.Pods {
@@ -141,12 +153,15 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 			fallthrough
 		case p.Node == "":
 			said[p.Message]++
-		case wide || p.Of == "":
+		case wide || p.Why == inspect.WhyDrained:
 			fmt.Fprintf(out, "  %s/%s on %s\n", p.Namespace, p.Name, p.Node)
 		}
 	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
 	for _, message := range order {
-		fmt.Fprintf(out, "%d pending: %s\n", said[message], message)
+		fmt.Fprintf(out, "pending, %d: %s\n", said[message], message)
 	}
 	if len(s.Ignored) > 0 {
 		fmt.Fprintf(out, "not simulated: %s\n", strings.Join(s.Ignored, ", "))

@@ -44,7 +44,7 @@ func (c *common) newTree() *cobra.Command {
 				return err
 			}
 			if draw := pictures[out.format]; draw != nil {
-				return draw(cmd.OutOrStdout(), &t)
+				return draw(cmd.OutOrStdout(), &t, full)
 			}
 			return out.write(cmd.OutOrStdout(), &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
 		},
@@ -56,7 +56,7 @@ func (c *common) newTree() *cobra.Command {
 }
 
 // pictures are the formats that are drawn.
-var pictures = map[string]func(io.Writer, *inspect.Tree) error{"svg": picture.SVG, "html": picture.HTML, "dot": picture.DOT}
+var pictures = map[string]func(io.Writer, *inspect.Tree, bool) error{"svg": picture.SVG, "html": picture.HTML, "dot": picture.DOT}
 
 // one wants one argument, and says what it is.
 func one(what string) cobra.PositionalArgs {

@@ -46,12 +46,12 @@ type Standing struct {
 // Balance returns how even the workloads are whose schedulers the configuration has, of one namespace or of all if it is "". Progress is
 // told how many of all it has looked at.
 //
-// The filters are asked once for all workloads that they cannot tell apart. Where they look at other pods, as for required anti-affinity, each
-// is asked for by itself.
+// The filters are asked once for all workloads that they cannot tell apart. Where they look further than at one node, as for required
+// anti-affinity, or where levels leave nodes out, they are asked for each.
 func (c *Cluster) Balance(ctx context.Context, namespace string, progress func(done, all int)) (*Balance, error) {
 	refs := refs(c.Snapshot, namespace)
-	out := &Balance{Unread: c.Unread}
-	known := make(map[clusterview.Needs]sets.Set[string])
+	out := &Balance{Workloads: []Standing{}, Unread: c.Unread}
+	known := make(map[class]sets.Set[string])
 	for i, of := range refs {
 		progress(i, len(refs))
 		pod, err := NextPod(c.Snapshot, of)
@@ -72,31 +72,39 @@ func (c *Cluster) Balance(ctx context.Context, namespace string, progress func(d
 	return out, nil
 }
 
-func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known map[clusterview.Needs]sets.Set[string]) (*Standing, error) {
-	s := &Standing{Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName}
-	state, message, err := c.PreFilter(ctx, pod)
+// class is workloads that the filters cannot tell apart.
+type class struct {
+	scheduler string
+	needs     clusterview.Needs
+}
+
+func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known map[class]sets.Set[string]) (*Standing, error) {
+	s := &Standing{Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName, ByLevel: []Misplaced{}}
+	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
-	if _, found, err := clusterview.ReadLevels(state); err != nil || !found {
-		s.Note = message
+	levels, found, err := clusterview.ReadLevels(pre.State)
+	if err != nil || !found {
+		s.Note = pre.Message
 		return s, nil //nolint:nilerr // the message says the same
 	}
 	needs, err := clusterview.NeedsOf(pod)
 	if err != nil {
 		return nil, err
 	}
-	fits, is := known[needs]
-	if alone := looksAtPods(pod); alone || !is {
+	alike := class{pod.Spec.SchedulerName, needs}
+	fits, is := known[alike]
+	if lasts := pre.Lasting && !clusterview.AnyExcludes(levels.List); !lasts || !is {
 		filtered, err := c.Filter(ctx, pod)
 		if err != nil {
 			return nil, err
 		}
-		if fits = filtered.Fits; !alone {
-			known[needs] = fits
+		if fits = filtered.Fits; lasts {
+			known[alike] = fits
 		}
 	}
-	outline, err := c.trees[pod.Spec.SchedulerName].Outline(ctx, state, pod, fits, false)
+	outline, err := c.trees[pod.Spec.SchedulerName].Outline(ctx, pre.State, pod, fits, false)
 	if err != nil {
 		s.Note = err.Error()
 		return s, nil //nolint:nilerr // of others more is known
@@ -111,14 +119,6 @@ func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known m
 		s.Misplaced += pods
 	}
 	return s, nil
-}
-
-// looksAtPods reports whether what the filters say to a pod depends on where other pods are, or on its volumes and devices.
-func looksAtPods(pod *corev1.Pod) bool {
-	a := pod.Spec.Affinity
-	_, limited := pod.Annotations[clusterview.DomainLimitsAnnotation]
-	return limited || len(pod.Spec.Volumes) > 0 || len(pod.Spec.ResourceClaims) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) ||
-		slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == corev1.DoNotSchedule })
 }
 
 // refs are the workloads of a snapshot: those that own pods themselves, or by a ReplicaSet.

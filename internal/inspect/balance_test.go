@@ -6,6 +6,9 @@ package inspect
 import (
 	"fmt"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 func TestBalance(t *testing.T) {
@@ -37,5 +40,27 @@ func TestBalance(t *testing.T) {
 	}
 	if b, err := c.open().Balance(t.Context(), "other", func(int, int) {}); err != nil || len(b.Workloads) != 0 {
 		t.Errorf("in another namespace: %+v, %v", b, err)
+	}
+}
+
+// Workloads with the same needs may be told apart all the same: by levels that leave nodes out, or by who refuses their pods.
+func TestBalanceTellsWorkloadsApart(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 1)
+	c.zone("b", 1)
+	c.Add(st.MakeNode().Name("x").UID("x").Label(corev1.LabelHostname, "x").Capacity(map[corev1.ResourceName]string{"cpu": "4", "memory": "8Gi", "pods": "10"}).Obj())
+	refused, excluding, plain := template(), template(), template()
+	refused.Spec.RuntimeClassName = new("none")
+	excluding.Annotations = map[string]string{"espalier.dev/placement": "spread=topology.kubernetes.io/zone;nodesWithoutKey=Exclude"}
+	plain.Annotations = map[string]string{"espalier.dev/placement": "spread=kubernetes.io/hostname"}
+	c.deployment("a-refused", refused, "a-1")
+	c.deployment("b-excluding", excluding, "a-1", "b-1")
+	c.deployment("c-plain", plain, "a-1", "a-1", "b-1", "b-1")
+	b, err := c.open().Balance(t.Context(), "", func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %d", b.Workloads[0].Workload, b.Workloads[0].Misplaced); got != "deployment/c-plain 1" {
+		t.Errorf("the least even is %s of %+v", got, b.Workloads)
 	}
 }

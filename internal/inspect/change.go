@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +34,8 @@ type AddNodes struct {
 	Labels map[string]string
 }
 
-// apply returns a snapshot in which the nodes have changed, and the pods that have lost their node by it.
+// apply returns a snapshot in which the nodes have changed, and the pods that have lost their node by it: those that a controller makes
+// anew, of whatever scheduler. The others are gone.
 func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, error) {
 	nodes := make(map[string]*corev1.Node)
 	for _, n := range snapshot.Of[*corev1.Node](s) {
@@ -55,8 +57,10 @@ func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, 
 				continue
 			}
 		case *corev1.Pod:
-			if slices.Contains(c.Drain, o.Spec.NodeName) && !ended(o) && !clusterview.Preassigned(o) {
-				homeless = append(homeless, replacement(o))
+			if slices.Contains(c.Drain, o.Spec.NodeName) && !ended(o) && !clusterview.Daemon(o) {
+				if o.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(o) != nil {
+					homeless = append(homeless, replacement(o))
+				}
 				continue
 			}
 		}
@@ -68,7 +72,9 @@ func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, 
 			return nil, nil, fmt.Errorf("there is no node %q for others to be like", add.Like)
 		}
 		for n := range add.Count {
-			changed.Objects = append(changed.Objects, another(like, fmt.Sprintf("%s-added-%d-%d", like.Name, i+1, n+1), add.Labels))
+			name := fmt.Sprintf("%s-added-%d-%d", like.Name, i+1, n+1)
+			changed.Objects = append(changed.Objects, another(like, name, add.Labels))
+			changed.Objects = append(changed.Objects, beside(s, like.Name, name)...)
 		}
 	}
 	return &changed, homeless, nil
@@ -105,6 +111,26 @@ func another(like *corev1.Node, name string, labels map[string]string) *corev1.N
 	maps.Copy(n.Labels, labels)
 	n.Status.Images, n.Status.VolumesAttached, n.Status.VolumesInUse = nil, nil, nil
 	return n
+}
+
+// beside is what stands on each node of a cluster, as on one: the pods of DaemonSets, and the drivers of volumes.
+func beside(s *snapshot.Snapshot, like, name string) []runtime.Object {
+	var all []runtime.Object
+	for _, p := range snapshot.Of[*corev1.Pod](s) {
+		if p.Spec.NodeName == like && clusterview.Daemon(p) && !ended(p) {
+			p = p.DeepCopy()
+			p.Name, p.UID, p.Spec.NodeName = p.Name+"-"+name, p.UID+types.UID("-"+name), name
+			all = append(all, p)
+		}
+	}
+	for _, drivers := range snapshot.Of[*storagev1.CSINode](s) {
+		if drivers.Name == like {
+			drivers = drivers.DeepCopy()
+			drivers.Name, drivers.UID = name, types.UID(name)
+			all = append(all, drivers)
+		}
+	}
+	return all
 }
 
 // replacement is the pod that a controller makes when another one is evicted.

@@ -6,6 +6,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -58,6 +59,11 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 				}
 			}
 		}
+	}
+	if len(conf.Extenders) > 0 {
+		changed := *s
+		changed.Unread = append(slices.Clip(s.Unread), "the extenders of the scheduler's configuration: they are not asked, and may refuse nodes")
+		s = &changed
 	}
 	c := &Cluster{Snapshot: s, trees: make(map[string]*spreadtree.SpreadTree)}
 	registry := plugins.Registry()

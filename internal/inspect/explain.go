@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -82,6 +83,14 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 		e.Note = fmt.Sprintf("Its schedulerName is %q. The configuration that was looked at has %q, so nothing is said of how it was placed.", pod.Spec.SchedulerName, c.Profiles())
 		return e, nil
 	}
+	if gates := pod.Spec.SchedulingGates; e.Node == "" && len(gates) > 0 {
+		var names []string
+		for _, g := range gates {
+			names = append(names, g.Name)
+		}
+		e.Note = fmt.Sprintf("No scheduler looks at it before its scheduling gates are removed: %s.", strings.Join(names, ", "))
+		return e, nil
+	}
 	if e.Node == "" {
 		return e, c.explainPending(ctx, e, pod)
 	}
@@ -98,7 +107,7 @@ func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev
 		e.Note = "It fits. Either the scheduler has not come to it yet, or no scheduler of this name runs."
 		return nil
 	}
-	for _, try := range changes(c.Snapshot, pod) {
+	for _, try := range changes(c.Snapshot, pod, filtered.Refused) {
 		after, err := c.Filter(ctx, try.pod)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,13 +23,20 @@ func TestExplainPending(t *testing.T) {
 	c.Add(pod("fine").Obj())
 	c.Add(pod("hopeless").NodeSelector(map[string]string{"disk": "ssd"}).Req(map[corev1.ResourceName]string{"cpu": "5"}).Obj())
 	c.Add(pod("foreign").SchedulerName("other").Obj())
+	two := pod("two").Req(nil).Req(map[corev1.ResourceName]string{"cpu": "6"}).Obj()
+	two.Spec.Containers = append([]corev1.Container{{Name: "first"}}, two.Spec.Containers...)
+	c.Add(two)
+	c.Add(pod("gated").SchedulingGates([]string{"example.com/quota"}).Obj())
+	c.Add(st.MakeNode().Name("b-1").UID("b-1").Label("team", "other").Capacity(map[corev1.ResourceName]string{"cpu": "64", "pods": "10"}).Unschedulable(true).Obj())
 	opened := c.open()
 	for name, want := range map[string]string{
-		"large":    "0 of 2, [Insufficient cpu], [{request 4 of cpu in place of 5 2}]",
-		"choosy":   "0 of 2, [node(s) didn't match Pod's node affinity/selector], [{remove disk=ssd from nodeSelector 2}]",
-		"fine":     "2 of 2, [], []",
-		"hopeless": "0 of 2, [Insufficient cpu], []",
-		"foreign":  "0 of 2, [], []",
+		"large":    "0 of 3, [Insufficient cpu node(s) were unschedulable], [{request 4 of cpu in place of 5 2}]",
+		"choosy":   "0 of 3, [node(s) didn't match Pod's node affinity/selector node(s) were unschedulable], [{remove disk=ssd from nodeSelector 2}]",
+		"fine":     "2 of 3, [node(s) were unschedulable], []",
+		"hopeless": "0 of 3, [Insufficient cpu node(s) were unschedulable], []",
+		"foreign":  "0 of 3, [], []",
+		"two":      "0 of 3, [Insufficient cpu node(s) were unschedulable], [{request 4 of cpu in place of 6 2}]",
+		"gated":    "0 of 3, [], []",
 	} {
 		e, err := opened.Explain(t.Context(), "ns", name)
 		if err != nil {
@@ -41,6 +49,9 @@ func TestExplainPending(t *testing.T) {
 		if got := fmt.Sprintf("%d of %d, %v, %v", e.Fits, e.Nodes, reasons, e.Helps); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+	if e, err := opened.Explain(t.Context(), "ns", "gated"); err != nil || !strings.Contains(e.Note, "example.com/quota") {
+		t.Errorf("of a gated pod: %+v, %v", e, err)
 	}
 	if _, err := opened.Explain(t.Context(), "ns", "none"); err == nil {
 		t.Error("a pod that is not there is explained")

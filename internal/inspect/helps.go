@@ -25,8 +25,8 @@ type attempt struct {
 	pod    *corev1.Pod
 }
 
-// changes are the single changes of a pod that are tried: what it asks for, one after the other.
-func changes(s *snapshot.Snapshot, pod *corev1.Pod) []attempt {
+// changes are the single changes of a pod that are tried: what it asks for, one after the other. Refused are the reasons of each node.
+func changes(s *snapshot.Snapshot, pod *corev1.Pod, refused map[string][]string) []attempt {
 	var all []attempt
 	try := func(change string, do func(*corev1.Pod)) {
 		p := pod.DeepCopy()
@@ -75,11 +75,24 @@ func changes(s *snapshot.Snapshot, pod *corev1.Pod) []attempt {
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		if most, less := mostFree(s, name, requests[name]); less {
-			try(fmt.Sprintf("request %s of %s in place of %s", most.String(), name, ptrTo(requests[name])), func(p *corev1.Pod) { request(p, name, most) })
+		only := "Insufficient " + string(name)
+		lacks := func(node string) bool { return slices.Equal(refused[node], []string{only}) }
+		wanted := requests[name]
+		if most := mostFree(s, name, lacks); most.Sign() > 0 && inContainers(pod, name).Cmp(wanted) == 0 {
+			try(fmt.Sprintf("request %s of %s in place of %s", most.String(), name, wanted.String()), func(p *corev1.Pod) { request(p, name, most) })
 		}
 	}
 	return all
+}
+
+// inContainers is what the containers of a pod request themselves. Where the pod's request is another, as with init containers, to change
+// theirs is not to change it.
+func inContainers(pod *corev1.Pod, name corev1.ResourceName) *resource.Quantity {
+	var sum resource.Quantity
+	for i := range pod.Spec.Containers {
+		sum.Add(pod.Spec.Containers[i].Resources.Requests[name])
+	}
+	return &sum
 }
 
 // taintsOf are the taints that keep pods off nodes.
@@ -96,11 +109,13 @@ func taintsOf(s *snapshot.Snapshot) []corev1.Taint {
 	return all
 }
 
-// mostFree is the most that any node has free of a resource, and whether that is less than what is wanted, and more than nothing.
-func mostFree(s *snapshot.Snapshot, name corev1.ResourceName, wanted resource.Quantity) (most resource.Quantity, less bool) {
+// mostFree is the most that one of some nodes has free of a resource.
+func mostFree(s *snapshot.Snapshot, name corev1.ResourceName, of func(node string) bool) (most resource.Quantity) {
 	free := make(map[string]resource.Quantity)
 	for _, n := range snapshot.Of[*corev1.Node](s) {
-		free[n.Name] = n.Status.Allocatable[name].DeepCopy()
+		if of(n.Name) {
+			free[n.Name] = n.Status.Allocatable[name].DeepCopy()
+		}
 	}
 	for _, p := range snapshot.Of[*corev1.Pod](s) {
 		left, on := free[p.Spec.NodeName]
@@ -115,19 +130,19 @@ func mostFree(s *snapshot.Snapshot, name corev1.ResourceName, wanted resource.Qu
 			most = q
 		}
 	}
-	return most, most.Sign() > 0 && most.Cmp(wanted) < 0
+	return most
 }
 
-// request has a pod request so much, in its first container.
+// request has a pod request so much, in its first container alone.
 func request(p *corev1.Pod, name corev1.ResourceName, q resource.Quantity) {
 	for i := range p.Spec.Containers {
-		r := p.Spec.Containers[i].Resources.Requests
-		if i == 0 && r != nil {
-			r[name] = q
-			continue
+		r := &p.Spec.Containers[i].Resources
+		delete(r.Requests, name)
+		if i == 0 {
+			if r.Requests == nil {
+				r.Requests = make(corev1.ResourceList)
+			}
+			r.Requests[name] = q
 		}
-		delete(r, name)
 	}
 }
-
-func ptrTo(q resource.Quantity) string { return q.String() }

@@ -55,6 +55,10 @@ var asked = sets.New(clusterview.PlacementAnnotation, clusterview.DomainLimitsAn
 func LintManifest(ctx context.Context, s *snapshot.Snapshot, configuration []byte, m *Manifest) (*Lint, error) {
 	changed := *s
 	changed.Policies = withPolicies(s.Policies, m.Policies)
+	changed.Objects = slices.Clip(s.Objects)
+	for _, namespace := range m.Namespaces {
+		changed.Objects = append(changed.Objects, namespace)
+	}
 	type next struct {
 		w   *Workload
 		pod *corev1.Pod
@@ -64,7 +68,7 @@ func LintManifest(ctx context.Context, s *snapshot.Snapshot, configuration []byt
 		w := &m.Workloads[i]
 		pod, set := w.next(s)
 		if set != nil {
-			changed.Objects = append(slices.Clip(changed.Objects), set)
+			changed.Objects = append(changed.Objects, set)
 		}
 		pods = append(pods, next{w, pod})
 	}
@@ -102,18 +106,18 @@ func (c *Cluster) lint(ctx context.Context, w *Workload, pod *corev1.Pod) (*Lint
 		l.Warnings = append(l.Warnings, fmt.Sprintf("Its schedulerName is %q, and the configuration has %q: Espalier does not place its pods.", pod.Spec.SchedulerName, c.Profiles()))
 		return l, nil
 	}
-	state, message, err := c.PreFilter(ctx, pod)
+	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
-	if message != "" {
-		l.Problems = append(l.Problems, message)
+	if pre.Message != "" {
+		l.Problems = append(l.Problems, pre.Message)
 	}
 	spread := c.trees[pod.Spec.SchedulerName]
-	if _, found, err := clusterview.ReadLevels(state); err != nil || !found || spread == nil || !spread.Places(pod) {
+	if _, found, err := clusterview.ReadLevels(pre.State); err != nil || !found || spread == nil || !spread.Places(pod) {
 		return l, nil //nolint:nilerr // the message says it
 	}
-	outline, err := spread.Outline(ctx, state, pod, nil, false)
+	outline, err := spread.Outline(ctx, pre.State, pod, nil, false)
 	if err != nil {
 		l.Problems = append(l.Problems, err.Error())
 		return l, nil

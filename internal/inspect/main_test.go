@@ -52,8 +52,11 @@ func (c *cluster) deployment(name string, template corev1.PodTemplateSpec, on ..
 	c.Add(d)
 	c.Add(set)
 	for i, node := range on {
-		p := nextPod(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil)
+		p := nextPod(&c.Snapshot, set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil)
 		p.Name, p.Spec.NodeName, p.Status.Phase = fmt.Sprintf("%s-1-%d", name, i), node, corev1.PodRunning
+		if node == "" {
+			p.Status.Phase = corev1.PodPending
+		}
 		p.UID = types.UID(p.Name)
 		c.Add(p)
 	}

@@ -4,7 +4,6 @@
 package inspect
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +27,7 @@ import (
 // Workload is a workload as a manifest has it.
 type Workload struct {
 	Ref
+	// Replicas is below 0 if the manifest does not say.
 	Replicas int
 	// owner makes the pods: for a Deployment set, the ReplicaSet that it would make.
 	owner    metav1.Object
@@ -36,6 +35,9 @@ type Workload struct {
 	template corev1.PodTemplateSpec
 	revision map[string]string
 	isPod    bool
+	// claims are the templates of a StatefulSet's volumes, and firstOrdinal is the index of its first pod.
+	claims       []corev1.PersistentVolumeClaim
+	firstOrdinal int
 	// annotations are those of the object itself, and not of its template.
 	annotations map[string]string
 }
@@ -45,6 +47,8 @@ type Manifest struct {
 	Workloads []Workload
 	// Policies are its PlacementPolicies and ClusterPlacementPolicies.
 	Policies []*unstructured.Unstructured
+	// Namespaces are those that it makes.
+	Namespaces []*corev1.Namespace
 	// Others are the kinds of all else, which is not read.
 	Others []string
 }
@@ -97,6 +101,11 @@ func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) er
 	if object, is := o.(metav1.Object); is && object.GetNamespace() == "" {
 		object.SetNamespace(namespace)
 	}
+	if made, is := o.(*corev1.Namespace); is {
+		made.Namespace = ""
+		m.Namespaces = append(m.Namespaces, made)
+		return nil
+	}
 	w, is := workloadOf(o)
 	if !is {
 		m.Others = append(m.Others, kind.Kind)
@@ -113,7 +122,7 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 	var w Workload
 	switch o := o.(type) {
 	case *appsv1.Deployment:
-		w = Workload{Replicas: int(ptr.Deref(o.Spec.Replicas, 1)), template: o.Spec.Template}
+		w = Workload{Replicas: int(ptr.Deref(o.Spec.Replicas, -1)), template: o.Spec.Template}
 		// The ReplicaSet that the Deployment would make.
 		w.set = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: o.Name + "-simulated", UID: types.UID(o.Namespace + "/" + o.Name + "-simulated"),
@@ -122,10 +131,13 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 		w.owner, w.revision = w.set, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "simulated"}
 		w.Ref = Ref{o.Namespace, "Deployment", o.Name}
 	case *appsv1.StatefulSet:
-		w = Workload{Ref: Ref{o.Namespace, "StatefulSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, 1)), template: o.Spec.Template, owner: o}
+		w = Workload{Ref: Ref{o.Namespace, "StatefulSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, -1)), template: o.Spec.Template, owner: o}
 		w.revision = map[string]string{appsv1.ControllerRevisionHashLabelKey: "simulated"}
+		if w.claims = o.Spec.VolumeClaimTemplates; o.Spec.Ordinals != nil {
+			w.firstOrdinal = int(o.Spec.Ordinals.Start)
+		}
 	case *appsv1.ReplicaSet:
-		w = Workload{Ref: Ref{o.Namespace, "ReplicaSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, 1)), template: o.Spec.Template, owner: o}
+		w = Workload{Ref: Ref{o.Namespace, "ReplicaSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, -1)), template: o.Spec.Template, owner: o}
 	case *corev1.Pod:
 		w = Workload{Ref: Ref{o.Namespace, "Pod", o.Name}, Replicas: 1, template: corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}, owner: o, isPod: true}
 	default:
@@ -140,29 +152,116 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 	return w, true
 }
 
-// pods are those that a cluster lacks of a workload, and the ReplicaSet that they are of if the cluster has none such.
-func (w *Workload) pods(s *snapshot.Snapshot, replicas int) (pods []*corev1.Pod, set *appsv1.ReplicaSet, err error) {
+// maxPods bounds the pods of a simulation.
+const maxPods = 100000
+
+// wanted is what a cluster lacks of a workload.
+type wanted struct {
+	pods []*corev1.Pod
+	// objects are those that the pods' controllers would make beside them.
+	objects []runtime.Object
+	// old counts the pods of revisions before, which a rollout would remove.
+	old int
+}
+
+// lacks returns what a cluster lacks of a workload. Replicas below 0 are those of the manifest, or of the cluster where that says nothing.
+func (w *Workload) lacks(s *snapshot.Snapshot, replicas int) (*wanted, error) {
 	next, set := w.next(s)
+	out := &wanted{}
+	if set != nil {
+		out.objects = append(out.objects, set)
+	}
 	has := 0
-	if owner := metav1.GetControllerOfNoCopy(next); owner != nil {
-		for _, p := range snapshot.Of[*corev1.Pod](s) {
-			if is := metav1.GetControllerOfNoCopy(p); is != nil && is.UID == owner.UID && p.DeletionTimestamp == nil && !ended(p) {
-				has++
-			}
+	for _, p := range snapshot.Of[*corev1.Pod](s) {
+		if p.Namespace != w.Namespace || p.DeletionTimestamp != nil || ended(p) {
+			continue
 		}
+		switch {
+		case sameOwner(p, next) && p.Labels[appsv1.ControllerRevisionHashLabelKey] == next.Labels[appsv1.ControllerRevisionHashLabelKey]:
+			has++
+		case w.owns(s, p):
+			out.old++
+		}
+	}
+	if w.Kind == "StatefulSet" {
+		has, out.old = has+out.old, 0 // it replaces its pods one by one, each by the next of its name
+	}
+	if replicas < 0 || w.isPod {
+		replicas = w.Replicas
+	}
+	if replicas < 0 {
+		replicas = w.replicasIn(s)
 	}
 	if replicas < has {
-		return nil, nil, fmt.Errorf("%s has %d pods, and is to have %d: which ones go when a workload shrinks is not simulated", w.Ref, has, replicas)
+		return nil, fmt.Errorf("%s has %d pods, and is to have %d: which ones go when a workload shrinks is not simulated", w.Ref, has, replicas)
 	}
-	for i := has; i < replicas; i++ {
+	if replicas-has > maxPods {
+		return nil, fmt.Errorf("%s is to have %d pods: simulate %d at most", w.Ref, replicas, maxPods)
+	}
+	ordinal := w.ordinal(s)
+	for i := range replicas - has {
 		p := next.DeepCopy()
-		if !w.isPod {
-			p.Name = fmt.Sprintf("%s-simulated-%d", w.Name, i+1)
+		switch {
+		case w.Kind == "StatefulSet":
+			number(p, w.Name, w.claims, ordinal+i)
+		case !w.isPod:
+			p.Name = fmt.Sprintf("%s-simulated-%d", w.Name, has+i+1)
 		}
 		p.UID = types.UID(w.Namespace + "/" + p.Name)
-		pods = append(pods, p)
+		out.pods = append(out.pods, p)
+		out.objects = append(out.objects, claimsOf(s, p, w.claims)...)
 	}
-	return pods, set, nil
+	return out, nil
+}
+
+// ordinal is the index of the next pod of a StatefulSet.
+func (w *Workload) ordinal(s *snapshot.Snapshot) int {
+	if there, err := find[*appsv1.StatefulSet](s, w.Ref); err == nil {
+		return nextOrdinal(s, there)
+	}
+	return w.firstOrdinal
+}
+
+// replicasIn is how many pods the cluster's own object wants, 1 if there is none: that of a workload with an autoscaler.
+func (w *Workload) replicasIn(s *snapshot.Snapshot) int {
+	switch w.Kind {
+	case "Deployment":
+		if there, err := find[*appsv1.Deployment](s, w.Ref); err == nil {
+			return int(ptr.Deref(there.Spec.Replicas, 1))
+		}
+	case "StatefulSet":
+		if there, err := find[*appsv1.StatefulSet](s, w.Ref); err == nil {
+			return int(ptr.Deref(there.Spec.Replicas, 1))
+		}
+	case "ReplicaSet":
+		if there, err := find[*appsv1.ReplicaSet](s, w.Ref); err == nil {
+			return int(ptr.Deref(there.Spec.Replicas, 1))
+		}
+	}
+	return 1
+}
+
+// owns reports whether a pod is of a workload, of whatever revision.
+func (w *Workload) owns(s *snapshot.Snapshot, p *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(p)
+	if owner == nil || w.isPod {
+		return false
+	}
+	if w.Kind == "Deployment" {
+		set, err := find[*appsv1.ReplicaSet](s, Ref{w.Namespace, "ReplicaSet", owner.Name})
+		if err != nil || owner.Kind != "ReplicaSet" {
+			return false
+		}
+		if owner = metav1.GetControllerOfNoCopy(set); owner == nil {
+			return false
+		}
+	}
+	return owner.Kind == w.Kind && owner.Name == w.Name
+}
+
+func sameOwner(a, b *corev1.Pod) bool {
+	x, y := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
+	return x != nil && y != nil && x.UID == y.UID
 }
 
 // next is a pod of a workload as its controller would make it in a cluster, and the ReplicaSet that it is of if the cluster has none such.
@@ -186,20 +285,23 @@ func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.Repl
 	case "StatefulSet":
 		kind = "StatefulSet"
 		if there, err := find[*appsv1.StatefulSet](s, w.Ref); err == nil {
-			owner = there
+			if owner = there; sameTemplate(&there.Spec.Template, w.trimmed()) {
+				labels = revisionLabel(there)
+			}
 		}
 	case "ReplicaSet":
 		if there, err := find[*appsv1.ReplicaSet](s, w.Ref); err == nil {
 			owner = there
 		}
 	}
-	pod = nextPod(owner, appsv1.SchemeGroupVersion.WithKind(kind), &w.template, labels)
+	pod = nextPod(s, owner, appsv1.SchemeGroupVersion.WithKind(kind), &w.template, labels)
 	if w.isPod {
 		pod.OwnerReferences, pod.Name = nil, w.Name
 	}
 	pod.Namespace = w.Namespace
-	corev1defaults.SetObjectDefaults_Pod(pod) // of a template, limits are no requests yet
-	pod.Spec.Priority = ptr.To(cmp.Or(ptr.Deref(pod.Spec.Priority, 0), priorityOf(s, &pod.Spec)))
+	if w.Kind == "StatefulSet" {
+		number(pod, w.Name, w.claims, w.ordinal(s))
+	}
 	return pod, set
 }
 
@@ -214,14 +316,4 @@ func (w *Workload) trimmed() *corev1.PodTemplateSpec {
 	s := snapshot.Snapshot{}
 	s.Add(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: *w.template.DeepCopy()}})
 	return &s.Objects[0].(*appsv1.Deployment).Spec.Template
-}
-
-// priorityOf is what the API server would give a pod.
-func priorityOf(s *snapshot.Snapshot, spec *corev1.PodSpec) int32 {
-	for _, class := range snapshot.Of[*schedulingv1.PriorityClass](s) {
-		if class.Name == spec.PriorityClassName || spec.PriorityClassName == "" && class.GlobalDefault {
-			return class.Value
-		}
-	}
-	return 0
 }

@@ -4,9 +4,19 @@
 package inspect
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
 const web = `
@@ -141,5 +151,151 @@ spec: {podSelector: {matchLabels: {app: web}}, mode: Override, levels: [{topolog
 	}
 	if got := zonesOf(c.simulate(web, 4, Change{})); got != "map[a:2 b:2]" {
 		t.Errorf("without shares, four pods go to %s", got)
+	}
+}
+
+// A drained node has pods of everybody. Those of other schedulers are not simulated, those of DaemonSets stay, and what is on its way out, or
+// belongs to nobody, is gone.
+func TestSimulateADrainOfEverything(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 2)
+	c.zone("b", 1)
+	foreign := template()
+	foreign.Spec.SchedulerName = "default-scheduler"
+	c.deployment("web", template(), "a-1", "b-1")
+	c.deployment("dns", foreign, "b-1")
+	daemon := st.MakePod().Namespace("ns").Name("proxy").UID("proxy").Node("b-1").OwnerReference("ds", appsv1.SchemeGroupVersion.WithKind("DaemonSet")).SchedulerName(ours).Obj()
+	alone := st.MakePod().Namespace("ns").Name("alone").UID("alone").Node("b-1").SchedulerName(ours).Obj()
+	leaving := snapshot.Of[*corev1.Pod](&c.Snapshot)[1].DeepCopy()
+	leaving.Name, leaving.UID, leaving.DeletionTimestamp = "leaving", "leaving", &metav1.Time{Time: c.Taken}
+	for _, p := range []*corev1.Pod{daemon, alone, leaving} {
+		c.Add(p)
+	}
+	s := c.simulate("", -1, Change{Drain: []string{"b-1"}})
+	if len(s.Pods) != 1 || s.Pods[0].Why != WhyDrained || !strings.HasPrefix(s.Pods[0].Node, "a-") || len(s.Trees) != 1 {
+		t.Errorf("got %+v", s.Pods)
+	}
+	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], `1 pods of the scheduler "default-scheduler"`) {
+		t.Errorf("it is noted %q", s.Notes)
+	}
+}
+
+// A pod of a drained node is one of its workload, and not placed twice.
+func TestSimulateADrainAndMoreReplicas(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 2)
+	c.zone("b", 2)
+	c.deployment("web", *c.manifest(web).Workloads[0].trimmed(), "a-1", "a-2", "b-1")
+	if s := c.simulate(web, 4, Change{Drain: []string{"b-1"}}); len(s.Pods) != 2 || s.Trees[0].All.Pods != 4 {
+		t.Errorf("got %+v, and %d pods in all", s.Pods, s.Trees[0].All.Pods)
+	}
+}
+
+// Pods that were pending take their room first, and are not placed again for their workload.
+func TestSimulatePendingPods(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 1)
+	c.deployment("web", *c.manifest(web).Workloads[0].trimmed(), "a-1", "a-1", "a-1", "a-1", "", "")
+	gated := st.MakePod().Namespace("ns").Name("gated").UID("gated").SchedulerName(ours).SchedulingGates([]string{"g"}).Obj()
+	c.Add(gated)
+	s := c.simulate(web, 7, Change{Add: []AddNodes{{1, "a-1", nil}}})
+	why := ""
+	for _, p := range s.Pods {
+		why += p.Why + " "
+	}
+	if why != "Pending Pending Manifest " || s.Pending() != 0 || s.Trees[0].All.Pods != 7 {
+		t.Errorf("got %+v", s.Pods)
+	}
+}
+
+// What a restart writes into a template makes no other revision; what the manifest leaves open is as in the cluster; and a new
+// revision stands beside the old one.
+func TestSimulateRevisions(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 2)
+	restarted := *c.manifest(web).Workloads[0].trimmed()
+	restarted.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+	c.deployment("web", restarted, "a-1", "a-2")
+	five := int32(5)
+	snapshot.Of[*appsv1.Deployment](&c.Snapshot)[0].Spec.Replicas = &five
+	if s := c.simulate(strings.Replace(web, "replicas: 6", "paused: false", 1), -1, Change{}); len(s.Pods) != 3 || len(s.Notes) != 0 {
+		t.Errorf("got %+v, noted %q", s.Pods, s.Notes)
+	}
+	if s := c.simulate(strings.Replace(web, "image: web", "image: new", 1), 2, Change{}); len(s.Pods) != 2 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "beside 2 of the revision before") {
+		t.Errorf("got %+v, noted %q", s.Pods, s.Notes)
+	}
+}
+
+// A StatefulSet goes on with its numbers, and with the revision that it has.
+func TestSimulateAStatefulSet(t *testing.T) {
+	text := strings.NewReplacer("Deployment", "StatefulSet", "replicas: 6", "replicas: 6, serviceName: web").Replace(web)
+	text = strings.Replace(text, "  replicas: 6, serviceName: web", "  replicas: 6\n  serviceName: web\n  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]", 1)
+	c := newCluster(t)
+	for _, zone := range []string{"a", "b", "c"} {
+		c.zone(zone, 1)
+	}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}, Spec: appsv1.StatefulSetSpec{Template: *c.manifest(text).Workloads[0].trimmed()}, Status: appsv1.StatefulSetStatus{UpdateRevision: "web-1"}}
+	c.Add(set)
+	for i := range 3 {
+		p := nextPod(&c.Snapshot, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &set.Spec.Template, revisionLabel(set))
+		number(p, "web", nil, i)
+		p.UID, p.Spec.NodeName, p.Status.Phase = types.UID(p.Name), "a-1", corev1.PodRunning
+		c.Add(p)
+	}
+	lacks, err := c.manifest(text).Workloads[0].lacks(&c.Snapshot, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lacks.pods) != 3 || lacks.pods[0].Name != "web-3" || lacks.pods[2].Labels["apps.kubernetes.io/pod-index"] != "5" || lacks.pods[0].Labels["controller-revision-hash"] != "web-1" || len(lacks.objects) != 3 {
+		t.Fatalf("got %+v and %d objects", lacks.pods, len(lacks.objects))
+	}
+	text = text[:strings.Index(text, "  volumeClaimTemplates")] + text[strings.Index(text, "  selector"):]
+	if s := c.simulate(text, 7, Change{}); zonesOf(s) != "map[b:2 c:2]" || s.Trees[0].All.Pods != 7 {
+		t.Errorf("four more of three in zone a go to %s: %+v", zonesOf(s), s.Pods)
+	}
+}
+
+// The namespace of a manifest is there with it.
+func TestSimulateANamespace(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 1)
+	everywhere := `
+---
+apiVersion: placement.espalier.dev/v1alpha1
+kind: ClusterPlacementPolicy
+metadata: {name: all}
+spec: {namespaceSelector: {matchLabels: {team: x}}, podSelector: {}, levels: [{topologyKey: topology.kubernetes.io/zone}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: new, labels: {team: x}}
+`
+	manifest := strings.Replace(web, "{name: web}\nspec:\n  replicas", "{name: web, namespace: new}\nspec:\n  replicas", 1) + everywhere
+	s := c.simulate(strings.Replace(manifest, "{espalier.dev/placement: spread=topology.kubernetes.io/zone}", "{}", 1), 2, Change{})
+	if s.Pending() != 0 || len(s.Trees) != 1 || !strings.HasPrefix(s.Trees[0].PlacedBy, "clusterpolicy/all") {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// Who interrupts a simulation gets no answer, and no wrong one.
+func TestInterruptedSimulation(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := Simulate(ctx, &c.Snapshot, shipped(t), Change{}, c.manifest(web), 8, func(done, _ int) {
+		if done == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+func TestTooManyPods(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 1)
+	if _, err := c.manifest(web).Workloads[0].lacks(&c.Snapshot, 2000000000); err == nil || !strings.Contains(err.Error(), "simulate 100000 at most") {
+		t.Errorf("got %v", err)
 	}
 }

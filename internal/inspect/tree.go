@@ -94,8 +94,8 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 	}
 	t := Tree{
 		Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName,
-		PlacedBy: outline.Levels.PlacedBy(),
-		Notices:  slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
+		PlacedBy: outline.Levels.PlacedBy(), Levels: []string{},
+		Notices: slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
 	}
 	keys := make(map[string]string) // by the levels
 	for i, pods := range outline.Misplaced {

@@ -13,11 +13,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
@@ -61,26 +64,65 @@ func NextPod(s *snapshot.Snapshot, of Ref) (*corev1.Pod, error) {
 		if set == nil {
 			return nil, fmt.Errorf("%s has no ReplicaSet: wait until its controller has made one", of)
 		}
-		return nextPod(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil), nil
+		return nextPod(s, set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil), nil
 	case "StatefulSet":
 		set, err := find[*appsv1.StatefulSet](s, of)
 		if err != nil {
 			return nil, err
 		}
-		revision := map[string]string{appsv1.ControllerRevisionHashLabelKey: cmp.Or(set.Status.UpdateRevision, set.Status.CurrentRevision)}
-		return nextPod(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &set.Spec.Template, revision), nil
+		pod := nextPod(s, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &set.Spec.Template, revisionLabel(set))
+		number(pod, set.Name, set.Spec.VolumeClaimTemplates, nextOrdinal(s, set))
+		return pod, nil
 	case "ReplicaSet":
 		set, err := find[*appsv1.ReplicaSet](s, of)
 		if err != nil {
 			return nil, err
 		}
-		return nextPod(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil), nil
+		return nextPod(s, set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil), nil
 	default:
 		rc, err := find[*corev1.ReplicationController](s, of)
 		if err != nil {
 			return nil, err
 		}
-		return nextPod(rc, corev1.SchemeGroupVersion.WithKind("ReplicationController"), rc.Spec.Template, nil), nil
+		if rc.Spec.Template == nil {
+			return nil, fmt.Errorf("%s has no template", of)
+		}
+		return nextPod(s, rc, corev1.SchemeGroupVersion.WithKind("ReplicationController"), rc.Spec.Template, nil), nil
+	}
+}
+
+// revisionLabel is what a StatefulSet puts on the pods that it makes next.
+func revisionLabel(set *appsv1.StatefulSet) map[string]string {
+	return map[string]string{appsv1.ControllerRevisionHashLabelKey: cmp.Or(set.Status.UpdateRevision, set.Status.CurrentRevision)}
+}
+
+// nextOrdinal is the index of the pod that a StatefulSet makes next.
+func nextOrdinal(s *snapshot.Snapshot, set *appsv1.StatefulSet) int {
+	next := 0
+	if set.Spec.Ordinals != nil {
+		next = int(set.Spec.Ordinals.Start)
+	}
+	for _, p := range snapshot.Of[*corev1.Pod](s) {
+		if metav1.IsControlledBy(p, set) {
+			if n, err := strconv.Atoi(strings.TrimPrefix(p.Name, set.Name+"-")); err == nil {
+				next = max(next, n+1)
+			}
+		}
+	}
+	return next
+}
+
+// number gives a pod of a StatefulSet its index, with the volumes that go with it.
+func number(pod *corev1.Pod, set string, claims []corev1.PersistentVolumeClaim, ordinal int) {
+	pod.Name = fmt.Sprintf("%s-%d", set, ordinal)
+	if pod.Labels == nil {
+		pod.Labels = make(map[string]string)
+	}
+	pod.Labels[appsv1.StatefulSetPodNameLabel], pod.Labels[appsv1.PodIndexLabel] = pod.Name, strconv.Itoa(ordinal)
+	for i := range claims {
+		volume := corev1.Volume{Name: claims[i].Name}
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claims[i].Name + "-" + pod.Name}
+		pod.Spec.Volumes = append(slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }), volume)
 	}
 }
 
@@ -116,11 +158,18 @@ func currentSet(s *snapshot.Snapshot, d *appsv1.Deployment) *appsv1.ReplicaSet {
 	return slices.MaxFunc(own, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 }
 
-// sameTemplate reports whether a ReplicaSet's template is that of its Deployment.
-func sameTemplate(of, deployment *corev1.PodTemplateSpec) bool {
-	own := of.DeepCopy()
-	delete(own.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	return equality.Semantic.DeepEqual(own, deployment)
+// restartedAt is what `kubectl rollout restart` writes into a template, and `kubectl apply` leaves there.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// sameTemplate reports whether two templates are the same, but for what controllers and restarts write into them.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	plain := func(t *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+		t = t.DeepCopy()
+		delete(t.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		delete(t.Annotations, restartedAt)
+		return t
+	}
+	return equality.Semantic.DeepEqual(plain(a), plain(b))
 }
 
 func revisionOf(set *appsv1.ReplicaSet) int {
@@ -131,8 +180,8 @@ func revisionOf(set *appsv1.ReplicaSet) int {
 	return n
 }
 
-// nextPod returns a pod of a template, as its controller would make it.
-func nextPod(owner metav1.Object, kind schema.GroupVersionKind, template *corev1.PodTemplateSpec, labels map[string]string) *corev1.Pod {
+// nextPod returns a pod of a template, as its controller would make it and the API server take it.
+func nextPod(s *snapshot.Snapshot, owner metav1.Object, kind schema.GroupVersionKind, template *corev1.PodTemplateSpec, labels map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = owner.GetNamespace(), owner.GetName()+"-next"
 	pod.UID = types.UID(pod.Namespace + "/" + pod.Name)
@@ -142,5 +191,19 @@ func nextPod(owner metav1.Object, kind schema.GroupVersionKind, template *corev1
 	maps.Copy(pod.Labels, labels)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)}
 	pod.Status.Phase = corev1.PodPending
+	corev1defaults.SetObjectDefaults_Pod(pod) // of a template, limits are no requests yet
+	if pod.Spec.Priority == nil {
+		pod.Spec.Priority = ptr.To(priorityOf(s, &pod.Spec))
+	}
 	return pod
+}
+
+// priorityOf is what the API server would give a pod.
+func priorityOf(s *snapshot.Snapshot, spec *corev1.PodSpec) int32 {
+	for _, class := range snapshot.Of[*schedulingv1.PriorityClass](s) {
+		if class.Name == spec.PriorityClassName || spec.PriorityClassName == "" && class.GlobalDefault {
+			return class.Value
+		}
+	}
+	return 0
 }

@@ -42,7 +42,7 @@ type cell struct {
 
 // layout places a tree below a point, and returns its cells and how wide and high it is. A leaf of many nodes without pods of the
 // workload draws these as one.
-func layout(t *inspect.Tree) (cells []cell, width, height int) {
+func layout(t *inspect.Tree, full bool) (cells []cell, width, height int) {
 	depth := 0
 	var place func(b *inspect.Branch, x, level int) int
 	place = func(b *inspect.Branch, x, level int) int {
@@ -52,7 +52,7 @@ func layout(t *inspect.Tree) (cells []cell, width, height int) {
 		w, folded := 0, 0
 		for i := range b.Below {
 			one := &b.Below[i]
-			if one.Level == "node" && one.All == 0 && len(b.Below) > manyNodes {
+			if one.Level == "node" && one.All == 0 && len(b.Below) > manyNodes && !full {
 				folded++
 				continue
 			}
@@ -94,9 +94,9 @@ text { fill: #1f2328; }
 }
 `
 
-// SVG draws a tree.
-func SVG(out io.Writer, t *inspect.Tree) error {
-	cells, width, height := layout(t)
+// SVG draws a tree. Unless it is to be full, many nodes without pods of the workload are drawn as one.
+func SVG(out io.Writer, t *inspect.Tree, full bool) error {
+	cells, width, height := layout(t, full)
 	most := int32(1)
 	for i := range cells {
 		if cells[i].node {
@@ -170,20 +170,20 @@ func misplaced(t *inspect.Tree) string {
 }
 
 // HTML draws a tree as a page by itself.
-func HTML(out io.Writer, t *inspect.Tree) error {
+func HTML(out io.Writer, t *inspect.Tree, full bool) error {
 	if _, err := fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>%s</title>\n"+
 		"<style>body { margin: 1em; background: #ffffff; } @media (prefers-color-scheme: dark) { body { background: #0d1117; } }</style>\n<body>\n", html.EscapeString(t.Workload)); err != nil {
 		return err
 	}
-	if err := SVG(out, t); err != nil {
+	if err := SVG(out, t, full); err != nil {
 		return err
 	}
 	_, err := io.WriteString(out, "</body>\n</html>\n")
 	return err
 }
 
-// DOT writes a tree for Graphviz.
-func DOT(out io.Writer, t *inspect.Tree) error {
+// DOT writes a tree for Graphviz, always full.
+func DOT(out io.Writer, t *inspect.Tree, _ bool) error {
 	var b strings.Builder
 	b.WriteString("digraph tree {\n  rankdir=LR;\n  node [shape=box, fontname=\"monospace\"];\n")
 	n := 0

@@ -42,7 +42,7 @@ func grid(zones, racks, nodes int) *inspect.Tree {
 // No label leaves its cell, and no two cells overlap but a branch and what is below it, which is in another row.
 func TestNothingOverlaps(t *testing.T) {
 	for _, size := range [][3]int{{3, 4, 8}, {1, 1, 1}, {2, 1, 50}, {16, 2, 3}} {
-		cells, width, height := layout(grid(size[0], size[1], size[2]))
+		cells, width, height := layout(grid(size[0], size[1], size[2]), false)
 		for i := range cells {
 			c := &cells[i]
 			if c.x < 0 || c.y < 0 || c.x+c.w > width || c.y+c.h > height {
@@ -69,7 +69,7 @@ func TestNothingOverlaps(t *testing.T) {
 func TestWellFormed(t *testing.T) {
 	tree := grid(3, 4, 8)
 	var svg, page, dot bytes.Buffer
-	if err := errors.Join(SVG(&svg, tree), HTML(&page, tree), DOT(&dot, tree)); err != nil {
+	if err := errors.Join(SVG(&svg, tree, false), HTML(&page, tree, false), DOT(&dot, tree, false)); err != nil {
 		t.Fatal(err)
 	}
 	reader := xml.NewDecoder(bytes.NewReader(svg.Bytes()))
@@ -112,7 +112,10 @@ func TestFold(t *testing.T) {
 	for n := range 1000 {
 		leaf.Below = append(leaf.Below, inspect.Branch{Level: "node", Name: fmt.Sprint("n", n), All: int32(n / 995), Fits: true})
 	}
-	cells, _, _ := layout(tree)
+	if cells, _, _ := layout(tree, true); len(cells) != 3+1000 {
+		t.Errorf("in full there are %d cells", len(cells))
+	}
+	cells, _, _ := layout(tree, false)
 	if last := cells[len(cells)-1]; len(cells) != 3+5+1 || last.folded != 995 || last.b.Name != "995 more" {
 		t.Errorf("there are %d cells, the last %+v", len(cells), last)
 	}

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -45,7 +46,7 @@ func tellingPod(name string) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Message: secret, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Message: secret}}, ContainerStatuses: []corev1.ContainerStatus{
 			{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: secret, Reason: "Error"}}, LastTerminationState: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Message: secret}}},
-		}},
+		}, EphemeralContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: secret}}}}},
 	}
 }
 
@@ -53,6 +54,12 @@ func taken() *Snapshot {
 	s := &Snapshot{Taken: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "v1.37.1", Unread: []string{"csinodes: forbidden"}}
 	s.Add(tellingPod("p"))
 	s.Add(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: tellingPod("p").Spec}}})
+	s.Add(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", Annotations: map[string]string{"kubernetes.io/change-cause": secret, "evilkubernetes.io/a": secret}}})
+	s.Add(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{MountOptions: []string{"password=" + secret}, PersistentVolumeSource: corev1.PersistentVolumeSource{
+		CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"a": secret}},
+	}}})
+	s.Add(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Parameters: map[string]string{"key": secret}, MountOptions: []string{secret}})
+	s.Add(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": secret}}}}}})
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "PlacementPolicy",
 		"metadata": map[string]any{"namespace": "ns", "name": "q", "annotations": map[string]any{"a": secret}},

@@ -9,9 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // trim leaves out of an object what decides nothing, in place.
@@ -31,14 +36,44 @@ func trim(o runtime.Object) runtime.Object {
 		trimTemplate(&o.Spec.Template)
 	case *appsv1.StatefulSet:
 		trimTemplate(&o.Spec.Template)
+		for i := range o.Spec.VolumeClaimTemplates {
+			o.Spec.VolumeClaimTemplates[i].Annotations = nil
+		}
 	case *appsv1.DaemonSet:
 		trimTemplate(&o.Spec.Template)
 	case *corev1.ReplicationController:
 		if o.Spec.Template != nil {
 			trimTemplate(o.Spec.Template)
 		}
+	default:
+		trimStorage(o)
 	}
 	return o
+}
+
+// trimStorage leaves out what drivers of volumes and devices are told: it is theirs to read, and may be a password.
+func trimStorage(o runtime.Object) {
+	switch o := o.(type) {
+	case *corev1.PersistentVolume:
+		o.Spec.MountOptions = nil
+		if csi := o.Spec.CSI; csi != nil {
+			csi.VolumeAttributes = nil
+		}
+		if flex := o.Spec.FlexVolume; flex != nil {
+			flex.Options = nil
+		}
+	case *storagev1.StorageClass:
+		o.Parameters, o.MountOptions = nil, nil
+	case *storagev1.VolumeAttachment:
+		o.Status.AttachmentMetadata, o.Status.AttachError, o.Status.DetachError = nil, nil, nil
+	case *resourcev1.ResourceClaim:
+		o.Spec.Devices.Config = nil
+		if o.Status.Allocation != nil {
+			o.Status.Allocation.Devices.Config = nil
+		}
+	case *resourcev1.DeviceClass:
+		o.Spec.Config = nil
+	}
 }
 
 func trimPolicy(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -53,13 +88,15 @@ func trimTemplate(t *corev1.PodTemplateSpec) {
 	trimPod(&t.Spec)
 }
 
-// trimAnnotations leaves those that Kubernetes and Espalier read. Others may have anything in them, as has what kubectl applied last.
+// read are the annotations that a scheduler or this command reads, beside Espalier's own.
+var read = sets.New(
+	corev1.PodDeletionCost, corev1.MirrorPodAnnotationKey, corev1.BetaStorageClassAnnotation, corev1.MigratedPluginsAnnotationKey, "deployment.kubernetes.io/revision", "kubectl.kubernetes.io/restartedAt",
+	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node",
+)
+
+// trimAnnotations leaves those that are read. Others may have anything in them: the command line by which an object was changed, say.
 func trimAnnotations(annotations map[string]string) map[string]string {
-	maps.DeleteFunc(annotations, func(key, _ string) bool {
-		domain, _, _ := strings.Cut(key, "/")
-		ours := domain == "espalier.dev" || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")
-		return !ours || key == corev1.LastAppliedConfigAnnotation
-	})
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !strings.HasPrefix(key, clusterview.Prefix) && !read.Has(key) })
 	if len(annotations) == 0 {
 		return nil
 	}
@@ -80,6 +117,9 @@ func trimPod(spec *corev1.PodSpec) {
 		v := &spec.Volumes[i].VolumeSource
 		// The others are no reason for a node, or are refused by hardly any cluster.
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.ISCSI != nil || v.RBD != nil {
+			if v.CSI != nil {
+				v.CSI.VolumeAttributes = nil
+			}
 			volumes = append(volumes, spec.Volumes[i])
 		}
 	}
@@ -89,7 +129,7 @@ func trimPod(spec *corev1.PodSpec) {
 // trimPodStatus leaves of a status how the containers fared.
 func trimPodStatus(status *corev1.PodStatus) {
 	status.Message = ""
-	for _, all := range [][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
+	for _, all := range [][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses} {
 		for i := range all {
 			c := &all[i]
 			for _, state := range []*corev1.ContainerState{&c.State, &c.LastTerminationState} {

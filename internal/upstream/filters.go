@@ -41,6 +41,12 @@ func clusterScoped(f framework.Framework, local []string) []string {
 	return far
 }
 
+// Lasting reports whether what the filters of a profile say to a pod depends on nothing but the pod and the node. It is known after
+// PreFilter. Beside those of kube-scheduler, local names the filters that look no further.
+func Lasting(f framework.Framework, state fwk.CycleState, pod *corev1.Pod, local []string) bool {
+	return lasting(state, pod, clusterScoped(f, local))
+}
+
 // lasting reports that no filter of the pod's cycle looks further than at one node. It
 // is known after PreFilter. Constraints looks further for addresses: at the informer's node.
 func lasting(state fwk.CycleState, pod *corev1.Pod, far []string) bool {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -19,19 +20,19 @@ import (
 // newClient returns a client that lists objects, of which none ever changes. A client with a store of its own would copy each object
 // three times, which is what a cluster of 50,000 pods has no room for.
 func newClient(objects []runtime.Object) (*fake.Clientset, error) {
-	lists := make(map[string][]runtime.Object) // by resource
+	lists := make(map[schema.GroupVersionResource][]runtime.Object)
 	for _, o := range objects {
 		kinds, _, err := scheme.Scheme.ObjectKinds(o)
 		if err != nil {
 			return nil, fmt.Errorf("an object to simulate with: %w", err)
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
-		lists[resource.Resource] = append(lists[resource.Resource], o)
+		lists[resource] = append(lists[resource], o)
 	}
 	client := &fake.Clientset{}
 	client.AddReactor("list", "*", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		a, is := action.(clientgotesting.ListActionImpl)
-		of := lists[action.GetResource().Resource]
+		of := lists[action.GetResource()]
 		if !is || len(of) == 0 {
 			return false, nil, nil
 		}
@@ -58,7 +59,7 @@ func newClient(objects []runtime.Object) (*fake.Clientset, error) {
 func fieldsOf(o runtime.Object) fields.Set {
 	switch o := o.(type) {
 	case *corev1.Pod:
-		return fields.Set{"status.phase": string(o.Status.Phase), "spec.nodeName": o.Spec.NodeName, "metadata.name": o.Name}
+		return fields.Set{"status.phase": string(o.Status.Phase), "spec.nodeName": o.Spec.NodeName, "spec.schedulerName": o.Spec.SchedulerName, "metadata.name": o.Name}
 	case *corev1.Event:
 		return fields.Set{"reason": o.Reason, "involvedObject.kind": o.InvolvedObject.Kind, "type": o.Type}
 	default:

@@ -44,7 +44,8 @@ type Options struct {
 
 // Simulator is a scheduler that binds nothing. It is not safe for concurrent use.
 type Simulator struct {
-	sched *scheduler.Scheduler
+	sched     *scheduler.Scheduler
+	nodeLocal []string
 	// snapshot is what the plugins are shown.
 	snapshot *cache.Snapshot
 }
@@ -95,7 +96,7 @@ func New(ctx context.Context, o Options) (*Simulator, error) {
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
 		return nil, fmt.Errorf("showing the cluster to a scheduler: %w", err)
 	}
-	return &Simulator{sched, snapshot}, nil
+	return &Simulator{sched, o.NodeLocal, snapshot}, nil
 }
 
 // Profiles are the names of the schedulers that it is.
@@ -109,6 +110,9 @@ func (s *Simulator) Decide(ctx context.Context, pod *corev1.Pod) (Decision, erro
 	}
 	d := Decision{State: framework.NewCycleState()}
 	result, err := s.sched.SchedulePod(ctx, profile, d.State, info)
+	if ctx.Err() != nil {
+		return d, ctx.Err() // a cycle that has ended finds no node for any pod
+	}
 	if err == nil {
 		d.Node = result.SuggestedHost
 		return d, nil
@@ -156,18 +160,29 @@ type Filtered struct {
 	State   fwk.CycleState
 }
 
-// PreFilter runs the PreFilter plugins alone, and returns what they said to each other. Of a pod that they refuse the message says why.
-func (s *Simulator) PreFilter(ctx context.Context, pod *corev1.Pod) (state fwk.CycleState, message string, err error) {
+// PreFiltered is what the PreFilter plugins say of a pod.
+type PreFiltered struct {
+	State fwk.CycleState
+	// Message is why they refuse it, "" if they do not.
+	Message string
+	// Lasting says that what the filters say depends on nothing but what the pod needs and the node.
+	Lasting bool
+}
+
+// PreFilter runs the PreFilter plugins alone.
+func (s *Simulator) PreFilter(ctx context.Context, pod *corev1.Pod) (PreFiltered, error) {
 	profile, _, err := s.of(pod)
 	if err != nil {
-		return nil, "", err
+		return PreFiltered{}, err
 	}
-	state = framework.NewCycleState()
-	_, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
+	p := PreFiltered{State: framework.NewCycleState()}
+	result, status, _ := profile.RunPreFilterPlugins(ctx, p.State, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, "", fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+		return p, fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 	}
-	return state, status.Message(), nil
+	p.Message = status.Message()
+	p.Lasting = status.IsSuccess() && result.AllNodes() && upstream.Lasting(profile, p.State, pod, s.nodeLocal)
+	return p, nil
 }
 
 // Filter asks the filters about all nodes, and places the pod nowhere.

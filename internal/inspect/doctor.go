@@ -1,0 +1,197 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+)
+
+// Finding is what one check found.
+type Finding struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	// Found says what is so.
+	Found string `json:"found"`
+	// Fix says what to do if it is not OK.
+	Fix string `json:"fix,omitempty"`
+}
+
+// Checks are what is looked at.
+type Checks struct {
+	API      client.Reader
+	Snapshot *snapshot.Snapshot
+	// Definitions are the CustomResourceDefinitions of this release.
+	Definitions []*unstructured.Unstructured
+	// Lease is the name of that of the scheduler, and Schedulers are the names that it serves.
+	Lease      string
+	Schedulers []string
+	Now        time.Time
+}
+
+// overdue is for how long a pod may be pending before somebody must have said why.
+const overdue = time.Minute
+
+// Run makes all checks.
+func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
+	findings := []Finding{c.version()}
+	definitions, err := c.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leader, err := c.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	findings = append(append(findings, definitions...), leader, c.unserved(), c.shared())
+	for _, what := range c.Snapshot.Unread {
+		findings = append(findings, Finding{"rights", false, what, "ask for the right to list it: the other checks are without it"})
+	}
+	return findings, nil
+}
+
+// version says whether this release goes with the API server.
+func (c *Checks) version() Finding {
+	f := Finding{Check: "API server", OK: true, Found: c.Snapshot.Server}
+	if !strings.HasPrefix(c.Snapshot.Server, "v1.37.") && !strings.HasPrefix(c.Snapshot.Server, "v1.38.") {
+		f.OK, f.Fix = false, "this release is tried with Kubernetes 1.37 and 1.38: see docs/versions.md"
+	}
+	return f
+}
+
+// definitions say whether the kinds are those of this release.
+func (c *Checks) definitions(ctx context.Context) ([]Finding, error) {
+	var all []Finding
+	for _, want := range c.Definitions {
+		f := Finding{Check: "CRD " + want.GetName(), OK: true, Found: "as in this release"}
+		is := &unstructured.Unstructured{}
+		is.SetGroupVersionKind(want.GroupVersionKind())
+		err := c.API.Get(ctx, client.ObjectKeyFromObject(want), is)
+		switch {
+		case apierrors.IsNotFound(err):
+			f.OK, f.Found, f.Fix = false, "not installed", "apply it, if you want policies or Moves"
+		case apierrors.IsForbidden(err):
+			f.OK, f.Found, f.Fix = false, "not known", "ask for the right to get CustomResourceDefinitions"
+		case err != nil:
+			return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", want.GetName(), err)
+		case !equality.Semantic.DeepEqual(schemas(is), schemas(want)):
+			f.OK, f.Found, f.Fix = false, "another one than in this release", "apply that of the release that runs: helm installs a kind once and never again"
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// schemas are those of the versions of a definition. All else has defaults.
+func schemas(definition *unstructured.Unstructured) map[string]any {
+	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	if err != nil {
+		return nil
+	}
+	by := make(map[string]any)
+	for _, v := range versions {
+		if version, is := v.(map[string]any); is {
+			by[fmt.Sprint(version["name"])] = version["schema"]
+		}
+	}
+	return by
+}
+
+// leader says which replica decides.
+func (c *Checks) leader(ctx context.Context) (Finding, error) {
+	f := Finding{Check: "leader"}
+	var leases coordinationv1.LeaseList
+	if err := c.API.List(ctx, &leases); err != nil {
+		if apierrors.IsForbidden(err) {
+			f.Found, f.Fix = "not known", "ask for the right to list Leases"
+			return f, nil
+		}
+		return f, fmt.Errorf("listing Leases: %w", err)
+	}
+	f.Found, f.Fix = fmt.Sprintf("no Lease is called %s", c.Lease), "see whether the scheduler runs, and give its Lease with --lease if it has another name"
+	for i := range leases.Items {
+		l := &leases.Items[i]
+		if l.Name != c.Lease {
+			continue
+		}
+		holder, renewed := ptr.Deref(l.Spec.HolderIdentity, ""), ptr.Deref(l.Spec.RenewTime, metav1.NewMicroTime(l.CreationTimestamp.Time))
+		lasts := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 15)) * time.Second
+		age := c.Now.Sub(renewed.Time)
+		if holder != "" && age <= lasts {
+			return Finding{"leader", true, fmt.Sprintf("%s, by the Lease %s/%s", holder, l.Namespace, l.Name), ""}, nil
+		}
+		f.Found = fmt.Sprintf("the Lease %s/%s was renewed %s ago, by %q", l.Namespace, l.Name, age.Round(time.Second), holder)
+		f.Fix = "see the logs of the scheduler's pods"
+	}
+	return f, nil
+}
+
+// unserved are the pods that no scheduler has looked at.
+func (c *Checks) unserved() Finding {
+	by := make(map[string]int)
+	for _, p := range snapshot.Of[*corev1.Pod](c.Snapshot) {
+		said := slices.ContainsFunc(p.Status.Conditions, func(is corev1.PodCondition) bool { return is.Type == corev1.PodScheduled })
+		if p.Spec.NodeName == "" && !said && p.DeletionTimestamp == nil && len(p.Spec.SchedulingGates) == 0 && c.Now.Sub(p.CreationTimestamp.Time) > overdue {
+			by[p.Spec.SchedulerName]++
+		}
+	}
+	if len(by) == 0 {
+		return Finding{"schedulerName", true, "every pending pod was looked at", ""}
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		words = append(words, fmt.Sprintf("%d of %q", by[name], name))
+	}
+	return Finding{
+		"schedulerName", false, "pods that no scheduler has looked at: " + strings.Join(words, ", "),
+		fmt.Sprintf("run a scheduler of that name, or correct the pods' owners: the configuration has %q", c.Schedulers),
+	}
+}
+
+// shared says on how many nodes pods of other schedulers are beside those of this one.
+func (c *Checks) shared() Finding {
+	ours, others := make(map[string]bool), make(map[string]string)
+	for _, p := range snapshot.Of[*corev1.Pod](c.Snapshot) {
+		switch {
+		case p.Spec.NodeName == "" || ended(p) || isDaemon(p):
+		case slices.Contains(c.Schedulers, p.Spec.SchedulerName):
+			ours[p.Spec.NodeName] = true
+		default:
+			others[p.Spec.NodeName] = cmp.Or(others[p.Spec.NodeName], p.Spec.SchedulerName)
+		}
+	}
+	both := 0
+	for node := range ours {
+		if others[node] != "" {
+			both++
+		}
+	}
+	if both == 0 {
+		return Finding{"nodes", true, "no node has pods of two schedulers", ""}
+	}
+	return Finding{
+		"nodes", false, fmt.Sprintf("%d nodes have pods of two schedulers, which may promise the same room", both),
+		"give Espalier nodes of its own, or the place of the default scheduler: the chart's value mode",
+	}
+}
+
+func isDaemon(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
+}
