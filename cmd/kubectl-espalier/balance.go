@@ -71,7 +71,7 @@ func drawBalance(out io.Writer, b *inspect.Balance, everywhere bool, format stri
 		return
 	}
 	table := printers.GetNewTabWriter(out)
-	defer table.Flush()
+	defer func() { _ = table.Flush() }()
 	row := func(namespace string, cells ...string) {
 		if everywhere {
 			cells = append([]string{namespace}, cells...)

@@ -78,7 +78,7 @@ func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		defer in.Close()
+		defer func() { _ = in.Close() }()
 		s, err := snapshot.ReadFile(in)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
@@ -138,8 +138,7 @@ func (c *common) namespace() (string, error) {
 
 // plain is an error of a file without the system call that failed.
 func plain(err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, is := errors.AsType[*fs.PathError](err); is {
 		return fmt.Errorf("%s: %w", of.Path, of.Err)
 	}
 	return err

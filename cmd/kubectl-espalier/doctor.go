@@ -164,7 +164,7 @@ func drawFaults(out io.Writer, f *inspect.Faults, everywhere bool, now time.Time
 		return
 	}
 	table := printers.GetNewTabWriter(out)
-	defer table.Flush()
+	defer func() { _ = table.Flush() }()
 	row := func(namespace string, cells ...string) {
 		if everywhere {
 			cells = append([]string{namespace}, cells...)

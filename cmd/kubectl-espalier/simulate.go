@@ -92,7 +92,7 @@ func readManifest(in io.Reader, file, namespace string) (*inspect.Manifest, erro
 		if err != nil {
 			return nil, plain(err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		in = f
 	}
 	m, err := inspect.ReadManifest(in, namespace)

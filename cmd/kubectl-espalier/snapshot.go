@@ -33,7 +33,7 @@ func (c *common) newSnapshot() *cobra.Command {
 			if err != nil {
 				return plain(err)
 			}
-			defer os.Remove(part.Name())
+			defer func() { _ = os.Remove(part.Name()) }() // it is gone if all went well
 			if err := s.Write(part); err != nil {
 				return err
 			}

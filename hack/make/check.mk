@@ -15,7 +15,7 @@ race: ## run under the race detector what many goroutines share, in a storm of c
 	@hack/race.sh $(LASTING)
 
 .PHONY: e2e-kind
-e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
+e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh
 
 .PHONY: e2e-reliability

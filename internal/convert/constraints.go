@@ -22,10 +22,10 @@ func Constraints(name, kind string, pod *corev1.Pod) (Converted, error) {
 	if err != nil {
 		return c, err
 	}
-	switch {
-	case levels.Source == clusterview.FromAnnotation:
+	switch levels.Source {
+	case clusterview.FromAnnotation:
 		c.Notes = append(c.Notes, fmt.Sprintf("It has the annotation %s already.", clusterview.PlacementAnnotation))
-	case levels.Source == clusterview.FromConstraints:
+	case clusterview.FromConstraints:
 		list := slices.Clone(levels.List)
 		slices.SortStableFunc(list, func(a, b level.Level) int { return cmp.Compare(hostsLast(&a), hostsLast(&b)) })
 		c.Annotations = map[string]string{clusterview.PlacementAnnotation: level.Format(list)}
@@ -34,7 +34,7 @@ func Constraints(name, kind string, pod *corev1.Pod) (Converted, error) {
 		}
 		c.Notes = append(c.Notes, "It need not be converted: with Espalier's schedulerName these constraints are read as levels, the coarser key first in whatever order they are listed.")
 		c.Notes = append(c.Notes, clusterview.Ignored(pod, levels)...)
-	default:
+	case clusterview.FromPolicy, clusterview.FromDefaults:
 		c.Notes = append(c.Notes, "It has no ScheduleAnyway constraint that selects its own pods.")
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {

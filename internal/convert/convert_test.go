@@ -50,7 +50,7 @@ func TestNoCompose(t *testing.T) {
 		"[]":               "this is no compose file",
 		"kind: Deployment": "it has no services",
 		"services: {web: {deploy: {mode: jobs}}}":                                            `mode "jobs"`,
-		"services: {web: {deploy: {placement: {preferences: [{spred: node.labels.zone}]}}}}": `service web: level 1 "spred=node.labels.zone"`,
+		"services: {web: {deploy: {placement: {preferences: [{sprawl: node.labels.zone}]}}}}": `service web: level 1 "sprawl=node.labels.zone"`,
 		"services: {web: {deploy: {placement: {constraints: [nonsense]}}}}":                  "service web: constraint 1",
 		"services: {web: {platform: linux/arm/v7}}":                                          "service web: platform 1",
 	} {
@@ -78,7 +78,7 @@ func TestConstraints(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, c, err)
 		}
 	}
-	if _, err := Constraints("web", "Deployment", pod().Annotation("espalier.dev/placement", "spred=zone").Obj()); err == nil {
+	if _, err := Constraints("web", "Deployment", pod().Annotation("espalier.dev/placement", "sprawl=zone").Obj()); err == nil {
 		t.Error("a malformed annotation is converted")
 	}
 }

@@ -42,7 +42,7 @@ func TestLint(t *testing.T) {
 		"an annotation": {lintable("", "espalier.dev/placement: pack=topology.kubernetes.io/zone", ""), "Pods fill one value of topology.kubernetes.io/zone", "", ""},
 		"shares":        {lintable("", `espalier.dev/placement: "spread=topology.kubernetes.io/zone;weight.a=2;nodesWithoutKey=Exclude"`, ""), "nodes without it get none", "", ""},
 		"in proportion": {lintable("", `espalier.dev/placement: "spread=topology.kubernetes.io/zone;share=Allocatable"`, ""), "in proportion to the CPU", "", ""},
-		"malformed":     {lintable("", "espalier.dev/placement: spred=zone", ""), "", "unknown strategy", ""},
+		"malformed":     {lintable("", "espalier.dev/placement: sprawl=zone", ""), "", "unknown strategy", ""},
 		"misspelt":      {lintable("", "espalier.dev/placment: spread=topology.kubernetes.io/zone", ""), "*", "", "The annotation espalier.dev/placment means nothing"},
 		"misplaced":     {lintable("espalier.dev/placement: spread=zone", "", ""), "*", "", "means nothing on the Deployment itself"},
 		"no such label": {lintable("", "espalier.dev/placement: spread=zon", ""), "Each value of zon gets as many pods as the others", "", "no node has this label"},

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
@@ -193,7 +192,7 @@ func nextPod(s *snapshot.Snapshot, owner metav1.Object, kind schema.GroupVersion
 	pod.Status.Phase = corev1.PodPending
 	corev1defaults.SetObjectDefaults_Pod(pod) // of a template, limits are no requests yet
 	if pod.Spec.Priority == nil {
-		pod.Spec.Priority = ptr.To(priorityOf(s, &pod.Spec))
+		pod.Spec.Priority = new(priorityOf(s, &pod.Spec))
 	}
 	return pod
 }

@@ -173,7 +173,8 @@ func readObject(decode runtime.Decoder, text []byte) (runtime.Object, error) {
 	}
 	if is.APIVersion == placementv1alpha1.SchemeGroupVersion.String() {
 		policy := &unstructured.Unstructured{}
-		return policy, policy.UnmarshalJSON(text)
+		err := policy.UnmarshalJSON(text)
+		return policy, err
 	}
 	o, _, err := decode.Decode(text, nil, nil)
 	return o, err
