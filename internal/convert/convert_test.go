@@ -49,10 +49,10 @@ func TestNoCompose(t *testing.T) {
 		"":                 "it has no services",
 		"[]":               "this is no compose file",
 		"kind: Deployment": "it has no services",
-		"services: {web: {deploy: {mode: jobs}}}":                                            `mode "jobs"`,
+		"services: {web: {deploy: {mode: jobs}}}":                                             `mode "jobs"`,
 		"services: {web: {deploy: {placement: {preferences: [{sprawl: node.labels.zone}]}}}}": `service web: level 1 "sprawl=node.labels.zone"`,
-		"services: {web: {deploy: {placement: {constraints: [nonsense]}}}}":                  "service web: constraint 1",
-		"services: {web: {platform: linux/arm/v7}}":                                          "service web: platform 1",
+		"services: {web: {deploy: {placement: {constraints: [nonsense]}}}}":                   "service web: constraint 1",
+		"services: {web: {platform: linux/arm/v7}}":                                           "service web: platform 1",
 	} {
 		if _, err := Compose([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", text, err, want)

@@ -102,6 +102,17 @@ func (q *Question) store(node int32, s answer) {
 // expire forgets the answer for a node after the cycle.
 func (q *Question) expire(node int32) { q.Of.expiring = append(q.Of.expiring, node) }
 
+// AskBesideNominated asks again about the refused nodes for which pods are nominated now. One that was refused without them is refused
+// beside them too, but may be for more reasons, and the message of a pod that fits nowhere counts these.
+func (q *Question) AskBesideNominated() {
+	for _, node := range q.Nodes.All() {
+		name := q.Nodes.Name(node)
+		if q.err == nil && q.Of.Refused(node) && q.Nominated(name) {
+			q.store(node, q.query(name))
+		}
+	}
+}
+
 // PrefetchFew asks about all open nodes of the cluster if they are few, and few of all, as after
 // one has changed that was refused like all others.
 func (q *Question) PrefetchFew() {

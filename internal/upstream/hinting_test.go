@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -287,6 +288,40 @@ func TestRefusedAtOnce(t *testing.T) {
 		Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10", corev1.ResourceCPU: "4"}).Obj())
 	if node, _, _ := r.propose(pod); node != "n4" {
 		t.Errorf("%q is proposed, want the new node", node)
+	}
+}
+
+// A nomination that comes after the filters were asked adds to the reasons of its node, and takes them along when it ends.
+func TestRegression_RefusedAtOnceBesideNominatedPods(t *testing.T) {
+	r := newRig(t.Context(), t)
+	for _, name := range []string{"n1", "n2"} {
+		r.cache.AddNode(r.logger, st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "0", corev1.ResourceCPU: "4"}).Obj())
+	}
+	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "3"}).Obj()
+	told := func() (string, string) {
+		_, state, refused := r.propose(pod)
+		if refused == nil { // what preemption comes to is to be learned first
+			r.words(r.wrapped, state, pod, r.diagnosis(r.wrapped, state, pod))
+			if _, state, refused = r.propose(pod); refused == nil {
+				t.Fatal("it is not refused at once")
+			}
+		}
+		judged := framework.NewCycleState()
+		r.judge.RunPreFilterPlugins(r.ctx, judged, pod)
+		return r.words(r.wrapped, state, pod, refused), r.words(r.judge, judged, pod, r.diagnosis(r.judge, judged, pod))
+	}
+	if got, want := told(); got != want {
+		t.Fatalf("it is told\n%s, not\n%s", got, want)
+	}
+	info, err := framework.NewPodInfo(st.MakePod().Namespace("ns").Name("q").UID("q").Priority(1).Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj())
+	r.must(err)
+	r.nominator.AddNominatedPod(r.logger, info, &fwk.NominatingInfo{NominatedNodeName: "n1", NominatingMode: fwk.ModeOverride})
+	if got, want := told(); got != want || !strings.Contains(got, "1 Insufficient cpu, 2 Too many pods") {
+		t.Errorf("beside a nominated pod it is told\n%s, not\n%s", got, want)
+	}
+	r.nominator.DeleteNominatedPodIfExists(info.Pod)
+	if got, want := told(); got != want || strings.Contains(got, "Insufficient cpu") {
+		t.Errorf("when the nomination has ended it is told\n%s, not\n%s", got, want)
 	}
 }
 

@@ -88,19 +88,22 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	pl.refreshed = 0
 	id := pl.trees.index.RefreshFor(pod, c.snapshot)
 	f := pl.trees.answers(needs, c.pod)
-	refusal := func() *clusterview.Refusal {
-		// Of the nodes that levels leave out, the full path says that first.
-		if !lasting || clusterview.AnyExcludes(c.levels.List) {
-			return nil
-		}
-		return f.Refusal(pod, pl.trees.index.LowestPriority())
-	}
 	q := &feasibility.Question{
 		Ask: ask, Nominated: pl.nominated, Nodes: pl.trees.index.Nodes(), Of: f, Prefetch: pl.prefetch,
 		Parallel: func(n int, do func(int)) error {
 			pl.handle.Parallelizer().Until(ctx, n, do, Name)
 			return ctx.Err()
 		},
+	}
+	refusal := func() *clusterview.Refusal {
+		// Of the nodes that levels leave out, the full path says that first.
+		if !lasting || clusterview.AnyExcludes(c.levels.List) {
+			return nil
+		}
+		if q.AskBesideNominated(); q.Err() != nil {
+			return nil
+		}
+		return f.Refusal(pod, pl.trees.index.LowestPriority())
 	}
 	// Before there is a topology: a pod that fits nowhere is not to cost one, whatever its levels are.
 	if lasting && !clusterview.AnyExcludes(c.levels.List) {
