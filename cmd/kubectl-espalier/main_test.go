@@ -96,7 +96,7 @@ func run(t *testing.T, args ...string) (string, error) {
 }
 
 // What the commands print about the small cluster, against testdata. `go test ./cmd/kubectl-espalier -update` writes it anew.
-func TestGolden(t *testing.T) {
+func TestPrinted(t *testing.T) {
 	file := cluster(t)
 	for name, args := range map[string]string{
 		"tree.txt":      "tree deployment/web",
