@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 )
@@ -70,14 +69,8 @@ func drawBalance(out io.Writer, b *inspect.Balance, everywhere bool, format stri
 		fmt.Fprintln(out, "No workloads found.")
 		return
 	}
-	table := printers.GetNewTabWriter(out)
-	defer func() { _ = table.Flush() }()
-	row := func(namespace string, cells ...string) {
-		if everywhere {
-			cells = append([]string{namespace}, cells...)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}
+	row, flush := newTable(out, everywhere)
+	defer flush()
 	row("NAMESPACE", "WORKLOAD", "PODS", "MISPLACED", "WHERE")
 	for i := range b.Workloads {
 		w := &b.Workloads[i]

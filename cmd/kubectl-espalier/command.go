@@ -118,16 +118,22 @@ func (c *common) configuration() ([]byte, error) {
 
 // open starts the scheduler over what is read, with an answer of the filters for each node. It says what could not be read.
 func (c *common) open(cmd *cobra.Command) (*inspect.Cluster, error) {
-	s, err := c.read(cmd)
-	if err != nil {
-		return nil, err
-	}
-	configuration, err := c.configuration()
+	s, configuration, err := c.source(cmd)
 	if err != nil {
 		return nil, err
 	}
 	warn(cmd, s.Unread)
 	return inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
+}
+
+// source reads what is looked at, and the scheduler's configuration.
+func (c *common) source(cmd *cobra.Command) (*snapshot.Snapshot, []byte, error) {
+	s, err := c.read(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	configuration, err := c.configuration()
+	return s, configuration, err
 }
 
 // namespace is that of the flag, or of the kubeconfig's context.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
@@ -44,19 +43,11 @@ func (c *common) newDoctor() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.read(cmd)
+			cluster, err := c.open(cmd)
 			if err != nil {
 				return err
 			}
-			configuration, err := c.configuration()
-			if err != nil {
-				return err
-			}
-			cluster, err := inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
-			if err != nil {
-				return err
-			}
-			checks := inspect.Checks{API: api, Snapshot: s, Definitions: definitions, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now()}
+			checks := inspect.Checks{API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now()}
 			findings, err := checks.Run(cmd.Context())
 			if err != nil {
 				return err
@@ -163,14 +154,8 @@ func drawFaults(out io.Writer, f *inspect.Faults, everywhere bool, now time.Time
 		fmt.Fprintln(out, "No failures are known.")
 		return
 	}
-	table := printers.GetNewTabWriter(out)
-	defer func() { _ = table.Flush() }()
-	row := func(namespace string, cells ...string) {
-		if everywhere {
-			cells = append([]string{namespace}, cells...)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}
+	row, flush := newTable(out, everywhere)
+	defer flush()
 	row("NAMESPACE", "NODE", "WORKLOAD", "REVISION", "STATE", "LAST", "FAILURES")
 	for i := range f.Faults {
 		one := &f.Faults[i]

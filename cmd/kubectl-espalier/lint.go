@@ -39,11 +39,7 @@ func (c *common) newLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := c.read(cmd)
-			if err != nil {
-				return err
-			}
-			configuration, err := c.configuration()
+			s, configuration, err := c.source(cmd)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,4 +57,15 @@ func (o *output) write(out io.Writer, answer any, text func(io.Writer)) error {
 		text(out)
 		return nil
 	}
+}
+
+// newTable returns what writes a row of a table, with a namespace in front if rows of several are listed, and what writes it all at the end.
+func newTable(out io.Writer, everywhere bool) (row func(namespace string, cells ...string), flush func()) {
+	table := printers.GetNewTabWriter(out)
+	return func(namespace string, cells ...string) {
+		if everywhere {
+			cells = append([]string{namespace}, cells...)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}, func() { _ = table.Flush() }
 }

@@ -57,11 +57,7 @@ func (c *common) newSimulate() *cobra.Command {
 					return err
 				}
 			}
-			s, err := c.read(cmd)
-			if err != nil {
-				return err
-			}
-			configuration, err := c.configuration()
+			s, configuration, err := c.source(cmd)
 			if err != nil {
 				return err
 			}
