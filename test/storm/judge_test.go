@@ -12,6 +12,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -152,7 +153,7 @@ func agree(t *testing.T, live, fresh *running, pod *corev1.Pod) *opinion {
 			if node != "" && !slices.Contains(anew.best(), node) {
 				t.Errorf("%s proposes %s for %s of profile %s, best are %q", who, node, describe(pod), pod.Spec.SchedulerName, anew.best())
 			}
-			if hinted(pod) && (node == "") != (len(anew.Scores) == 0) {
+			if hinted(pod) && !fresh.preferred(t, pod) && (node == "") != (len(anew.Scores) == 0) {
 				t.Errorf("%s proposes %q for %s of profile %s, where %d nodes fit", who, node, describe(pod), pod.Spec.SchedulerName, len(anew.Scores))
 			}
 		}
@@ -166,7 +167,19 @@ func describe(pod *corev1.Pod) string {
 	return fmt.Sprintf("a pod %q of %s %v", pod.Labels[kindLabel], pod.Labels["app"], slices.Sorted(maps.Keys(pod.Annotations)))
 }
 
-// hinted reports that a pod has a node hint whenever it fits anywhere.
+// preferred reports that pods that run have preferences about a pod: scores decide between the nodes that are equals for it then.
+func (r *running) preferred(t *testing.T, pod *corev1.Pod) bool {
+	t.Helper()
+	pods, err := r.informers.Core().V1().Pods().Lister().Pods(pod.Namespace).List(labels.SelectorFromSet(labels.Set{"app": pod.Labels["app"]}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return p.Spec.NodeName != "" && p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil
+	})
+}
+
+// hinted reports that a pod has a node hint whenever it fits anywhere, as far as only the pod itself decides.
 func hinted(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName != scored && !kinds[pod.Labels[kindLabel]].odd && pod.Spec.Affinity == nil
 }
