@@ -18,6 +18,8 @@ type SpreadTreeArgs struct {
 	NodeHint NodeHint
 	// ScaleDown says what is left when some pods of a workload are removed.
 	ScaleDown ScaleDown
+	// DecisionRecord reports whether each pod is bound with how its node was chosen.
+	DecisionRecord DecisionRecord
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -49,4 +51,14 @@ const (
 	ScaleDownEven ScaleDown = "Even"
 	// ScaleDownAny leaves it to the controller which pods it removes.
 	ScaleDownAny ScaleDown = "Any"
+)
+
+// DecisionRecord reports whether it is written down how a pod's node was chosen.
+type DecisionRecord string
+
+const (
+	// DecisionRecordEnabled has it written into an annotation of the pod, in the request that binds it.
+	DecisionRecordEnabled DecisionRecord = "Enabled"
+	// DecisionRecordDisabled writes nothing.
+	DecisionRecordDisabled DecisionRecord = "Disabled"
 )

@@ -157,6 +157,7 @@ func (o *options) cached() map[client.Object]cache.ByObject {
 func wholePod(obj any) (any, error) {
 	if pod, is := obj.(*corev1.Pod); is {
 		pod.ManagedFields = nil
+		delete(pod.Annotations, clusterview.DecisionAnnotation) // for people
 		if pod.Spec.NodeName == "" {
 			delete(pod.Annotations, clusterview.PlacedByAnnotation)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
+	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
 )
 
 // maxNamed is how many nodes of a reason are named in a line.
@@ -62,6 +63,10 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 		if e.PlacedBy != "" {
 			fmt.Fprintf(out, "placed by: %s\n", e.PlacedBy)
 		}
+		drawDecision(out, e.Decision)
+		if len(e.Path) > 0 {
+			fmt.Fprintln(out, "now:")
+		}
 		for i := range e.Path {
 			t := &e.Path[i]
 			fmt.Fprintf(out, "  %s: %s has %d (%s)\n", t.Level, t.Chosen.Name, t.Chosen.Pods, t.Chosen.State)
@@ -93,5 +98,23 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 	}
 	if e.Note != "" {
 		fmt.Fprintln(out, e.Note)
+	}
+}
+
+// drawDecision writes how a node was chosen, a line a level.
+func drawDecision(out io.Writer, d *decision.Decision) {
+	if d == nil {
+		return
+	}
+	path := "after all nodes had been filtered"
+	if d.Fast {
+		path = "by the fast path"
+	}
+	fmt.Fprintf(out, "when it was bound, %s:\n", path)
+	for i := range d.Steps {
+		fmt.Fprintf(out, "  %s\n", d.Steps[i].String())
+	}
+	if d.Cut {
+		fmt.Fprintln(out, "  and so on: no more could be written")
 	}
 }

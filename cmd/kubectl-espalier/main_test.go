@@ -64,7 +64,10 @@ func cluster(t *testing.T) string {
 		if strings.HasPrefix(name, "web-") {
 			p.Labels = set.Spec.Template.Labels
 			p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
-			p.Annotations = map[string]string{"espalier.dev/placed-by": "constraints spread=topology.kubernetes.io/zone;nodesWithoutKey=LastResort"}
+			p.Annotations = map[string]string{
+				"espalier.dev/placed-by": "constraints spread=topology.kubernetes.io/zone;nodesWithoutKey=LastResort",
+				"espalier.dev/decision":  "fast: zone zone-b=0 before zone-a=3; node b-1=0 tied with b-2=0",
+			}
 		}
 		s.Add(p)
 	}

@@ -18,6 +18,10 @@ const (
 	// Levels.PlacedBy.
 	PlacedByAnnotation = Prefix + "placed-by"
 
+	// DecisionAnnotation is what the scheduler writes into a pod that it binds: how its node was chosen, in the syntax of
+	// decision.Parse.
+	DecisionAnnotation = Prefix + "decision"
+
 	// DeletionOrdinalAnnotation is what the scheduler writes into a pod beside its deletion cost: the number that implies it,
 	// in the syntax of ordinal.Parse. A cost that is not implied was written by somebody else.
 	DeletionOrdinalAnnotation = Prefix + "deletion-ordinal"

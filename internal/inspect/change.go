@@ -141,6 +141,7 @@ func replacement(of *corev1.Pod) *corev1.Pod {
 	p.Spec.NodeName, p.CreationTimestamp, p.DeletionTimestamp = "", metav1.Time{}, nil
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending}
 	delete(p.Annotations, clusterview.PlacedByAnnotation)
+	delete(p.Annotations, clusterview.DecisionAnnotation)
 	delete(p.Annotations, clusterview.DeletionOrdinalAnnotation)
 	delete(p.Annotations, corev1.PodDeletionCost)
 	return p

@@ -15,6 +15,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
+	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
 )
 
 // Explanation says why a pod is pending, or is where it is.
@@ -26,6 +27,8 @@ type Explanation struct {
 	Node string `json:"node,omitempty"`
 	// PlacedBy is what the scheduler wrote when it bound the pod.
 	PlacedBy string `json:"placedBy,omitempty"`
+	// Decision is how its node was chosen, by what the scheduler wrote then.
+	Decision *decision.Decision `json:"decision,omitempty"`
 	// Path leads from the first level down to its node, with what is there now. It is there for a pod that a tree has placed.
 	Path []Turn `json:"path,omitempty"`
 	// Fits is how many nodes a pending pod fits on now, Nodes how many there are.
@@ -123,12 +126,19 @@ func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev
 	return nil
 }
 
-// explainBound walks down the tree that another pod like it would be placed by.
+// explainBound reads what was written when the pod was bound, and walks down the tree that another pod like it would be placed by.
 func (c *Cluster) explainBound(ctx context.Context, e *Explanation, pod *corev1.Pod) error {
 	spread := c.trees[pod.Spec.SchedulerName]
 	if spread == nil || !spread.Places(pod) {
 		e.Note = "Its node was not chosen by a tree."
 		return nil
+	}
+	if text := pod.Annotations[clusterview.DecisionAnnotation]; text != "" {
+		if d, err := decision.Parse(text); err != nil {
+			e.Note = fmt.Sprintf("Its annotation %s cannot be read: %v.", clusterview.DecisionAnnotation, err) // anybody may have written it
+		} else {
+			e.Decision = &d
+		}
 	}
 	t, err := c.treeOf(ctx, Ref{pod.Namespace, "Pod", pod.Name}, replacement(pod))
 	if err != nil {

@@ -74,6 +74,7 @@ var defaultTree = config.SpreadTreeArgs{
 	CountRevisions: config.CountNewest,
 	NodeHint:       config.NodeHintEnabled,
 	ScaleDown:      config.ScaleDownEven,
+	DecisionRecord: config.DecisionRecordEnabled,
 }
 
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
@@ -118,6 +119,7 @@ const everything = `  pluginConfig:
       countRevisions: All
       nodeHint: Disabled
       scaleDown: Any
+      decisionRecord: Disabled
   - name: FaultyNode
     args: {windowSeconds: 50, record: {enabled: false}}
   - name: HostPorts
@@ -147,7 +149,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
 		t.Error(diff)
 	}
-	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny}
+	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)
 	}

@@ -29,7 +29,8 @@ func SetDefaults_Level(in *Level) {
 	}
 }
 
-// SetDefaults_SpreadTreeArgs fills in which revisions count, that nodes are proposed, and that what is left of a workload is even.
+// SetDefaults_SpreadTreeArgs fills in which revisions count, that nodes are proposed, that what is left of a workload is even, and that
+// decisions are written down.
 func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	if in.CountRevisions == "" {
 		in.CountRevisions = CountNewest
@@ -39,6 +40,9 @@ func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	}
 	if in.ScaleDown == "" {
 		in.ScaleDown = ScaleDownEven
+	}
+	if in.DecisionRecord == "" {
+		in.DecisionRecord = DecisionRecordEnabled
 	}
 }
 

@@ -72,6 +72,7 @@ func TestDefaults(t *testing.T) {
 				CountRevisions: configv1.CountNewest,
 				NodeHint:       configv1.NodeHintEnabled,
 				ScaleDown:      configv1.ScaleDownEven,
+				DecisionRecord: configv1.DecisionRecordEnabled,
 			},
 		},
 		"a tree that says everything": {
@@ -79,11 +80,13 @@ func TestDefaults(t *testing.T) {
 				CountRevisions: configv1.CountAll,
 				NodeHint:       configv1.NodeHintDisabled,
 				ScaleDown:      configv1.ScaleDownAny,
+				DecisionRecord: configv1.DecisionRecordDisabled,
 			},
 			&configv1.SpreadTreeArgs{
 				CountRevisions: configv1.CountAll,
 				NodeHint:       configv1.NodeHintDisabled,
 				ScaleDown:      configv1.ScaleDownAny,
+				DecisionRecord: configv1.DecisionRecordDisabled,
 			},
 		},
 	} {

@@ -34,6 +34,12 @@ type SpreadTreeArgs struct {
 	// deletion cost is left alone, with all of its owner.
 	// Default: Even.
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
+
+	// decisionRecord reports whether each pod is bound with how its node was chosen: at each level the pods in the branch that was
+	// chosen and in the next best. Enabled writes this into the annotation espalier.dev/decision, in at most 512 bytes and in the
+	// request that binds the pod. Disabled writes nothing.
+	// Default: Enabled.
+	DecisionRecord DecisionRecord `json:"decisionRecord,omitempty"`
 }
 
 // CountRevisions says which pods of a workload are counted first.
@@ -64,4 +70,14 @@ const (
 	ScaleDownEven ScaleDown = "Even"
 	// ScaleDownAny leaves it to the controller which pods it removes.
 	ScaleDownAny ScaleDown = "Any"
+)
+
+// DecisionRecord reports whether it is written down how a pod's node was chosen.
+type DecisionRecord string
+
+const (
+	// DecisionRecordEnabled writes it into an annotation of the pod.
+	DecisionRecordEnabled DecisionRecord = "Enabled"
+	// DecisionRecordDisabled writes nothing.
+	DecisionRecordDisabled DecisionRecord = "Disabled"
 )

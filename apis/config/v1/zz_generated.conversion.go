@@ -313,6 +313,7 @@ func autoConvert_v1_SpreadTreeArgs_To_config_SpreadTreeArgs(in *SpreadTreeArgs, 
 	out.CountRevisions = config.CountRevisions(in.CountRevisions)
 	out.NodeHint = config.NodeHint(in.NodeHint)
 	out.ScaleDown = config.ScaleDown(in.ScaleDown)
+	out.DecisionRecord = config.DecisionRecord(in.DecisionRecord)
 	return nil
 }
 
@@ -325,6 +326,7 @@ func autoConvert_config_SpreadTreeArgs_To_v1_SpreadTreeArgs(in *config.SpreadTre
 	out.CountRevisions = CountRevisions(in.CountRevisions)
 	out.NodeHint = NodeHint(in.NodeHint)
 	out.ScaleDown = ScaleDown(in.ScaleDown)
+	out.DecisionRecord = DecisionRecord(in.DecisionRecord)
 	return nil
 }
 

@@ -30,5 +30,11 @@ func SpreadTreeArgs(path *field.Path, args *config.SpreadTreeArgs) field.ErrorLi
 		errs = append(errs, field.NotSupported(path.Child("scaleDown"), args.ScaleDown,
 			[]config.ScaleDown{config.ScaleDownAny, config.ScaleDownEven}))
 	}
+	switch args.DecisionRecord {
+	case config.DecisionRecordEnabled, config.DecisionRecordDisabled:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("decisionRecord"), args.DecisionRecord,
+			[]config.DecisionRecord{config.DecisionRecordDisabled, config.DecisionRecordEnabled}))
+	}
 	return errs
 }

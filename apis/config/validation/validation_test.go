@@ -146,19 +146,23 @@ func TestSpreadTreeArgs(t *testing.T) {
 		args config.SpreadTreeArgs
 		want [][]string
 	}{
-		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven}, nil},
-		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny}, nil},
+		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled}, nil},
+		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}, nil},
 		"unknown revisions": {
-			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven},
+			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled},
 			[][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}},
 		},
 		"neither proposed nor not": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off", ScaleDown: config.ScaleDownEven},
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off", ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled},
 			[][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}},
 		},
 		"neither even nor any": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: "even"},
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: "even", DecisionRecord: config.DecisionRecordEnabled},
 			[][]string{{"args.scaleDown", `"even"`, `"Any", "Even"`}},
+		},
+		"neither written down nor not": {
+			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: "on"},
+			[][]string{{"args.decisionRecord", `"on"`, `"Disabled", "Enabled"`}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +173,7 @@ func TestSpreadTreeArgs(t *testing.T) {
 
 // Without a path the messages begin at the arguments' own fields.
 func TestNilPath(t *testing.T) {
-	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}, {"scaleDown"}})
+	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}, {"scaleDown"}, {"decisionRecord"}})
 	check(t, validation.PreferencesArgs(nil, &config.PreferencesArgs{DefaultLevels: []config.Level{on("")}}),
 		[][]string{{"defaultLevels[0].topologyKey"}})
 }

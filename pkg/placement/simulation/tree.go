@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
 	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
@@ -265,6 +266,15 @@ func (t *Tree) First(name string) (value string, share int32, ok bool) {
 // Explain decides one pod like Next, and says why.
 func (t *Tree) Explain(fits placement.Fits) drawing.Decision {
 	return drawing.Explain(t.View(), t.fit(fits))
+}
+
+// Decision says how a node stands to what else could be chosen: see tree.View.Decision.
+func (t *Tree) Decision(name string) []decision.Step {
+	id, known := t.nodes.Find(name)
+	if !known {
+		return nil
+	}
+	return t.View().Decision(id)
 }
 
 // String draws the tree.

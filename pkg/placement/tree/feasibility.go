@@ -239,9 +239,9 @@ func (m *mask) anyBelow(member int32) bool {
 
 // divided returns the open members of a group that are not soft, and those that are. The next call
 // overwrites them.
-func (f *Feasibility) divided(m *mask, g *group) (others, soft []uint64) {
+func (f *Feasibility) divided(m *mask, g *group, open []uint64) (others, soft []uint64) {
 	others, soft = f.scratch[0][:0], f.scratch[1][:0]
-	for at, word := range m.of(g) {
+	for at, word := range open {
 		is := m.soft[int(g.mask)+at]
 		others, soft = append(others, word&^is), append(soft, word&is)
 	}

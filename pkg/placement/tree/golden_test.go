@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
@@ -26,7 +27,7 @@ import (
 //	                            with one VALUE a level, "-" for a node without the property
 //	records                     a line a node: NAME [failures=N] ..., and what is not said is nothing
 //	draw                        the tree
-//	explain                     one decision, nothing is counted
+//	explain                     one decision, and what is written of it; nothing is counted
 //	place pods=N                a batch: the nodes in the order in which they were chosen, and the tree
 //	rank                        all nodes that fit, a line a class
 //	remove NAME...              nodes go
@@ -87,7 +88,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "draw":
 		return s.tree.String()
 	case "explain":
-		return s.tree.Explain(s.fits).String()
+		d := s.tree.Explain(s.fits)
+		return d.String() + (&decision.Decision{Fast: true, Steps: s.tree.Decision(d.Node)}).String() + "\n"
 	case "rank":
 		return s.rank()
 	case "place":

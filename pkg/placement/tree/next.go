@@ -63,19 +63,20 @@ func (v View) nextBelow(m *mask, member int32, fit Fit) (int32, bool) {
 // descend walks from a member of a group to the best open node below it.
 func (v View) descend(m *mask, member int32) int32 {
 	for member < 0 {
-		member = v.Topology.groups[^member].members[v.choose(m, ^member)]
+		g := &v.Topology.groups[^member]
+		member = g.members[v.choose(m, ^member, m.of(g))]
 	}
 	return member
 }
 
-// choose returns the best open member of a group that has one.
-func (v View) choose(m *mask, id int32) int32 {
+// choose returns the best of the open members of a group, none if none is.
+func (v View) choose(m *mask, id int32, open []uint64) int32 {
 	g := &v.Topology.groups[id]
 	if m.soft == nil || !v.Topology.ofNodes(g) {
-		best, _ := v.best(m, id, m.of(g))
+		best, _ := v.best(m, id, open)
 		return best
 	}
-	others, soft := v.Feasibility.divided(m, g)
+	others, soft := v.Feasibility.divided(m, g, open)
 	best, k := v.best(m, id, others)
 	if best != none && k.health == free && k.failures == 0 {
 		return best

@@ -38,12 +38,26 @@ func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *c
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	_, written := pod.Annotations[clusterview.PlacedByAnnotation]
-	if by := placedBy(state, pod); by != "" || written {
-		binding.Annotations = map[string]string{clusterview.PlacedByAnnotation: by}
-		maps.Copy(binding.Annotations, clusterview.ReadDeletionCost(state))
-	}
+	binding.Annotations = annotations(state, pod)
 	return fwk.AsStatus(b.send(ctx, binding))
+}
+
+// annotations are those that a pod is bound with, nil for none.
+func annotations(state fwk.CycleState, pod *corev1.Pod) map[string]string {
+	all := make(map[string]string)
+	for _, key := range []string{clusterview.PlacedByAnnotation, clusterview.DecisionAnnotation} {
+		if _, written := pod.Annotations[key]; written {
+			all[key] = ""
+		}
+	}
+	if by := placedBy(state, pod); by != "" {
+		all[clusterview.PlacedByAnnotation] = by
+		maps.Copy(all, clusterview.ReadBinding(state))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // placedBy is by what a pod was placed, "" if it is not spread. Where the filters have left one node, as where a pod is

@@ -84,15 +84,24 @@ func TestBind(t *testing.T) {
 	clusterview.WriteLevels(confined, clusterview.Levels{Source: clusterview.FromDefaults})
 	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p").UID("uid") }
 	daemonSet := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+	decided := framework.NewCycleState()
+	clusterview.WritePlacedBy(decided, clusterview.Levels{Source: clusterview.FromConstraints})
+	clusterview.WriteBinding(decided, map[string]string{clusterview.DecisionAnnotation: "fast"})
 	by := func(what string) map[string]string { return map[string]string{clusterview.PlacedByAnnotation: what} }
 	for name, tc := range map[string]struct {
 		pod   *st.PodWrapper
 		state fwk.CycleState
 		want  map[string]string
 	}{
-		"a pod that is spread":              {pod(), spread, by("constraints")},
-		"one with a node left":              {pod(), confined, by("defaults")},
-		"one that says it itself":           {pod().Annotation(clusterview.PlacedByAnnotation, "policy/x@1"), spread, by("constraints")},
+		"a pod that is spread":    {pod(), spread, by("constraints")},
+		"one with a node left":    {pod(), confined, by("defaults")},
+		"one that says it itself": {pod().Annotation(clusterview.PlacedByAnnotation, "policy/x@1"), spread, by("constraints")},
+		"one with a decision": {pod().Annotation(clusterview.DecisionAnnotation, "full"), decided, map[string]string{
+			clusterview.PlacedByAnnotation: "constraints", clusterview.DecisionAnnotation: "fast",
+		}},
+		"one with a decision of its own": {pod().Annotation(clusterview.DecisionAnnotation, "full"), spread, map[string]string{
+			clusterview.PlacedByAnnotation: "constraints", clusterview.DecisionAnnotation: "",
+		}},
 		"a pod of no cycle":                 {pod(), framework.NewCycleState(), nil},
 		"a DaemonSet's pod":                 {pod().OwnerReference("ds", daemonSet), confined, nil},
 		"a DaemonSet's that says it itself": {pod().OwnerReference("ds", daemonSet).Annotation(clusterview.PlacedByAnnotation, "policy/x@1"), confined, by("")},

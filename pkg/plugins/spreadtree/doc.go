@@ -17,7 +17,7 @@
 //   - trees.go: what all decisions share; tally.go: what is of one revision
 //   - ties.go: what decides where only names differ; order.go: which node preemption prefers
 //   - alternatives.go: which claims of resources have nodes scored
-//   - reserve.go: the deletion cost that a pod is bound with
+//   - reserve.go: what a pod is bound with: its deletion cost, and, from decision.go, how its node was chosen
 //   - idle.go: what is evicted, and when
 //   - notices.go: the event that says what of a placement has no effect
 //   - metrics.go: the metrics, counted when they are scraped

@@ -133,6 +133,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	case !found:
 		return "", refusal(), nil
 	}
+	pl.keep(state, view, node)
 	return q.Nodes.Name(node), nil, nil
 }
 

@@ -34,6 +34,7 @@ type SpreadTree struct {
 	namespaces corelisters.NamespaceLister
 	hints      config.NodeHint
 	scaleDown  config.ScaleDown
+	decisions  config.DecisionRecord
 	gauges     gauges
 	prefetch   feasibility.Prefetch
 	ties       fwk.ScorePlugin // nil for none
@@ -78,6 +79,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		namespaces: handle.SharedInformerFactory().Core().V1().Namespaces().Lister(),
 		hints:      args.NodeHint,
 		scaleDown:  args.ScaleDown,
+		decisions:  args.DecisionRecord,
 		prefetch:   feasibility.UsualPrefetch,
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),

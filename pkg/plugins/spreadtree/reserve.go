@@ -6,6 +6,7 @@ package spreadtree
 import (
 	"cmp"
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -16,8 +17,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// Reserve gives the pod the deletion cost that it is bound with, so that its ReplicaSet removes it when those that came
-// after it are gone. All that the pod is counted by is known by now.
+// Reserve leaves what the pod is bound with: how its node was chosen, and its deletion cost, so that its ReplicaSet removes it when
+// those that came after it are gone. All that the pod is counted by is known by now.
 func (pl *SpreadTree) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	levels, found := clusterview.ReadPlacedBy(state)
 	if !found {
@@ -28,7 +29,7 @@ func (pl *SpreadTree) Reserve(_ context.Context, state fwk.CycleState, pod *core
 		}
 	}
 	id := pl.identifier.Identify(pod)
-	if id.Preassigned || !pl.evenScaleDown(levels) {
+	if id.Preassigned {
 		return nil
 	}
 	pl.mu.Lock()
@@ -37,13 +38,20 @@ func (pl *SpreadTree) Reserve(_ context.Context, state fwk.CycleState, pod *core
 	if !known {
 		return nil
 	}
-	cost, foreign, ok := pl.trees.costs.Reserve(pod, at, scaledown.Pods{Index: pl.trees.index, Workload: id.Workload}, pl.trees.topology(levels).Topology)
-	if foreign {
-		pl.notifyForeignLocked(pod)
+	annotations := make(map[string]string)
+	if text := decided(state, at); text != "" {
+		annotations[clusterview.DecisionAnnotation] = text
 	}
-	if ok {
-		clusterview.WriteDeletionCost(state, scaledown.Annotations(cost))
+	if pl.evenScaleDown(levels) {
+		cost, foreign, ok := pl.trees.costs.Reserve(pod, at, scaledown.Pods{Index: pl.trees.index, Workload: id.Workload}, pl.trees.topology(levels).Topology)
+		if foreign {
+			pl.notifyForeignLocked(pod)
+		}
+		if ok {
+			maps.Copy(annotations, scaledown.Annotations(cost))
+		}
 	}
+	clusterview.WriteBinding(state, annotations)
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (rs *replicaSet) up(pods int, change ...func(*corev1.Pod)) {
 		if bound.Annotations == nil {
 			bound.Annotations = make(map[string]string)
 		}
-		maps.Copy(bound.Annotations, clusterview.ReadDeletionCost(state))
+		maps.Copy(bound.Annotations, clusterview.ReadBinding(state))
 		rs.binding = append(rs.binding, bound)
 	}
 }

@@ -73,7 +73,7 @@ var factory = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 
 // args are the defaults.
 func args() *config.SpreadTreeArgs {
-	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven}
+	return &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled}
 }
 
 func newRig(ctx context.Context, t placementtest.TB, args *config.SpreadTreeArgs) *rig {

@@ -47,6 +47,7 @@ func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *c
 	defer pl.mu.Unlock()
 	view, placedBy := pl.viewLocked(ctx, c, fits)
 	state.Write(scoresKey, pl.scoresLocked(ctx, state, pod, view))
+	pl.keep(state, view, none)
 	clusterview.WritePlacedBy(state, placedBy)
 	return nil
 }
