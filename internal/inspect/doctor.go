@@ -92,7 +92,7 @@ func (c *Checks) definitions(ctx context.Context) ([]Finding, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", want.GetName(), err)
 		case !equality.Semantic.DeepEqual(schemas(is), schemas(want)):
-			f.OK, f.Found, f.Fix = false, "another one than in this release", "apply that of the release that runs: helm installs a kind once and never again"
+			f.OK, f.Found, f.Fix = false, "another one than in this release", "apply that of the release that runs: helm installs a CRD once and never again"
 		}
 		all = append(all, f)
 	}
@@ -153,14 +153,14 @@ func (c *Checks) unserved() Finding {
 		}
 	}
 	if len(by) == 0 {
-		return Finding{"schedulerName", true, "every pending pod was looked at", ""}
+		return Finding{"schedulerName", true, "every pending pod was evaluated", ""}
 	}
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		words = append(words, fmt.Sprintf("%d of %q", by[name], name))
 	}
 	return Finding{
-		"schedulerName", false, "pods that no scheduler has looked at: " + strings.Join(words, ", "),
+		"schedulerName", false, "pods that no scheduler has evaluated: " + strings.Join(words, ", "),
 		fmt.Sprintf("run a scheduler of that name, or correct the pods' owners: the configuration has %q", c.Schedulers),
 	}
 }
@@ -187,7 +187,7 @@ func (c *Checks) shared() Finding {
 		return Finding{"nodes", true, "no node has pods of two schedulers", ""}
 	}
 	return Finding{
-		"nodes", false, fmt.Sprintf("%d nodes have pods of two schedulers, which may promise the same room", both),
+		"nodes", false, fmt.Sprintf("nodes with pods of two schedulers, which may promise the same capacity: %d", both),
 		"give Espalier nodes of its own, or the place of the default scheduler: the chart's value mode",
 	}
 }

@@ -146,13 +146,13 @@ func currentSet(s *snapshot.Snapshot, d *appsv1.Deployment) *appsv1.ReplicaSet {
 			own = append(own, set)
 		}
 	}
+	// Several have the same template as far as it is known here: a restart changes an annotation alone, and a snapshot has no environment.
+	same := slices.DeleteFunc(slices.Clone(own), func(set *appsv1.ReplicaSet) bool { return !sameTemplate(&set.Spec.Template, &d.Spec.Template) })
+	if len(same) > 0 {
+		own = same
+	}
 	if len(own) == 0 {
 		return nil
-	}
-	for _, set := range own {
-		if sameTemplate(&set.Spec.Template, &d.Spec.Template) {
-			return set
-		}
 	}
 	return slices.MaxFunc(own, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 }
@@ -171,8 +171,11 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(plain(a), plain(b))
 }
 
+// revision is the number that a Deployment writes into each of its ReplicaSets.
+const revision = "deployment.kubernetes.io/revision"
+
 func revisionOf(set *appsv1.ReplicaSet) int {
-	n, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/revision"])
+	n, err := strconv.Atoi(set.Annotations[revision])
 	if err != nil {
 		return 0
 	}

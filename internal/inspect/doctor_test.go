@@ -1,0 +1,149 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// api answers what the checks ask of an API server: for definitions by their names, and for Leases.
+type api struct {
+	definitions map[string]*unstructured.Unstructured
+	leases      []coordinationv1.Lease
+	err         error
+}
+
+func (a *api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if a.err != nil {
+		return a.err
+	}
+	is, there := a.definitions[key.Name]
+	if !there {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, key.Name)
+	}
+	into.(*unstructured.Unstructured).Object = is.Object
+	return nil
+}
+
+func (a *api) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	into.(*coordinationv1.LeaseList).Items = a.leases
+	return a.err
+}
+
+// definition is one whose schema has a description.
+func definition(name, description string) *unstructured.Unstructured {
+	d := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{
+		map[string]any{"name": "v1alpha1", "schema": map[string]any{"description": description}},
+	}}}}
+	d.SetAPIVersion("apiextensions.k8s.io/v1")
+	d.SetKind("CustomResourceDefinition")
+	d.SetName(name)
+	return d
+}
+
+// lease is that of a scheduler, renewed so long before a time.
+func lease(name, holder string, now time.Time, ago time.Duration) coordinationv1.Lease {
+	renewed := metav1.NewMicroTime(now.Add(-ago))
+	return coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed, LeaseDurationSeconds: new(int32(15))},
+	}
+}
+
+// waiting is a pod of a scheduler that has waited for so long, and of which nothing has been said.
+func waiting(name, scheduler string, since time.Time) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(since)}, Spec: corev1.PodSpec{SchedulerName: scheduler}}
+}
+
+func TestDoctor(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		// change alters a cluster in which all is well.
+		change func(c *cluster, a *api)
+		// bad has the check that finds something, and a part of what it says; none if all is well.
+		bad map[string]string
+	}{
+		"all is well":         {func(*cluster, *api) {}, nil},
+		"an old API server":   {func(c *cluster, _ *api) { c.Server = "v1.36.2" }, map[string]string{"API server": "v1.36.2"}},
+		"no definition":       {func(_ *cluster, a *api) { a.definitions = nil }, map[string]string{"CRD moves": "not installed"}},
+		"an older definition": {func(_ *cluster, a *api) { a.definitions["moves"] = definition("moves", "old") }, map[string]string{"CRD moves": "another one"}},
+		"no rights": {
+			func(c *cluster, a *api) {
+				a.err = apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", errors.New("no"))
+				c.Unread = []string{"pods: forbidden"}
+			},
+			map[string]string{"CRD moves": "not known", "leader": "not known", "rights": "pods: forbidden"},
+		},
+		"no Lease":              {func(_ *cluster, a *api) { a.leases = a.leases[:1] }, map[string]string{"leader": "no Lease is called espalier-scheduler"}},
+		"nobody leads":          {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "", now, time.Second) }, map[string]string{"leader": `by ""`}},
+		"a leader that is gone": {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "pod-1", now, time.Minute) }, map[string]string{"leader": "renewed 1m0s ago"}},
+		"a scheduler that does not run": {
+			func(c *cluster, _ *api) { c.Add(waiting("p", "spalier", now.Add(-2*time.Minute))) },
+			map[string]string{"schedulerName": `1 of "spalier"`},
+		},
+		"a pod that has just come": {func(c *cluster, _ *api) { c.Add(waiting("p", "spalier", now.Add(-time.Second))) }, nil},
+		"pods of two schedulers on a node": {
+			func(c *cluster, _ *api) {
+				p := waiting("p", "default-scheduler", now)
+				p.Spec.NodeName = "a-1"
+				c.Add(p)
+			},
+			map[string]string{"nodes": "nodes with pods of two schedulers, which may promise the same capacity: 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.Server = "v1.37.1"
+			c.zone("a", 1)
+			c.deployment("web", template(), "a-1")
+			a := &api{
+				definitions: map[string]*unstructured.Unstructured{"moves": definition("moves", "new")},
+				leases:      []coordinationv1.Lease{lease("other", "pod-0", now, 0), lease(ours, "pod-1", now, time.Second)},
+			}
+			tc.change(c, a)
+			checks := Checks{
+				API: a, Snapshot: &c.Snapshot, Definitions: []*unstructured.Unstructured{definition("moves", "new")},
+				Lease: ours, Schedulers: []string{ours}, Now: now,
+			}
+			findings, err := checks.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := 0
+			for _, f := range findings {
+				want, isBad := tc.bad[f.Check]
+				if f.OK == isBad || !strings.Contains(f.Found, want) || isBad && f.Fix == "" {
+					t.Errorf("%+v, want what has %q", f, want)
+				}
+				if isBad {
+					bad++
+				}
+			}
+			if bad != len(tc.bad) {
+				t.Errorf("%d of %d are found: %+v", bad, len(tc.bad), findings)
+			}
+		})
+	}
+}
+
+func TestDoctorWithoutAnAPIServer(t *testing.T) {
+	gone := errors.New("connection refused")
+	c := newCluster(t)
+	checks := Checks{API: &api{err: gone}, Snapshot: &c.Snapshot, Now: time.Now()}
+	if _, err := checks.Run(t.Context()); !errors.Is(err, gone) {
+		t.Errorf("the error is %v", err)
+	}
+}
