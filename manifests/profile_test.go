@@ -138,38 +138,46 @@ func TestShippedProfileEnables(t *testing.T) {
 	}
 }
 
-// TestOperationsTellsTheOrderOfTheFilters holds the sentence of docs/operations.md to the profile: a
-// node that is mended may be refused again, by what comes after.
-func TestOperationsTellsTheOrderOfTheFilters(t *testing.T) {
+// TestTroubleshootingTellsTheOrderOfTheFilters holds the list of docs/troubleshooting.md to the profile: a
+// node that is fixed may be refused again, by what comes after.
+func TestTroubleshootingTellsTheOrderOfTheFilters(t *testing.T) {
+	const (
+		ready   = "Is the node ready and not cordoned, and does the pod tolerate its taints?"
+		allowed = "Does the pod allow it, by node selector, node affinity and `espalier.dev/constraints`?"
+		volumes = "Can it use the pod's volumes?"
+	)
 	words := map[string]string{
-		names.NodeName: "is the node ready", names.NodeUnschedulable: "is the node ready", names.TaintToleration: "is the node ready",
-		names.NodeResourcesFit: "has it room",
-		nodeplugins.Name:       "what is installed on it",
-		names.NodeAffinity:     "is it one that the pod allows", constraints.Name: "is it one that the pod allows",
-		preferences.Name:         "has it the properties of levels with `nodesWithoutKey=Exclude`",
-		platform.Name:            "its platform",
-		hostports.Name:           "its host ports",
-		domainlimits.Name:        "the limits of its domains",
-		names.VolumeRestrictions: "volumes", names.NodeVolumeLimits: "volumes", names.VolumeBinding: "volumes", names.VolumeZone: "volumes",
-		names.PodTopologySpread:    "`DoNotSchedule` constraints",
-		names.InterPodAffinity:     "affinity of pods",
-		names.DynamicResources:     "devices",
-		names.NodeDeclaredFeatures: "features that the pod requires",
+		names.NodeName: ready, names.NodeUnschedulable: ready, names.TaintToleration: ready,
+		names.NodeResourcesFit: "Does it have the capacity that the pod requests?",
+		nodeplugins.Name:       "Does it have the CSI drivers and the runtime handler that the pod needs?",
+		names.NodeAffinity:     allowed, constraints.Name: allowed,
+		preferences.Name:         "Does it have the labels of levels with `nodesWithoutKey=Exclude`?",
+		platform.Name:            "Does it have the platform that the pod needs?",
+		hostports.Name:           "Are the pod's host ports free on it?",
+		domainlimits.Name:        "Do the limits of its domains allow one more pod?",
+		names.VolumeRestrictions: volumes, names.NodeVolumeLimits: volumes, names.VolumeBinding: volumes, names.VolumeZone: volumes,
+		names.PodTopologySpread:    "Do the pod's `DoNotSchedule` constraints allow it?",
+		names.InterPodAffinity:     "Do the affinity and anti-affinity of pods allow it?",
+		names.DynamicResources:     "Does it have the devices that the pod claims?",
+		names.NodeDeclaredFeatures: "Does it have the features that the pod requires?",
 	}
 	var order []string
 	for _, p := range enabled(t).Filter.Enabled {
 		if words[p.Name] == "" {
-			t.Errorf("%s filters: give it words here and in docs/operations.md", p.Name)
+			t.Errorf("%s filters: give it words here and in docs/troubleshooting.md", p.Name)
 		}
 		order = append(order, words[p.Name])
 	}
-	want := "The order of the filters is: " + strings.Join(slices.Compact(order), "; ") + "."
-	page, err := os.ReadFile("../docs/operations.md")
+	var want strings.Builder
+	for i, question := range slices.Compact(order) {
+		fmt.Fprintf(&want, "%d. %s\n", i+1, question)
+	}
+	page, err := os.ReadFile("../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
-		t.Errorf("docs/operations.md does not say\n%s", want)
+	if !strings.Contains(string(page), "\n\n"+want.String()+"\n") {
+		t.Errorf("docs/troubleshooting.md does not have the list\n%s", want.String())
 	}
 }
 
@@ -247,7 +255,7 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
 			}
 		case *config.SpreadTreeArgs:
-			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled || args.ScaleDown != config.ScaleDownEven {
+			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled || args.ScaleDown != config.ScaleDownEven || args.DecisionRecord != config.DecisionRecordEnabled {
 				t.Errorf("the tree's arguments are %+v", args)
 			}
 		case *schedulerapi.PodTopologySpreadArgs:

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// TestInstallAsDocumented renders what the README tells to install by hand: all images are
+// TestInstallAsDocumented renders what docs/install.md and the chart say about installing by hand: all images are
 // those that were pushed, by either way.
 func TestInstallAsDocumented(t *testing.T) {
 	const registry = "registry.example.com/espalier/"
-	for _, page := range []string{"../../README.md", filepath.Join(chart, "README.md")} {
+	for _, page := range []string{"../../docs/install.md", filepath.Join(chart, "README.md")} {
 		command := strings.NewReplacer("helm install", "template", "manifests/charts/espalier", chart,
 			"$REGISTRY", "registry.example.com/espalier", "$TAG", "TAG").Replace(quoted(t, page, `(?m)^helm install espalier .*$`))
 		images(t, must(t, "", "helm", strings.Fields(command)...), registry, "TAG")
@@ -27,7 +27,7 @@ func TestInstallAsDocumented(t *testing.T) {
 		err = os.Symlink(clone, filepath.Join(beside, "espalier"))
 	}
 	if err == nil {
-		kustomization := quoted(t, "../../README.md", `(?s)apiVersion: kustomize\.config.*?\n`+"```")
+		kustomization := quoted(t, "../../docs/install.md", `(?s)apiVersion: kustomize\.config.*?\n`+"```")
 		err = os.WriteFile(filepath.Join(beside, "kustomization.yaml"), []byte(strings.Trim(kustomization, "`")), 0o600)
 	}
 	if err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package refusals holds what the scheduler says of a pod that it cannot place, word
-// for word, and holds docs/operations.md to it.
+// for word, and holds docs/troubleshooting.md to it.
 //
 // The scheduler is the real one with the shipped profile; its API server is a fake
 // clientset. A message counts all nodes of the cluster, so every case needs a

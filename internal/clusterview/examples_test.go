@@ -13,17 +13,16 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// TestREADMEsAnnotations reads the annotations that the README gives as examples, each
-// in a span of code of its own.
-func TestREADMEsAnnotations(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// TestDocumentedAnnotations reads the annotations that docs/limits-and-filters.md gives as examples, in lines of manifests.
+func TestDocumentedAnnotations(t *testing.T) {
+	page, err := os.ReadFile("../../docs/limits-and-filters.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation} {
-		found := regexp.MustCompile("`"+regexp.QuoteMeta(key)+": ([^`]+)`").FindAllSubmatch(readme, -1)
+		found := regexp.MustCompile(`(?m)^ +`+regexp.QuoteMeta(key)+`: (.+)$`).FindAllSubmatch(page, -1)
 		if len(found) == 0 {
-			t.Errorf("the README gives no example of %s", key)
+			t.Errorf("docs/limits-and-filters.md gives no example of %s", key)
 		}
 		for _, example := range found {
 			pod := st.MakePod().Annotation(key, string(example[1])).Obj()
