@@ -11,10 +11,10 @@ import (
 
 // Prefetch says when the filters are asked about many nodes at once.
 type Prefetch struct {
-	// Fewer nodes than ParallelFrom are asked about one after the other: so many take less than to share them out.
+	// Fewer nodes than ParallelFrom are asked about one after the other, which is quicker than to start goroutines for them.
 	ParallelFrom int
-	// After is after how many single questions that were refused all nodes are asked about together.
-	// A pod that needs so many is one that fits on few nodes, or on none.
+	// After this many refusals one by one, all open nodes are asked about in parallel. A pod that is refused so often
+	// fits on few nodes, or on none.
 	After int
 }
 
@@ -126,9 +126,9 @@ func (q *Question) PrefetchFew() {
 	}
 }
 
-// prefetchAll asks about all open nodes of the topology in parallel, if they are many. Those that
-// the pod's levels leave out are not among them: the reason for these is the levels,
-// which are not needs, and would be believed of every workload.
+// prefetchAll asks about all open nodes of the topology in parallel, if they are many: those that are neither allowed nor refused. Nodes
+// that the pod's levels leave out are not among them. An answer is shared by all workloads of the Class, and the levels are this
+// workload's alone.
 func (q *Question) prefetchAll() {
 	var open []int32
 	for _, node := range q.Topology.Nodes() {
@@ -137,7 +137,7 @@ func (q *Question) prefetchAll() {
 		}
 	}
 	if len(open) >= q.Prefetch.ParallelFrom {
-		q.prefetchThese(open)
+		q.askParallel(open)
 	}
 }
 
@@ -147,7 +147,7 @@ func (q *Question) Probe() {
 	open := q.Of.OpenNodes()
 	for i, node := range open {
 		if i == q.Prefetch.ParallelFrom {
-			q.prefetchThese(open[i:])
+			q.askParallel(open[i:])
 			return
 		}
 		if q.store(node, q.query(q.Nodes.Name(node))); q.err != nil || q.Of.Allowed(node) {
@@ -156,7 +156,9 @@ func (q *Question) Probe() {
 	}
 }
 
-func (q *Question) prefetchThese(open []int32) {
+// askParallel asks about nodes many at once, and notes the answers one after the other. After an error it notes none: an answer that is
+// missing has no status, which would read as a success. There must be no error before.
+func (q *Question) askParallel(open []int32) {
 	answers := make([]answer, len(open))
 	if q.err = q.Parallel(len(open), func(i int) { answers[i] = q.query(q.Nodes.Name(open[i])) }); q.err != nil {
 		return

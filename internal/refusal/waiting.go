@@ -16,21 +16,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Waiting are the pods of a cluster that wait for a node. They are put back into the scheduling
-// queue when something changes of which the framework has no event.
+// Waiting puts pods that wait for a node back into the scheduling queue, when something changes for which the framework has no queueing
+// hint of a plugin: a policy, or a field of a node that is none of its events.
 //
-// It remembers no pods: such changes are rare, and then all pods are looked through.
+// It remembers no pods. Such changes are rare, and then all pods are looked through.
 type Waiting struct {
-	lister   corelisters.PodLister
+	lister corelisters.PodLister
+	// activate puts pods into the queue, by their UIDs. The queue asks plugins meanwhile, so that whoever calls it must hold no lock of theirs.
 	activate func(map[string]*corev1.Pod)
 }
 
-// NewWaiting returns the pods of a lister, which activate puts into the queue.
+// NewWaiting returns what looks through the pods of a lister, and gives those to be woken to activate. WaitingOf is for plugins.
 func NewWaiting(lister corelisters.PodLister, activate func(map[string]*corev1.Pod)) *Waiting {
 	return &Waiting{lister: lister, activate: activate}
 }
 
-// WaitingOf returns the pods of the scheduler that the handle belongs to.
+// WaitingOf returns what wakes the pods of the cluster in the queue of the handle's scheduler.
 func WaitingOf(ctx context.Context, handle fwk.Handle) *Waiting {
 	logger := klog.FromContext(ctx)
 	return NewWaiting(handle.SharedInformerFactory().Core().V1().Pods().Lister(),
@@ -38,11 +39,10 @@ func WaitingOf(ctx context.Context, handle fwk.Handle) *Waiting {
 }
 
 // Wake puts the pods that have no node, and for which a change makes a difference,
-// back into the scheduling queue. Pods that are not waiting the queue knows to
-// leave alone, and one that is being tried at this moment it takes up once more
-// if it is refused: it may have met what was known before.
+// back into the scheduling queue. The queue leaves pods alone that it does not have. It tries a pod again that is being
+// tried at this moment and is refused: that one may have been tried by what was known before.
 //
-// The caller holds no lock that a plugin takes: the queue asks plugins on the way.
+// The caller must hold no lock that a plugin takes.
 func (p *Waiting) Wake(concerns func(*corev1.Pod) bool) {
 	// All pods, for want of an index of those without a node in the scheduler's informer.
 	pods, err := p.lister.List(labels.Everything())

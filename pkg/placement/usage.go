@@ -8,13 +8,13 @@ import (
 	"math/bits"
 )
 
-// Usage is what pods have requested of a node or a branch, and what it has. It is
-// additive: the usage of a branch is the sum of those of its nodes.
+// Usage is the requested and the allocatable CPU and memory of a node or a branch. The usage of a branch is the sum of those of its nodes.
+// As the request of a pod it has nothing allocatable.
 type Usage struct {
 	CPU, Memory Amount
 }
 
-// Amount is one resource, in any unit. Neither number is negative.
+// Amount is one resource, in a unit that is the same for all that are added.
 type Amount struct {
 	Requested, Allocatable int64
 }

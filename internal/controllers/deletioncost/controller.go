@@ -33,7 +33,7 @@ import (
 // every is the time between two looks.
 const every = 5 * time.Second
 
-// Pods are changed perSecond at the most, and burst at once.
+// At most perSecond pods are changed in a second, in bursts of at most burst. This goes by the machine's clock.
 const (
 	perSecond = 5
 	burst     = 50
@@ -47,7 +47,7 @@ type Controller struct {
 	Options
 
 	limit flowcontrol.RateLimiter
-	// seen is how ReplicaSets were seen last, and since when.
+	// seen has the last sum of each ReplicaSet's pods, and since when it has been that.
 	seen map[types.UID]state
 }
 
@@ -60,7 +60,7 @@ var seed = maphash.MakeSeed()
 
 // Start looks at all pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	c.begin()
+	c.reset()
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := c.look(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Repairing deletion costs")
@@ -69,7 +69,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
-func (c *Controller) begin() {
+// reset makes what look needs: a full budget of changes, and no ReplicaSet seen, so that each has to be quiet for the whole time
+// again. Tests call look without Start.
+func (c *Controller) reset() {
 	c.limit, c.seen = flowcontrol.NewTokenBucketRateLimiter(perSecond, burst), make(map[types.UID]state)
 }
 

@@ -70,7 +70,7 @@ func repaired(t *testing.T, o Options, placedBy string, change func(*corev1.Pod)
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 	clock := clocktesting.NewFakeClock(begin.Add(time.Hour))
 	c := &Controller{Client: api, Clock: clock, Options: o}
-	c.begin()
+	c.reset()
 	look := func() string {
 		if err := c.look(t.Context()); err != nil {
 			t.Fatal(err)

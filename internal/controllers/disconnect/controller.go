@@ -173,7 +173,7 @@ func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, g *governing, si
 	case reconnect.Disconnecting:
 		var changed bool
 		if changed, err = c.change(ctx, pod, func(p *corev1.Pod) bool { return tolerate(p, nil) }); changed && is.named {
-			c.tell(pod, since.Add(is.rule.lostAfter))
+			c.recordKept(pod, since.Add(is.rule.lostAfter))
 		}
 	case reconnect.Expiring:
 		_, err = c.change(ctx, pod, func(p *corev1.Pod) bool { return tolerate(p, new(int64)) })
@@ -206,12 +206,12 @@ func (c *Controller) change(ctx context.Context, pod *corev1.Pod, change func(*c
 	return true, nil
 }
 
-// tell tells a StatefulSet that one of its pods is kept.
-func (c *Controller) tell(pod *corev1.Pod, until time.Time) {
+// recordKept writes an Event on the StatefulSet of a pod that is kept. The pod must have a controller.
+func (c *Controller) recordKept(pod *corev1.Pod, until time.Time) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name, UID: owner.UID}}
 	c.Events.Eventf(set, pod, corev1.EventTypeWarning, "PodKept", "Disconnect",
-		"Pod %s stays on node %s, which does not answer. No other pod can have its name meanwhile, so that none takes its place. It is deleted if the node has not answered by %s.",
+		"Pod %s stays on node %s, which does not answer. No other pod can have its name meanwhile, so that none takes its place. If the node has not answered by %s, the pod is deleted, and goes when the node answers or is removed.",
 		pod.Name, pod.Spec.NodeName, until.UTC().Format(time.RFC3339))
 }
 

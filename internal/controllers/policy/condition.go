@@ -22,10 +22,11 @@ const maxNamed = 3
 // of more than 32 Ki.
 const maxMessage = 4096
 
-// setConditions brings all conditions up to date. A condition that does not hold is
-// False, not absent: its absence would read as not looked at yet.
+// setConditions brings Accepted, Conflicted and Ready up to date. One that does not hold is
+// False and not absent: its absence would mean that it is not known yet.
 func (s *policyState) setConditions(conditions *[]metav1.Condition, now metav1.Time) {
 	for _, c := range []metav1.Condition{s.accepted(), s.conflicted(), s.ready()} {
+		// A condition whose status is as before keeps its time, so that a status that says the same is not written again.
 		c.ObservedGeneration, c.LastTransitionTime = s.policy.Generation, now
 		meta.SetStatusCondition(conditions, c)
 	}
@@ -76,7 +77,8 @@ func (s *policyState) conflicted() metav1.Condition {
 		"other policies select some of the same pods: "+strings.Join(parts, "; "))
 }
 
-// ready sums up. It tells who comes before the policy for how many of the pods, also where it is in force for others.
+// ready sums up. It names the policies that come before this one, with how many of the pods each takes, also if this one is in force for
+// others.
 func (s *policyState) ready() metav1.Condition {
 	if s.accepted().Status != metav1.ConditionTrue {
 		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonNotAccepted, "the policy is not accepted: see the condition Accepted")
@@ -99,9 +101,9 @@ func (s *policyState) ready() metav1.Condition {
 }
 
 // split divides some of the rivals into those that come before this policy and those after.
-func (s *policyState) split(some func(rival) bool) (before, after []rival) {
+func (s *policyState) split(which func(rival) bool) (before, after []rival) {
 	for _, r := range s.rivals {
-		if !some(r) {
+		if !which(r) {
 			continue
 		}
 		if r.policy.Compare(s.policy) < 0 {

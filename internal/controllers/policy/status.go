@@ -19,8 +19,8 @@ type policyState struct {
 	policy *clusterview.Policy
 	// beyond: there are too many before it in the namespace, or in the cluster, so that it has no say.
 	beyond bool
-	// selected and governed are numbers of pods; bySelf is how many of those that
-	// no other policy takes say something themselves that comes before something it says.
+	// selected and governed are numbers of pods. bySelf are those for which this policy is the first, but whose own annotations or
+	// constraints come before a part of it.
 	selected, governed, bySelf int32
 	// inForce is how many are placed by what it says, in whole or in part, if they are placed now.
 	inForce int32

@@ -9,15 +9,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
-// A property is read in four spellings, and has one canonical spelling:
+// A property is written in one of four forms. String writes the first two, and the third where KEY alone would be refused:
 //
 //	node.name                     the node's name
 //	KEY                           the node label KEY
 //	node.labels.KEY               the same
 //	engine.labels.KEY             the same, for files that come from Docker
 //
-// The words before KEY are read in any case, as Docker reads them; KEY is not,
-// because labels differ by case. All other names that begin with "node." or
+// All words but KEY are read in any case, as Docker reads them; KEY is not,
+// because labels differ by case. All other names without a "/" that begin with "node." or
 // "engine." are refused although they could be label keys: in Docker's language
 // node.id or node.hostname mean something else, and a level over a label that no
 // node has would look like a level that works.
@@ -42,11 +42,11 @@ const (
 		"after an optional DNS name of at most 253 characters and '/'"
 )
 
-// ParseProperty reads one property in any of its spellings. White space is not
-// trimmed. The error is a *syntax.Error.
+// ParseProperty reads node.name, KEY, node.labels.KEY or engine.labels.KEY. White space is
+// refused. The error is a *syntax.Error.
 func ParseProperty(s string) (Property, error) {
 	p, err := parseProperty(s)
-	if err != nil {
+	if err != nil { // a nil *syntax.Error is not a nil error
 		return Property{}, err
 	}
 	return p, nil

@@ -52,8 +52,8 @@ func (l *Loads) Set(slot int32, load uint32) {
 
 func (l *Loads) renew(word int32) {
 	l.low[word] = lowest(l.of[word*64 : min(int(word)*64+64, len(l.of))])
-	at := word / block
-	l.top[at] = lowest(l.low[at*block : min(int(at+1)*block, len(l.low))])
+	at := word / wordsPerBlock
+	l.top[at] = lowest(l.low[at*wordsPerBlock : min(int(at+1)*wordsPerBlock, len(l.low))])
 }
 
 // Init finds the lowest loads.
@@ -83,11 +83,11 @@ func (l *Loads) best(best, at int32, members uint64) int32 {
 func (l *Loads) fresh(open []uint64, listed *Counted, members *Set, best int32) int32 {
 	more, i := listed.more, 0 // the next word of more
 	for at := int32(0); at < int32(len(open)); at++ {
-		if at%block == 0 && (l.noneBetter(best, at/block) || listed.full(at/block, len(l.of))) {
-			if i < len(more) && more[i].at/block == at/block {
+		if at%wordsPerBlock == 0 && (l.noneBetter(best, at/wordsPerBlock) || listed.full(at/wordsPerBlock, len(l.of))) {
+			if i < len(more) && more[i].at/wordsPerBlock == at/wordsPerBlock {
 				i = listed.after(i)
 			}
-			at += block - 1
+			at += wordsPerBlock - 1
 			continue
 		}
 		bits := open[at]
@@ -110,7 +110,7 @@ func (l *Loads) tied(open []uint64, members *Set) int32 {
 	best := l.best(None, 0, members.first&open[0])
 	for i := 0; i < len(members.more); {
 		w := &members.more[i]
-		if l.noneBetter(best, w.at/block) {
+		if l.noneBetter(best, w.at/wordsPerBlock) {
 			i = members.after(i)
 			continue
 		}

@@ -10,29 +10,30 @@ import (
 	"slices"
 )
 
-// Set is a set of small numbers, a bit each. Beside the first 64, which most groups have
-// no more than, it has words that are not empty, in order: a set of few takes little room
-// however large the numbers are, and a set of many is as good as an array of bits.
+// Set is a set of numbers from 0, a bit each. The first 64 are in one word, and most groups have no more. The others are in
+// words that are in order and never zero, which Empty and Equal rely on. So a set of few numbers is small however large these are,
+// and a set of many is as good as an array of bits.
 type Set struct {
 	first uint64
 	more  []word
 }
 
-// block is how many words there are in a block, and blockSize how many numbers.
+// A block is wordsPerBlock words, and has blockSize numbers.
 const (
-	block     = 64
-	blockSize = 64 * block
+	wordsPerBlock = 64
+	blockSize     = 64 * wordsPerBlock
 )
 
+// word is the bits of the numbers from 64*at to 64*at+63.
 type word struct {
-	at   int32 // the numbers from 64*at
+	at   int32
 	bits uint64
 }
 
 // Empty reports that no number is in the set.
 func (s *Set) Empty() bool { return s.first == 0 && len(s.more) == 0 }
 
-// Words returns the words that are not empty, in order.
+// Words returns the words that are not zero, in order. The set must not be changed meanwhile.
 func (s *Set) Words() iter.Seq2[int32, uint64] {
 	return func(yield func(int32, uint64) bool) {
 		if s.first != 0 && !yield(0, s.first) {
@@ -49,7 +50,7 @@ func (s *Set) Words() iter.Seq2[int32, uint64] {
 // after returns the index of the first word of s.more in a later block than that of the word at an index. Where
 // many are set, it is where it would be if all were.
 func (s *Set) after(i int) int {
-	next := (s.more[i].at/block + 1) * block
+	next := (s.more[i].at/wordsPerBlock + 1) * wordsPerBlock
 	if j := i + int(next-s.more[i].at); j < len(s.more) && s.more[j].at == next {
 		return j
 	}
@@ -58,7 +59,7 @@ func (s *Set) after(i int) int {
 }
 
 func (s *Set) find(at int32) (int, bool) {
-	// Most changes are at the end.
+	// Sets are filled in ascending order.
 	if last := len(s.more) - 1; last >= 0 && s.more[last].at <= at {
 		if s.more[last].at == at {
 			return last, true
@@ -68,7 +69,7 @@ func (s *Set) find(at int32) (int, bool) {
 	return slices.BinarySearchFunc(s.more, at, func(w word, at int32) int { return cmp.Compare(w.at, at) })
 }
 
-// Add adds a number, and reports whether it was not there.
+// Add adds a number from 0, and reports whether it was not there.
 func (s *Set) Add(i int32) bool {
 	bit := uint64(1) << (i % 64)
 	if s.has64(i/64)&bit != 0 {
@@ -86,7 +87,7 @@ func (s *Set) Add(i int32) bool {
 	return true
 }
 
-// Remove removes a number, and reports whether it was there.
+// Remove removes a number from 0, and reports whether it was there.
 func (s *Set) Remove(i int32) bool {
 	bit := uint64(1) << (i % 64)
 	if s.has64(i/64)&bit == 0 {
@@ -103,7 +104,7 @@ func (s *Set) Remove(i int32) bool {
 	return true
 }
 
-// has64 returns the 64 numbers from 64*at that are in the set.
+// has64 returns the bits of the numbers from 64*at to 64*at+63.
 func (s *Set) has64(at int32) uint64 {
 	if at == 0 {
 		return s.first
@@ -136,10 +137,11 @@ func (s *Set) Within(words []uint64) {
 	clear(words[at:])
 }
 
-// Counted is a set that knows which blocks have nothing that is not in it.
+// Counted is a Set that knows which blocks are full, so that a search can pass them over. It is changed by its own methods only: those of
+// the Set inside do not count.
 type Counted struct {
 	Set
-	// blocks counts the numbers of each block, as far as there are any beyond the first 64.
+	// blocks has how many numbers of each block are in the set. It is nil until one from 64 on is added.
 	blocks []uint16
 }
 

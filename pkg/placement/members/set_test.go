@@ -53,7 +53,7 @@ func TestPropertySet(t *testing.T) {
 			}
 		}
 		for i, w := range s.more {
-			next := slices.IndexFunc(s.more, func(o word) bool { return o.at/block > w.at/block })
+			next := slices.IndexFunc(s.more, func(o word) bool { return o.at/wordsPerBlock > w.at/wordsPerBlock })
 			if next < 0 {
 				next = len(s.more)
 			}

@@ -125,11 +125,11 @@ func (t *Tree) tell(n *placement.Node) (id int32) {
 	return t.nodes.Set(n.Name, facts)
 }
 
-// Remove takes a node out of the tree, with its pods. An unknown name is no error:
-// nodes go when they please.
+// Remove forgets a node, with its pods. An unknown name is no error.
 func (t *Tree) Remove(name string) {
-	if id, known := t.nodes.Find(name); known {
-		t.known[id] = nodeInfo{}
+	if id, found := t.nodes.Find(name); found {
+		t.known[id] = nodeInfo{} // its number is given to another node
+		// The topology is stale then, and the next View builds it and the tally anew.
 		t.nodes.Remove(name)
 	}
 }

@@ -11,15 +11,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig for the named identity to path, mode 0600.
-// Certificates are put into the file, not referred to: it is copied about by
-// tests and must go on working from any folder.
+// WriteKubeconfig writes a kubeconfig to path, which only its owner may read, for a client whose certificate ca has signed: admin, or one of
+// the components. The certificates and the key are in the file and not beside it, because tests copy it to other folders.
 func (p PKI) WriteKubeconfig(path, name, server string) error {
 	contents := map[string][]byte{}
 	for _, file := range []string{p.Cert("ca"), p.Cert(name), p.Key(name)} {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("reading the keys for %s: %w", path, err)
+			return fmt.Errorf("reading the certificates of %q for kubeconfig %s: %w", name, path, err)
 		}
 		contents[file] = data
 	}
@@ -33,7 +32,7 @@ func (p PKI) WriteKubeconfig(path, name, server string) error {
 	}
 	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: name}
 	config.CurrentContext = cluster
-	// Written beside and renamed: whoever waits for the file must never read half of it.
+	// Written beside and renamed: who waits for the cluster waits for this file, and must never read half of it.
 	tmp := path + ".new"
 	if err := clientcmd.WriteToFile(*config, tmp); err != nil {
 		return fmt.Errorf("writing kubeconfig %s: %w", path, err)
