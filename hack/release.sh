@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Makes everything that a release consists of, in _output/release/VERSION: binaries,
-# images, bills of materials, the chart, manifests, what changed, and checksums.
+# images, bills of materials, the plugin of kubectl with a manifest for krew, the chart,
+# manifests, what changed, and checksums.
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -27,6 +28,23 @@ for arch in ${ARCHITECTURES:-amd64 arm64}; do
   done
   rmdir "$out/linux-$arch"
 done
+
+# krew takes an archive for each platform, which is Linux here, and a manifest that names them with their sums. It is sent to krew's index by hand.
+url=${RELEASE_URL:-https://github.com/espalier-scheduler/espalier/releases/download/$version}
+{
+  sed "s/VERSION/$version/" hack/krew.yaml
+  for arch in ${ARCHITECTURES:-amd64 arm64}; do
+    plugin=$out/plugin-$arch archive=kubectl-espalier-linux-$arch.tar.gz
+    GOOS=linux GOARCH=$arch hack/go-build.sh "$plugin/kubectl-espalier" ./cmd/kubectl-espalier >&2
+    cp LICENSE "$plugin/"
+    tar --create --gzip --file "$out/$archive" --directory "$plugin" --owner=0 --group=0 --numeric-owner --mtime=@0 --sort=name kubectl-espalier LICENSE
+    rm -r "$plugin"
+    echo "  - selector: {matchLabels: {os: linux, arch: $arch}}"
+    echo "    uri: $url/$archive"
+    echo "    sha256: \"$(sha256sum "$out/$archive" | cut -d ' ' -f 1)\""
+    echo "    bin: kubectl-espalier"
+  done
+} >"$out/krew.yaml"
 
 "$tools/helm" package manifests/charts/espalier --version "${version#v}" --app-version "$version" --destination "$out"
 

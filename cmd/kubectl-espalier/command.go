@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +30,7 @@ type common struct {
 	config string
 }
 
-func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func newCommand(version string, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &common{kube: genericclioptions.NewConfigFlags(true)}
 	c.kube.CacheDir = nil // nothing is kept
 	cmd := &cobra.Command{
@@ -39,6 +40,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl espalier"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       version,
 	}
 	cmd.SetIn(streams.In)
 	cmd.SetOut(streams.Out)
@@ -47,13 +49,13 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newDoctor(), c.newSnapshot())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newMoves(), c.newDoctor(), c.newSnapshot())
 	return cmd
 }
 
 // addSource adds the flags that say what is looked at, and by which scheduler.
 func (c *common) addSource(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.file, "snapshot", "", "read this file, which `kubectl espalier snapshot` has written, and not the cluster")
+	cmd.Flags().StringVar(&c.file, "snapshot", "", "read this file, which the command snapshot has written, and not the cluster")
 	cmd.Flags().StringVar(&c.config, "scheduler-config", "", "the KubeSchedulerConfiguration that the scheduler runs with; empty for the shipped one")
 }
 
@@ -118,12 +120,17 @@ func (c *common) configuration() ([]byte, error) {
 
 // open starts the scheduler over what is read, with an answer of the filters for each node. It says what could not be read.
 func (c *common) open(cmd *cobra.Command) (*inspect.Cluster, error) {
+	return c.openUntil(cmd.Context(), cmd)
+}
+
+// openUntil is that for as long as a context lasts.
+func (c *common) openUntil(ctx context.Context, cmd *cobra.Command) (*inspect.Cluster, error) {
 	s, configuration, err := c.source(cmd)
 	if err != nil {
 		return nil, err
 	}
 	warn(cmd, s.Unread)
-	return inspect.Open(cmd.Context(), s, configuration, inspect.AllNodes)
+	return inspect.Open(ctx, s, configuration, inspect.AllNodes)
 }
 
 // source reads what is looked at, and the scheduler's configuration.

@@ -24,6 +24,8 @@ func (c *common) newExplain() *cobra.Command {
 		Short:   "Say why a pod is pending, or why it is where it is",
 		Example: "  kubectl espalier explain pod/web-5d8f9c7b6-x2x8k",
 		Args:    one("a pod, such as pod/web-0"),
+
+		ValidArgsFunction: c.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -106,15 +108,15 @@ func drawDecision(out io.Writer, d *decision.Decision) {
 	if d == nil {
 		return
 	}
-	path := "after all nodes had been filtered"
+	path := "ranked by the tree among all nodes that fit"
 	if d.Fast {
-		path = "by the fast path"
+		path = "proposed by the tree before other nodes were filtered"
 	}
-	fmt.Fprintf(out, "when it was bound, %s:\n", path)
+	fmt.Fprintf(out, "when it was bound: %s\n", path)
 	for i := range d.Steps {
 		fmt.Fprintf(out, "  %s\n", d.Steps[i].String())
 	}
 	if d.Cut {
-		fmt.Fprintln(out, "  and so on: no more could be written")
+		fmt.Fprintln(out, "  the rest was left out: there was no space for it")
 	}
 }

@@ -21,13 +21,16 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// version is set by the linker.
+var version = "unknown"
+
 func main() {
 	klog.SetOutput(io.Discard) // the scheduler's own remarks are no answer
 	klog.LogToStderr(false)
 	ctrllog.SetLogger(logr.Discard())
 	debug.SetGCPercent(50) // what is read stays, so that half of it in garbage is enough
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}).ExecuteContext(ctx)
+	err := newCommand(version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}).ExecuteContext(ctx)
 	cancel()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", strings.Join(strings.Fields(err.Error()), " ")) // libraries have errors of several lines

@@ -95,7 +95,7 @@ func cluster(t *testing.T) string {
 // run runs the command as a user would.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return commandtest.Run(t, newCommand(genericiooptions.IOStreams{}), args...)
+	return commandtest.Run(t, newCommand("v0.0.0", genericiooptions.IOStreams{}), args...)
 }
 
 // What the commands print about the small cluster, against testdata. `go test ./cmd/kubectl-espalier -update` writes it anew.
@@ -104,6 +104,7 @@ func TestPrinted(t *testing.T) {
 	for name, args := range map[string]string{
 		"tree.txt":      "tree deployment/web",
 		"tree.json":     "tree deploy/web -o json",
+		"levels.txt":    "tree deploy/web --levels kubernetes.io/hostname",
 		"tree.svg":      "tree deploy/web -o svg",
 		"tree.dot":      "tree deploy/web -o dot",
 		"balance.txt":   "balance",
@@ -183,19 +184,23 @@ func TestMistakes(t *testing.T) {
 		"tree deployment/none":                "there is no deployment/none",
 		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, wide, svg, html, dot",
 		"tree deployment/web --snapshot none": "none: no such file",
+		"tree deployment/web --levels sprawl=zone":                 `level 1 "sprawl=zone"`,
+		"tree deployment/web --levels ,":                           "level 1",
+		"tree deployment/web --watch --snapshot x":                 "--watch: a snapshot does not change",
+		"tree deployment/web --watch -o json":                      "--watch: it draws text again and again, and not json",
 		"tree deployment/web --snapshot " + other:                  "take it again",
 		"tree deployment/web --scheduler-config testdata/web.yaml": "the scheduler's configuration",
-		"explain pod/none":                                   "there is no pod/none",
-		"explain deployment/web":                             "`kubectl espalier tree` draws a workload",
-		"simulate":                                           "nothing to place",
-		"simulate -f none.yaml":                              "none.yaml: no such file",
-		"simulate -f testdata/tree.txt":                      "testdata/tree.txt: document 1",
-		"simulate -f testdata/web.yaml --drain x":            `there is no node "x"`,
-		"simulate -f testdata/web.yaml --replicas -3":        "--replicas=-3",
-		"simulate -f testdata/web.yaml --replicas 1":         "has 4 pods, and is to have 1",
-		"simulate -f testdata/web.yaml --add-nodes x":        "it begins with how many",
-		"simulate -f testdata/web.yaml --add-nodes 1":        "say which node they are like",
-		"simulate -f testdata/web.yaml --add-nodes 1,like=x": `there is no node "x"`,
+		"explain pod/none":                                         "there is no pod/none",
+		"explain deployment/web":                                   "`kubectl espalier tree` draws a workload",
+		"simulate":                                                 "nothing to place",
+		"simulate -f none.yaml":                                    "none.yaml: no such file",
+		"simulate -f testdata/tree.txt":                            "testdata/tree.txt: document 1",
+		"simulate -f testdata/web.yaml --drain x":                  `there is no node "x"`,
+		"simulate -f testdata/web.yaml --replicas -3":              "--replicas=-3",
+		"simulate -f testdata/web.yaml --replicas 1":               "has 4 pods, and is to have 1",
+		"simulate -f testdata/web.yaml --add-nodes x":              "it begins with how many",
+		"simulate -f testdata/web.yaml --add-nodes 1":              "say which node they are like",
+		"simulate -f testdata/web.yaml --add-nodes 1,like=x":       `there is no node "x"`,
 		"nonsense": "unknown command",
 	} {
 		t.Run(args, func(t *testing.T) {

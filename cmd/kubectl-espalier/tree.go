@@ -4,6 +4,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,18 +13,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 	"github.com/espalier-scheduler/espalier/internal/picture"
 )
 
 func (c *common) newTree() *cobra.Command {
 	var out output
-	var full bool
+	var full, watch bool
+	var levels string
 	cmd := &cobra.Command{
-		Use:     "tree KIND/NAME",
-		Short:   "Draw how the pods of a workload are spread",
-		Example: "  kubectl espalier tree deployment/web\n  kubectl espalier tree statefulset/db -o json",
-		Args:    one("a workload, such as deployment/web"),
+		Use:   "tree KIND/NAME",
+		Short: "Draw how the pods of a workload are spread",
+		Example: "  kubectl espalier tree deployment/web\n  kubectl espalier tree deployment/web --watch\n" +
+			"  kubectl espalier tree deployment/web --levels topology.kubernetes.io/zone,example.com/rack\n  kubectl espalier tree statefulset/db -o json",
+		Args:              one("a workload, such as deployment/web"),
+		ValidArgsFunction: c.completeWorkloads,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -35,22 +41,43 @@ func (c *common) newTree() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cluster, err := c.open(cmd)
-			if err != nil {
-				return err
+			draw := func(to io.Writer) error {
+				ctx, cancel := context.WithCancel(cmd.Context())
+				defer cancel()
+				cluster, err := c.openUntil(ctx, cmd)
+				if err != nil {
+					return err
+				}
+				var t inspect.Tree
+				if cmd.Flags().Changed("levels") {
+					t, err = cluster.TreeOver(ctx, of, levels)
+				} else {
+					t, err = cluster.Tree(ctx, of)
+				}
+				if err != nil {
+					return err
+				}
+				if draw := pictures[out.format]; draw != nil {
+					return draw(to, &t, full)
+				}
+				return out.write(to, &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
 			}
-			t, err := cluster.Tree(cmd.Context(), of)
-			if err != nil {
-				return err
+			switch {
+			case !watch:
+				return draw(cmd.OutOrStdout())
+			case out.format != "" && out.format != "wide":
+				return fmt.Errorf("--watch: it draws text again and again, and not %s", out.format)
+			case c.file != "":
+				return errors.New("--watch: a snapshot does not change; leave out one of --watch and --snapshot")
+			default:
+				return c.watch(cmd, namespace, draw)
 			}
-			if draw := pictures[out.format]; draw != nil {
-				return draw(cmd.OutOrStdout(), &t, full)
-			}
-			return out.write(cmd.OutOrStdout(), &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
 		},
 	}
 	c.addSource(cmd)
 	out.add(cmd, "wide", "svg", "html", "dot")
+	cmd.Flags().StringVar(&levels, "levels", "", "draw it over other levels than its own: keys of node labels, or levels in the syntax of the annotation "+clusterview.PlacementAnnotation)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "draw again whenever pods of the namespace change")
 	cmd.Flags().BoolVar(&full, "all-nodes", false, "draw every node, also those without pods of the workload where there are many")
 	return cmd
 }

@@ -53,6 +53,9 @@ $(TOOLS)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 $(TOOLS)/controller-gen: hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ sigs.k8s.io/controller-tools/cmd/controller-gen hack/tools/kubernetes
 
+$(TOOLS)/crd-ref-docs: hack/tools/reference/go.mod hack/tools/reference/go.sum
+	@hack/go-build.sh $@ github.com/elastic/crd-ref-docs hack/tools/reference
+
 $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 	@hack/go-build.sh $@ k8s.io/code-generator/cmd/$(@F) hack/tools/kubernetes
 
@@ -79,4 +82,4 @@ $(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(
 	@hack/go-build.sh $@ ./promcheck hack/tools/prometheus
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use

@@ -8,10 +8,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -71,6 +73,38 @@ func (c *Cluster) Tree(ctx context.Context, of Ref) (Tree, error) {
 	return c.treeOf(ctx, of, pod)
 }
 
+// TreeOver returns how the pods of a workload are spread over other levels than its own: in the syntax of the annotation
+// espalier.dev/placement, where a key alone is a level that spreads.
+func (c *Cluster) TreeOver(ctx context.Context, of Ref, levels string) (Tree, error) {
+	pod, err := NextPod(c.Snapshot, of)
+	if err != nil {
+		return Tree{}, err
+	}
+	parts := strings.Split(levels, ",")
+	for i, part := range parts {
+		if !strings.Contains(part, "=") {
+			parts[i] = "spread=" + strings.TrimSpace(part)
+		}
+	}
+	levels = strings.Join(parts, ",")
+	if _, err := level.Parse(levels); err != nil {
+		return Tree{}, fmt.Errorf("--levels: %w", err)
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = make(map[string]string)
+	}
+	pod.Annotations[clusterview.PlacementAnnotation] = levels
+	// It is no news that its own constraints have no effect then.
+	pod.Spec.TopologySpreadConstraints = slices.DeleteFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.WhenUnsatisfiable == corev1.ScheduleAnyway
+	})
+	t, err := c.treeOf(ctx, of, pod)
+	if err == nil && clusterview.ByPolicy(t.PlacedBy) {
+		err = fmt.Errorf("%s: its pods are placed by a policy that overrides other levels: %s", of, t.PlacedBy)
+	}
+	return t, err
+}
+
 func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, error) {
 	filtered, err := c.Filter(ctx, pod)
 	if err != nil {
@@ -115,7 +149,7 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 	return t, nil
 }
 
-// branch is one for output, with why its nodes are refused, and the keys of levels.
+// branch is one for output, with why its nodes are refused, and the keys of levels. A host with the node of its name is that node.
 func branch(b *tree.Branch, refused map[string][]string, keys map[string]string) Branch {
 	out := Branch{Level: cmp.Or(keys[b.What], b.What), Name: b.Label, Pods: b.Revision, All: b.Workload, Others: b.Pods, Fits: b.Open, State: b.State}
 	if b.What == "node" {
@@ -124,6 +158,9 @@ func branch(b *tree.Branch, refused map[string][]string, keys map[string]string)
 	for i := range b.Below {
 		out.Below = append(out.Below, branch(&b.Below[i], refused, keys))
 		out.Fits = out.Fits || out.Below[i].Fits
+	}
+	if len(out.Below) == 1 && out.Below[0].Level == "node" && out.Below[0].Name == out.Name {
+		return out.Below[0]
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 // A version with all that a version may have, and what is made of it where a plus may not be.
@@ -49,6 +51,8 @@ func TestRelease(t *testing.T) {
 		bill(t, filepath.Join(dir, name+"-"+platform+".cdx.json"))
 		archive(t, filepath.Join(dir, name+"-"+platform+".tar"), name+":"+tag)
 	}
+	want = append(want, "krew.yaml", "kubectl-espalier-"+platform+".tar.gz")
+	plugin(t, dir, "kubectl-espalier-"+platform+".tar.gz")
 	slices.Sort(want)
 	if !slices.Equal(files, want) {
 		t.Errorf("the release consists of\n%q, want\n%q", files, want)
@@ -124,6 +128,41 @@ func binary(t *testing.T, path string) {
 	out, err := exec.CommandContext(t.Context(), path, "--version").Output()
 	if err != nil || !slices.Contains(strings.Fields(string(out)), released) {
 		t.Errorf("%s --version says %q, %v", filepath.Base(path), out, err)
+	}
+}
+
+// plugin wants an archive to have the plugin of kubectl, and krew's manifest to name it with its sum.
+func plugin(t *testing.T, dir, archive string) {
+	t.Helper()
+	unpacked := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file", filepath.Join(dir, archive), "--directory", unpacked).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", archive, err, out)
+	}
+	binary(t, filepath.Join(unpacked, "kubectl-espalier"))
+	content, err := os.ReadFile(filepath.Join(dir, archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "krew.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				URI, SHA256, Bin string
+				Selector         struct{ MatchLabels map[string]string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &manifest); err != nil {
+		t.Fatalf("krew.yaml: %v", err)
+	}
+	platforms := manifest.Spec.Platforms
+	if manifest.Spec.Version != released || len(platforms) != 1 || path.Base(platforms[0].URI) != archive || platforms[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) ||
+		platforms[0].Bin != "kubectl-espalier" || platforms[0].Selector.MatchLabels["arch"] != runtime.GOARCH {
+		t.Errorf("krew.yaml says\n%s", text)
 	}
 }
 

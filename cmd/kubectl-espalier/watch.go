@@ -1,0 +1,135 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// A drawing reads the whole cluster. The next one begins leastPause later at the earliest, and in a large cluster after timesPause the
+// time that this one took.
+const (
+	leastPause = 2 * time.Second
+	timesPause = 5
+)
+
+// watch draws, and again whenever pods of a namespace have changed, until it is interrupted. What looks as before is not drawn again. An
+// error after the first drawing is drawn too: it may pass.
+func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer) error) error {
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	changed, err := c.changes(ctx, cancel, namespace)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	f, is := out.(*os.File)
+	terminal := is && term.IsTerminal(int(f.Fd()))
+	var shown []byte
+	for {
+		begun := time.Now()
+		var drawn bytes.Buffer
+		switch err := draw(&drawn); {
+		case ctx.Err() != nil:
+			return ended(ctx)
+		case err != nil && shown == nil:
+			return err
+		case err != nil:
+			drawn.Reset()
+			fmt.Fprintf(&drawn, "error: %v; trying again\n", err)
+		}
+		if !bytes.Equal(shown, drawn.Bytes()) {
+			shown = drawn.Bytes()
+			if terminal {
+				fmt.Fprint(out, "\x1b[H\x1b[2J")
+			} else {
+				fmt.Fprintf(out, "at %s\n", time.Now().Format(time.TimeOnly))
+			}
+			if _, err := out.Write(shown); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-time.After(max(leastPause, timesPause*time.Since(begun))):
+		}
+		select {
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// ended is why watching has ended: nil if it was interrupted.
+func ended(ctx context.Context) error {
+	if err := context.Cause(ctx); apierrors.IsForbidden(err) {
+		return fmt.Errorf("--watch: %w", err)
+	}
+	return nil
+}
+
+// changes returns what has something in it when pods of a namespace have changed since it was last emptied. Where they may not be watched it
+// gives up.
+func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, namespace string) (<-chan struct{}, error) {
+	config, err := c.kube.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, fields.Everything()), &corev1.Pod{}, 0)
+	// Only that they change is of interest here.
+	if err := informer.SetTransform(func(obj any) (any, error) {
+		if pod, is := obj.(*corev1.Pod); is {
+			obj = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion}}
+		}
+		return obj, nil
+	}); err != nil {
+		return nil, err
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		if apierrors.IsForbidden(err) {
+			giveUp(err)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	changed := make(chan struct{}, 1)
+	note := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(_ any, inInitialList bool) {
+			if !inInitialList {
+				note()
+			}
+		},
+		UpdateFunc: func(_, _ any) { note() }, DeleteFunc: func(any) { note() },
+	}); err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	return changed, nil
+}
