@@ -31,9 +31,15 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/node"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
@@ -202,6 +208,16 @@ func validate(obj runtime.Object) field.ErrorList {
 		// The API server fills these in from clusterIP before it validates.
 		o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
 		return corevalidation.ValidateServiceCreate(o)
+	case *core.PersistentVolumeClaim:
+		return corevalidation.ValidatePersistentVolumeClaim(o, corevalidation.ValidationOptionsForPersistentVolumeClaim(o, nil))
+	case *core.ResourceQuota:
+		return corevalidation.ValidateResourceQuota(o)
+	case *node.RuntimeClass:
+		return nodevalidation.ValidateRuntimeClass(o)
+	case *storage.StorageClass:
+		return storagevalidation.ValidateStorageClass(o)
+	case *storage.CSIDriver:
+		return storagevalidation.ValidateCSIDriver(o)
 	case *core.ServiceAccount:
 		return corevalidation.ValidateServiceAccount(o)
 	case *rbac.Role:

@@ -1,0 +1,110 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/convert"
+)
+
+// fence is a block of YAML in a page.
+var fence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// foreign are the kinds of blocks that no API server takes: those of kind and of kustomize. What test/install does with the latter is
+// its own.
+var foreign = []string{"kind.x-k8s.io/v1alpha4", "kustomize.config.k8s.io/v1beta1"}
+
+// TestPages reads every block of YAML in every page as the API server and the scheduler would: strictly, with its defaults, and
+// with what its pods ask for.
+func TestPages(t *testing.T) {
+	pages, root := []string{"README.md", "CONTRIBUTING.md"}, os.DirFS("..")
+	more, err := fs.Glob(root, "docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, page := range append(pages, more...) {
+		text, err := fs.ReadFile(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range fence.FindAllSubmatchIndex(text, -1) {
+			line := 1 + bytes.Count(text[:block[0]], []byte("\n"))
+			for _, doc := range strings.Split(string(text[block[2]:block[3]]), "\n---\n") {
+				objects, err := inPage(page, []byte(doc))
+				if read += objects; err != nil {
+					t.Errorf("%s, the block in line %d: %v", page, line, err)
+				}
+			}
+		}
+	}
+	if read < 40 {
+		t.Errorf("the pages have %d objects", read)
+	}
+}
+
+// inPage checks a document of a page. It returns how many objects it has for an API server.
+func inPage(page string, doc []byte) (objects int, err error) {
+	var typeMeta metav1.TypeMeta
+	if err := yaml.Unmarshal(doc, &typeMeta); err != nil {
+		return 0, err
+	}
+	switch {
+	case slices.Contains(foreign, typeMeta.APIVersion):
+		return 0, nil
+	case typeMeta.Kind == "" && strings.HasSuffix(page, "from-docker-swarm.md"):
+		_, err := convert.Compose(doc)
+		return 0, err
+	case typeMeta.Kind == "": // values of the chart, which test/install renders
+		return 0, yaml.UnmarshalStrict(doc, &map[string]any{})
+	}
+	if group, _, _ := strings.Cut(typeMeta.APIVersion, "/"); group == "kubescheduler.config.k8s.io" {
+		_, err := schedulerConfig(doc)
+		return 1, err
+	}
+	obj, err := object(doc)
+	if err != nil {
+		return 1, err
+	}
+	annotations, spec := podOf(obj)
+	if spec == nil {
+		return 1, nil
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: *spec}
+	_, levels := clusterview.LevelsOf(pod, nil, nil)
+	_, constraints := clusterview.Constraints(pod)
+	_, platforms := clusterview.PlatformWish(pod)
+	_, limits := clusterview.Limits(pod, nil, nil)
+	return 1, errors.Join(levels, constraints, platforms, limits)
+}
+
+// TestPagesRefuse makes sure that the check above can fail.
+func TestPagesRefuse(t *testing.T) {
+	for want, doc := range map[string]string{
+		`unknown strategy "sprawl"`:     "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {espalier.dev/placement: sprawl=zone}}, spec: {containers: [{name: a, image: a}]}}",
+		`unknown field "spec.replicaz"`: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicaz: 1}}",
+		"espalier.dev/domain-limits":    "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {espalier.dev/domain-limits: zone=0}}, spec: {containers: [{name: a, image: a}]}}",
+	} {
+		asJSON, err := yaml.YAMLToJSON([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := inPage("docs/x.md", asJSON); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", doc, err, want)
+		}
+	}
+}
