@@ -16,8 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
 )
 
 // kubectl runs kubectl espalier as a user would, and reads its JSON into an answer, nil for none. It returns what is printed.
@@ -92,11 +94,29 @@ func TestKubectlEspalier(t *testing.T) {
 	if int(tree.All.Pods) != int(replicas) || len(tree.Misplaced) == 0 || tree.Misplaced[0].Pods != 0 {
 		s.Errorf("the tree shows %d pods, misplaced %v", tree.All.Pods, tree.Misplaced)
 	}
+	zoneOf := make(map[string]string)
+	for i := range o.Nodes {
+		zoneOf[o.Nodes[i].Name] = o.Nodes[i].Values[0]
+	}
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		d, err := decision.Parse(p.Annotations[clusterview.DecisionAnnotation])
+		s.must(err, "reading how a node was chosen")
+		on := map[string]string{decision.Node: p.Spec.NodeName, "zone": zoneOf[p.Spec.NodeName]}
+		if len(d.Steps) == 0 {
+			s.Errorf("pod %s was bound with %s", p.Name, d.String())
+		}
+		for _, step := range d.Steps {
+			if step.Chosen.Name != on[step.Level] {
+				s.Errorf("pod %s is on %s, and was bound with %s", p.Name, p.Spec.NodeName, d.String())
+			}
+		}
+	}
 	for i := range o.Pods[:3] {
 		p := &o.Pods[i]
 		var e inspect.Explanation
 		s.kubectl(&e, "explain", "pod/"+p.Name)
-		if len(e.Path) != 2 || e.Node != p.Spec.NodeName || e.Path[1].Chosen.Name != p.Spec.NodeName || e.PlacedBy == "" {
+		if len(e.Path) != 2 || e.Node != p.Spec.NodeName || e.Path[1].Chosen.Name != p.Spec.NodeName || e.PlacedBy == "" || e.Decision == nil {
 			s.Errorf("of pod %s on %s it is said %+v", p.Name, p.Spec.NodeName, e)
 		}
 	}
@@ -107,6 +127,14 @@ func TestKubectlEspalier(t *testing.T) {
 	}
 	if text := s.kubectl(nil, "lint", "-f", manifest); !strings.Contains(text, "Each value of "+zoneLabel) {
 		s.Errorf("lint prints %s", text)
+	}
+	var over inspect.Tree
+	s.kubectl(&over, "tree", "deployment/app", "--levels", "kubernetes.io/hostname")
+	if len(over.Levels) != 1 || len(over.All.Below) != 7 {
+		s.Errorf("over hosts there are levels %q, and %d branches", over.Levels, len(over.All.Below))
+	}
+	if text := s.kubectl(nil, "moves"); text == "" {
+		s.Error("moves prints nothing")
 	}
 	if text := s.kubectl(nil, "faults"); text == "" {
 		s.Error("faults prints nothing")
