@@ -56,12 +56,18 @@ if [[ $module == "$root/" ]]; then
   ldflags+=" $("$root/hack/version.sh")"
 fi
 
-# -v names each package as it is compiled. Those names become a count; whatever
-# else go build says, downloads and errors, passes as it is.
+# -v names each package as it is compiled. Those names become a count of how many there are at most: those in the
+# build cache are not compiled. Whatever else go build says, downloads and errors, passes as it is.
 cd "$module"
-go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | awk '
-  /^[^ :#]+$/ { if (++n % 100 == 0) { print "  ... " n " packages compiled"; fflush() } next }
+all=$({ go list -deps "$package" 2>/dev/null || true; } | wc -l)
+if [[ -t 1 ]]; then every=10 line='\r' last='\r\033[K'; else every=200 line= last=; fi
+go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | awk -v all="$all" -v every="$every" -v line="$line" -v last="$last" '
+  /^[^ :#]+$/ {
+    if (++n % every == 0) { printf "%s  %d of at most %d packages compiled%s", line, n, all, line == "" ? "\n" : ""; fflush() }
+    next
+  }
   { print; fflush() }
+  END { printf "%s", last }
 '
 # A target that go build found up to date keeps its old time, and make would ask again.
 touch "$output"
