@@ -102,7 +102,10 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	if err := prepareScheduler(ctx); err != nil {
 		return 1, err
 	}
-	return rig.UntilInterrupted(ctx, m)
+	if code, err = rig.UntilInterrupted(ctx, m); code == 0 && err == nil {
+		err = writeEvenness()
+	}
+	return code, err
 }
 
 // prepareScheduler starts the scheduler with the rights of the manifests, unless the cluster

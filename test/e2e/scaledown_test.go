@@ -67,6 +67,9 @@ func TestScaleDownUnequalZones(t *testing.T) {
 		if is, was := skew(ours), skew(stock); is > was {
 			t.Errorf("61 to %d: zones differ by %d pods, and by %d with the stock scheduler", to, is, was)
 		}
+		if to == 31 {
+			s.beside(evennessCases[3], byZones(stock), byZones(ours))
+		}
 		s.deleted("app")
 	}
 }

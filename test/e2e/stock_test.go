@@ -91,24 +91,28 @@ func TestStockSoftTaints(t *testing.T) {
 		t.Errorf("%d of 12 pods are on soft-tainted nodes, and %d of the stock scheduler's", is, was)
 	}
 	s.counts(ours, 0, 6, 6)
+	s.beside(evennessCases[4], fmt.Sprint(onSoft(stock)), fmt.Sprint(onSoft(ours)))
 }
 
 // Zones of ten, five and two nodes. The stock scheduler weighs zones and hosts against each other; ours has zones
 // even and then hosts, in whatever order the constraints are listed, and where a pod has none.
 func TestStockUnequalZones(t *testing.T) {
-	for name, keys := range map[string][]string{
-		"hosts-first":   {corev1.LabelHostname, zoneLabel},
-		"zones-first":   {zoneLabel, corev1.LabelHostname},
-		"nothing-asked": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for i, tc := range []struct {
+		name string
+		keys []string
+	}{{"hosts-first", []string{corev1.LabelHostname, zoneLabel}}, {"zones-first", []string{zoneLabel, corev1.LabelHostname}}, {"nothing-asked", nil}} {
+		t.Run(tc.name, func(t *testing.T) {
 			s := begin(t, byZone)
-			for i, nodes := range []int{10, 5, 2} {
-				s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
+			for z, nodes := range []int{10, 5, 2} {
+				s.nodes(nodes, 50, zone(fmt.Sprint("zone-", z)))
 			}
-			stock, ours := s.besideStock("app", 61, constrained("app", keys...))
+			stock, ours := s.besideStock("app", 61, constrained("app", tc.keys...))
 			s.counts(ours, 0, 21, 20, 20)
 			s.even(ours)
+			s.beside(evennessCases[i], byZones(stock), byZones(ours))
+			if i == 0 {
+				s.picture(stock, ours)
+			}
 			if is, was := skew(ours), skew(stock); is > was {
 				t.Errorf("zones differ by %d pods, and by %d with the stock scheduler", is, was)
 			}
@@ -128,6 +132,7 @@ func TestStockNodesWithoutTheKey(t *testing.T) {
 		t.Errorf("%d of 12 pods are on nodes without the key, and %d of the stock scheduler's", is, was)
 	}
 	s.exactly(ours, 0, map[string]int{"zone-a": 6, "zone-b": 6})
+	s.beside(evennessCases[5], fmt.Sprint(without(stock)), fmt.Sprint(without(ours)))
 }
 
 // Six Deployments under one selector are one workload to both: what the constraint counts is what it selects.
@@ -159,8 +164,10 @@ func TestStockOneSelectorForMany(t *testing.T) {
 		s.observe("svc=x", 0, isRunning)
 		return o
 	}
-	s.counts(deployed(corev1.DefaultSchedulerName), 0, 4, 4, 4)
-	s.counts(deployed(s.scheduler), 0, 4, 4, 4)
+	stock, ours := deployed(corev1.DefaultSchedulerName), deployed(s.scheduler)
+	s.counts(stock, 0, 4, 4, 4)
+	s.counts(ours, 0, 4, 4, 4)
+	s.beside(evennessCases[6], byZones(stock), byZones(ours))
 }
 
 // A bare pod whose constraint selects the pods of a Deployment goes where these are not.
@@ -222,6 +229,7 @@ func TestStockBarePodsBehindAService(t *testing.T) {
 	}
 	stock, ours := placed(corev1.DefaultSchedulerName), placed(s.scheduler)
 	s.counts(ours, 0, 3, 3, 3)
+	s.beside(evennessCases[7], byZones(stock), byZones(ours))
 	if is, was := skew(ours), skew(stock); is > was {
 		t.Errorf("zones differ by %d pods, and by %d with the stock scheduler", is, was)
 	}
@@ -239,7 +247,7 @@ func TestStockUnequalNodes(t *testing.T) {
 	}
 	s.must(startStock(), "starting the stock scheduler")
 	sizes := []int64{1, 2, 5, 10, 20}
-	uneven := func(scheduler string) (percent int) {
+	loads := func(scheduler string) (least, most int) {
 		for _, size := range sizes {
 			// One after the other, so that both see the pods in the same order.
 			app := fmt.Sprint("app-", size)
@@ -253,23 +261,25 @@ func TestStockUnequalNodes(t *testing.T) {
 				used[node] += pods * int(size)
 			}
 		}
-		var loads []int
+		var percent []int
 		for node, units := range room {
-			loads = append(loads, 100*used[node]/units)
+			percent = append(percent, 100*used[node]/units)
 		}
-		slices.Sort(loads)
-		s.Logf("%s: nodes at %d %% of their CPU", scheduler, loads)
+		slices.Sort(percent)
+		s.Logf("%s: nodes at %d %% of their CPU", scheduler, percent)
 		for _, size := range sizes {
 			app := fmt.Sprint("app-", size)
 			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
 			s.settled(app, 0)
 		}
-		return loads[len(loads)-1] - loads[0]
+		return percent[0], percent[len(percent)-1]
 	}
-	stock, ours := uneven(corev1.DefaultSchedulerName), uneven(s.scheduler)
-	if ours > stock {
-		t.Errorf("nodes differ by %d %% of their CPU, and by %d %% with the stock scheduler", ours, stock)
+	stockLeast, stockMost := loads(corev1.DefaultSchedulerName)
+	least, most := loads(s.scheduler)
+	if most-least > stockMost-stockLeast {
+		t.Errorf("nodes differ by %d %% of their CPU, and by %d %% with the stock scheduler", most-least, stockMost-stockLeast)
 	}
+	s.beside(evennessCases[8], fmt.Sprintf("%d %% to %d %%", stockLeast, stockMost), fmt.Sprintf("%d %% to %d %%", least, most))
 }
 
 // Pods of high priority take the place of others in a cluster that is full: as many as with the stock scheduler, and
@@ -303,10 +313,11 @@ func TestStockPreemption(t *testing.T) {
 		}
 		return o, victims
 	}
-	_, stock := taken(corev1.DefaultSchedulerName)
+	stock, stockVictims := taken(corev1.DefaultSchedulerName)
 	ours, victims := taken(s.scheduler)
 	s.counts(ours, 0, 4, 4, 4)
-	if victims > stock {
-		t.Errorf("%d pods had to make way, and %d with the stock scheduler", victims, stock)
+	if victims > stockVictims {
+		t.Errorf("%d pods had to make way, and %d with the stock scheduler", victims, stockVictims)
 	}
+	s.beside(evennessCases[9], byZones(stock), byZones(ours))
 }
