@@ -37,9 +37,12 @@ step "hack/tools/release"
 step "hack/tools/prometheus"
 (cd hack/tools/prometheus && go test -count=1 -timeout 10m ./...)
 
+# The storm beside it is for the race detector, see hack/race.sh.
+step "test/storm, simulations"
+go test -v -count=1 -timeout 10m -run '^TestSimulation' ./test/storm
+
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time with -v is the only way to see each story as it ends.
-# The storm is not among them: it is for the race detector, see hack/race.sh.
 for suite in test/integration test/install test/e2e test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")

@@ -14,4 +14,7 @@
 // that fits somewhere is placed, and once; what the scheduler believes is what a second
 // one that starts now would; and nothing is left running. The seed settles what the actors
 // do, not how it interleaves: a run that fails may not fail again.
+//
+// On the same API server, in calm clusters, what a simulation of kubectl espalier says of pods that wait is held against what the
+// scheduler does with them.
 package storm
