@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,5 +107,62 @@ func TestPagesRefuse(t *testing.T) {
 		if _, err := inPage("docs/x.md", asJSON); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", doc, err, want)
 		}
+	}
+}
+
+// commands is a block of commands in a page.
+var commands = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+
+// targets are those of a Makefile.
+var targets = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
+
+// TestShellOfPages wants every block of commands to be what a shell can read, and to name targets and files that there are.
+func TestShellOfPages(t *testing.T) {
+	root := os.DirFS("..")
+	pages, err := fs.Glob(root, "docs/*.md")
+	makefiles, err2 := fs.Glob(root, "hack/make/*.mk")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	for _, file := range append(makefiles, "Makefile") {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets.FindAllSubmatch(text, -1) {
+			known[string(target[1])] = true
+		}
+	}
+	made, named := regexp.MustCompile(`(?m)^make ([a-z /-]*)(?: |$)`), regexp.MustCompile(`\b(?:hack|manifests)/[A-Za-z0-9_./-]*[A-Za-z0-9]`)
+	blocks := 0
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
+		text, err := fs.ReadFile(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range commands.FindAllSubmatch(text, -1) {
+			blocks++
+			read := exec.CommandContext(t.Context(), "bash", "-n")
+			read.Stdin = bytes.NewReader(block[1])
+			if out, err := read.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s\n%s", page, err, out, block[1])
+			}
+			for _, line := range made.FindAllSubmatch(block[1], -1) {
+				for _, target := range strings.Fields(string(line[1])) {
+					if !strings.ContainsAny(target, "/=") && !known[target] { // a file, or a variable
+						t.Errorf("%s: there is no target %q", page, target)
+					}
+				}
+			}
+			for _, file := range named.FindAllString(string(block[1]), -1) {
+				if _, err := fs.Stat(root, file); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+			}
+		}
+	}
+	if blocks < 40 || len(known) < 15 {
+		t.Errorf("the pages have %d blocks, and make %d targets", blocks, len(known))
 	}
 }
