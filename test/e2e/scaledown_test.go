@@ -171,8 +171,8 @@ func TestScaleDownWhileRolling(t *testing.T) {
 	s.unequalZones()
 	s.deploy("app", 60, "")
 	s.settled("app", 60)
-	// As many of the new pods start as the surge and what may be unavailable let through, and then none.
-	s.patch("app", `{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":"2"}},"spec":{"readinessGates":[{"conditionType":"example.com/never"}]}}}}`)
+	// As many of the new pods start as the surge and what may be unavailable let through, and then none: no pod is available before an hour.
+	s.patch("app", `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":"2"}}}}}`)
 	s.until("new pods", func() error {
 		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, "app", metav1.GetOptions{})
 		if err == nil && (d.Status.UpdatedReplicas < 15 || d.Status.UnavailableReplicas < 15) {
