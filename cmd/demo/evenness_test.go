@@ -15,9 +15,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
-// TestREADMEsPicture places the pods of the README's picture, and wants the picture
+// TestPicture places the pods of the picture in docs/evenness.md, and wants the picture
 // to be what comes of it.
-func TestREADMEsPicture(t *testing.T) {
+func TestPicture(t *testing.T) {
 	levels, err := level.Parse("spread=topology.kubernetes.io/zone")
 	if err != nil {
 		t.Fatal(err)
@@ -37,11 +37,11 @@ func TestREADMEsPicture(t *testing.T) {
 		nodes[i].Count = int(tally.Revision)
 	}
 	picture := draw("web: 61 pods over zones of ten, five and two nodes", "as even as it can be", nodes)
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/evenness.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), picture) {
-		t.Errorf("README.md does not show this picture:\n%s", picture)
+	if !strings.Contains(string(page), picture) {
+		t.Errorf("docs/evenness.md does not show this picture:\n%s", picture)
 	}
 }
