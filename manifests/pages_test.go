@@ -23,7 +23,7 @@ import (
 )
 
 // fence is a block of YAML in a page.
-var fence = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+var fence = regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n")
 
 // foreign are the kinds of blocks that no API server takes: those of kind and of kustomize. What test/install does with the latter is
 // its own.
@@ -44,7 +44,7 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, block := range fence.FindAllSubmatchIndex(text, -1) {
-			line := 1 + bytes.Count(text[:block[0]], []byte("\n"))
+			line := 2 + bytes.Count(text[:block[0]], []byte("\n"))
 			for _, doc := range strings.Split(string(text[block[2]:block[3]]), "\n---\n") {
 				objects, err := inPage(page, []byte(doc))
 				if read += objects; err != nil {
@@ -111,7 +111,7 @@ func TestPagesRefuse(t *testing.T) {
 }
 
 // commands is a block of commands in a page.
-var commands = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
 
 // targets are those of a Makefile.
 var targets = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)

@@ -14,7 +14,7 @@ import (
 )
 
 // fence is a block of a page, of whatever language.
-var fence = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```$")
+var fence = regexp.MustCompile("(?s)\n```[a-z]*\n(.*?)\n```\n")
 
 // Every `kubectl espalier` in the blocks of the pages is a command that there is, with flags that it has.
 func TestCommandsOfPages(t *testing.T) {

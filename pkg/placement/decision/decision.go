@@ -47,11 +47,11 @@ const NoValue = "(none)"
 type Relation string
 
 const (
-	// Before: it comes first by health, taints or counts.
+	// Before says that it comes first by health, taints or counts.
 	Before Relation = "before"
-	// Tied: only load, preferences, images or names tell them apart.
+	// Tied says that only load, preferences, images or names tell them apart.
 	Tied Relation = "tied with"
-	// InsteadOf: the next one is better by health, taints or counts. So it is with pods of a StatefulSet, whose branches take turns, and
+	// InsteadOf says that the next one is better by health, taints or counts. So it is with pods of a StatefulSet, whose branches take turns, and
 	// where other plugins than the tree decided.
 	InsteadOf Relation = "instead of"
 )
