@@ -35,7 +35,8 @@ type calmCluster struct {
 	waiting []*corev1.Pod
 }
 
-// drawCluster draws one. Pods of high priority are not among them: they would have others make way, which is not simulated.
+// drawCluster draws one. Pods of high priority are not among them: they would have others make way, which is not simulated. Nor are pods with
+// preferences of their own: among nodes that nothing tells apart to them kube-scheduler takes any.
 func drawCluster(r *rand.Rand) *calmCluster {
 	c := &calmCluster{}
 	for i := range 3 + r.IntN(14) {
@@ -54,7 +55,7 @@ func drawCluster(r *rand.Rand) *calmCluster {
 		}
 		c.nodes = append(c.nodes, n)
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(kind string) bool { return kind == "urgent" })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(kind string) bool { return kind == "urgent" || kinds[kind].odd })
 	for i := range 1 + r.IntN(4) {
 		app, kind := fmt.Sprint("app-", i), names[r.IntN(len(names))]
 		set := replicaSet(app, app+"-1", "1")
