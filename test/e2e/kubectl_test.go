@@ -6,10 +6,13 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -41,6 +44,54 @@ func (s *story) kubectl(answer any, args ...string) string {
 		s.must(json.Unmarshal(out.Bytes(), answer), "reading what kubectl espalier prints")
 	}
 	return out.String()
+}
+
+// drawings is what a command that goes on has printed so far.
+type drawings struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (d *drawings) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(p)
+}
+
+func (d *drawings) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.String()
+}
+
+// A tree that is watched is drawn again when pods have come, and ends well when it is interrupted.
+func TestKubectlEspalierWatches(t *testing.T) {
+	s := begin(t, byZone)
+	s.nodes(2, 50, zone("zone-a"))
+	s.deploy("app", 2, "")
+	s.settled("app", 2)
+	binary, err := rig.Binary("kubectl-espalier", binFolder)
+	s.must(err, "finding kubectl-espalier")
+	cmd := exec.CommandContext(s.ctx, binary, "tree", "deployment/app", "--watch", "--kubeconfig", world.kubeconfig, "-n", s.ns)
+	var out drawings
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s.must(cmd.Start(), "starting kubectl espalier")
+	all := regexp.MustCompile(`(?m)^all +([0-9]+) `)
+	shows := func(pods string) {
+		s.Helper()
+		s.until("a tree of "+pods+" pods", func() error {
+			drawn := all.FindAllStringSubmatch(out.String(), -1)
+			if len(drawn) == 0 || drawn[len(drawn)-1][1] != pods {
+				return fmt.Errorf("it is drawn\n%s", out.String())
+			}
+			return nil
+		})
+	}
+	shows("2")
+	s.scale("app", 5)
+	shows("5")
+	s.must(cmd.Process.Signal(os.Interrupt), "interrupting kubectl espalier")
+	s.must(cmd.Wait(), "waiting for kubectl espalier to end")
 }
 
 // What kubectl espalier simulates is what the scheduler does then; and what it shows of that is so.
@@ -130,8 +181,8 @@ func TestKubectlEspalier(t *testing.T) {
 	}
 	var over inspect.Tree
 	s.kubectl(&over, "tree", "deployment/app", "--levels", "kubernetes.io/hostname")
-	if len(over.Levels) != 1 || len(over.All.Below) != 7 {
-		s.Errorf("over hosts there are levels %q, and %d branches", over.Levels, len(over.All.Below))
+	if len(over.Levels) != 1 || over.Levels[0] != "spread=kubernetes.io/hostname" || int(over.All.Pods) != int(replicas) || over.All.Below[0].Level != "node" {
+		s.Errorf("over hosts there are levels %q, and %d pods", over.Levels, over.All.Pods)
 	}
 	if text := s.kubectl(nil, "moves"); text == "" {
 		s.Error("moves prints nothing")

@@ -4,6 +4,7 @@
 package install
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,5 +42,16 @@ func TestAdmissionIsForTheFirstProfile(t *testing.T) {
 	}
 	if !found {
 		t.Error("there is no policy")
+	}
+}
+
+// Who installs without values is told where the images must be.
+func TestNotesSayWhereTheImagesAre(t *testing.T) {
+	const told = "set imageRegistry"
+	for want, values := range map[bool][]string{true: nil, false: {"--set", "imageRegistry=registry.example.com"}} {
+		notes := must(t, "", "helm", append([]string{"install", "noted", chart, "--namespace", "kube-system", "--dry-run=server"}, values...)...)
+		if !strings.Contains(notes, "schedulerName: noted-espalier-scheduler") || strings.Contains(notes, told) != want {
+			t.Errorf("with %q, that %q is said must be %t:\n%s", values, told, want, notes)
+		}
 	}
 }
