@@ -14,8 +14,8 @@ import (
 )
 
 func (c *common) newBalance() *cobra.Command {
-	var out output
-	var everywhere, uneven bool
+	var out listing
+	var uneven bool
 	cmd := &cobra.Command{
 		Use:   "balance",
 		Short: "List the workloads, those with the most misplaced pods first",
@@ -24,15 +24,9 @@ func (c *common) newBalance() *cobra.Command {
 		Example: "  kubectl espalier balance -A --uneven",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			namespace, err := c.namespace()
+			namespace, err := c.listed(&out)
 			if err != nil {
 				return err
-			}
-			if everywhere {
-				namespace = ""
 			}
 			cluster, err := c.open(cmd)
 			if err != nil {
@@ -47,12 +41,11 @@ func (c *common) newBalance() *cobra.Command {
 			if uneven {
 				b.Workloads = b.Uneven()
 			}
-			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) { drawBalance(w, b, everywhere, out.format) })
+			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) { drawBalance(w, b, out.everywhere, out.format) })
 		},
 	}
 	c.addSource(cmd)
 	out.add(cmd, "wide", "name")
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all namespaces")
 	cmd.Flags().BoolVar(&uneven, "uneven", false, "list only those with misplaced pods")
 	return cmd
 }

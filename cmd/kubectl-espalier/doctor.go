@@ -109,8 +109,7 @@ func drawFindings(out io.Writer, findings []inspect.Finding) {
 }
 
 func (c *common) newFaults() *cobra.Command {
-	var out output
-	var everywhere bool
+	var out listing
 	cmd := &cobra.Command{
 		Use:     "faults",
 		Short:   "List the nodes on which workloads keep failing",
@@ -118,15 +117,9 @@ func (c *common) newFaults() *cobra.Command {
 		Example: "  kubectl espalier faults -A",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			namespace, err := c.namespace()
+			namespace, err := c.listed(&out)
 			if err != nil {
 				return err
-			}
-			if everywhere {
-				namespace = ""
 			}
 			api, err := c.api()
 			if err != nil {
@@ -136,11 +129,10 @@ func (c *common) newFaults() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.write(cmd.OutOrStdout(), f, func(w io.Writer) { drawFaults(w, f, everywhere, time.Now()) })
+			return out.write(cmd.OutOrStdout(), f, func(w io.Writer) { drawFaults(w, f, out.everywhere, time.Now()) })
 		},
 	}
 	out.add(cmd)
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all namespaces")
 	return cmd
 }
 

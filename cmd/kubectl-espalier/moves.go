@@ -15,23 +15,16 @@ import (
 )
 
 func (c *common) newMoves() *cobra.Command {
-	var out output
-	var everywhere bool
+	var out listing
 	cmd := &cobra.Command{
 		Use:     "moves",
 		Short:   "List the pods that are being replaced, and those that were",
 		Example: "  kubectl espalier moves -A",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			namespace, err := c.namespace()
+			namespace, err := c.listed(&out)
 			if err != nil {
 				return err
-			}
-			if everywhere {
-				namespace = ""
 			}
 			api, err := c.api()
 			if err != nil {
@@ -41,11 +34,10 @@ func (c *common) newMoves() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.write(cmd.OutOrStdout(), moves, func(w io.Writer) { drawMoves(w, moves, everywhere, time.Now()) })
+			return out.write(cmd.OutOrStdout(), moves, func(w io.Writer) { drawMoves(w, moves, out.everywhere, time.Now()) })
 		},
 	}
 	out.add(cmd)
-	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list those of all namespaces")
 	return cmd
 }
 

@@ -59,6 +59,26 @@ func (o *output) write(out io.Writer, answer any, text func(io.Writer)) error {
 	}
 }
 
+// listing is the output of a command that lists what is in a namespace, or in all of them.
+type listing struct {
+	output
+	everywhere bool
+}
+
+// add adds the flags.
+func (l *listing) add(cmd *cobra.Command, formats ...string) {
+	l.output.add(cmd, formats...)
+	cmd.Flags().BoolVarP(&l.everywhere, "all-namespaces", "A", false, "list those of all namespaces")
+}
+
+// listed checks the flags, and returns the namespace that is meant, "" for all.
+func (c *common) listed(l *listing) (string, error) {
+	if err := l.check(); err != nil || l.everywhere {
+		return "", err
+	}
+	return c.namespace()
+}
+
 // newTable returns what writes a row of a table, with a namespace in front if rows of several are listed, and what writes it all at the end.
 func newTable(out io.Writer, everywhere bool) (row func(namespace string, cells ...string), flush func()) {
 	table := printers.GetNewTabWriter(out)
