@@ -87,15 +87,8 @@ func (v View) option(g *group, slot int32, k *key) decision.Option {
 // state is what is held against a member.
 func (k *key) state() string {
 	var all []string
-	switch k.health {
-	case onTrial:
-		all = append(all, "on trial")
-	case faultyAsAWhole:
-		all = append(all, "faulty as a whole")
-	case faulty:
-		all = append(all, "faulty")
-	case unready:
-		all = append(all, "not ready")
+	if k.health != free {
+		all = append(all, k.health.String())
 	}
 	if n := max(k.failures, k.unforgiven); n > 0 {
 		all = append(all, fmt.Sprintf("failures: %d", n))

@@ -24,6 +24,10 @@ const (
 	unready
 )
 
+func (s health) String() string {
+	return [...]string{free: "healthy", onTrial: "on trial", faultyAsAWhole: "faulty as a whole", faulty: "faulty", unready: "not ready"}[s]
+}
+
 // noneHealthy reports that a branch has nothing but faulty and unready nodes to offer.
 func (s health) noneHealthy() bool { return s >= faulty }
 

@@ -134,9 +134,9 @@ func (s *survey) branchState(member int32, sums *sums) string {
 	case stands.noneHealthy():
 		text += ", none healthy"
 	case stands == faultyAsAWhole:
-		text += fmt.Sprintf(", faulty as a whole (%d failures)", sums.history.failures)
+		text += fmt.Sprintf(", %v (%d failures)", stands, sums.history.failures)
 	case stands == onTrial:
-		text += ", on trial"
+		text += ", " + stands.String()
 	}
 	return text + unforgiven(sums.history.unforgiven)
 }

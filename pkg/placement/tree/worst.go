@@ -23,7 +23,7 @@ func (v View) Worst() (node int32, ok bool) {
 		// This level is even. Of the branches that are not even inside, the one that is worst at the first level.
 		next := -1
 		for i := range below {
-			if some(below[i]) && (next < 0 || slices.Compare(below[i], below[next]) > 0) {
+			if slices.Max(below[i]) > 0 && (next < 0 || slices.Compare(below[i], below[next]) > 0) {
 				next = i
 			}
 		}
@@ -60,8 +60,4 @@ func (v View) fullest(member int32) int32 {
 		member = g.members[best]
 	}
 	return member
-}
-
-func some(misplaced []int64) bool {
-	return slices.ContainsFunc(misplaced, func(n int64) bool { return n > 0 })
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
 // hasAlternatives reports whether a claim of a pod lists alternatives in the order of preference, or is not known: DynamicResources scores
@@ -21,24 +22,11 @@ func (pl *SpreadTree) hasAlternatives(pod *corev1.Pod) bool {
 		return false // nobody scores claims
 	}
 	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
-		name := claimName(pod, &c)
-		if name == "" {
-			return false // none is needed
+		name, _, err := resourceclaim.Name(pod, &c)
+		if err != nil || name == nil {
+			return err != nil // without a name none is needed
 		}
-		claim, err := manager.ResourceClaims().Get(pod.Namespace, name)
+		claim, err := manager.ResourceClaims().Get(pod.Namespace, *name)
 		return err != nil || slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 1 })
 	})
-}
-
-// claimName is the claim that a pod means, "" for none.
-func claimName(pod *corev1.Pod, c *corev1.PodResourceClaim) string {
-	if c.ResourceClaimName != nil {
-		return *c.ResourceClaimName
-	}
-	for _, made := range pod.Status.ResourceClaimStatuses {
-		if made.Name == c.Name && made.ResourceClaimName != nil {
-			return *made.ResourceClaimName
-		}
-	}
-	return ""
 }

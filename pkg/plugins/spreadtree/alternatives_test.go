@@ -62,8 +62,9 @@ func TestAlternatives(t *testing.T) {
 		"one":            {corev1.PodResourceClaim{Name: "c", ResourceClaimName: new("single")}, nil, false},
 		"two":            {corev1.PodResourceClaim{Name: "c", ResourceClaimName: new("either")}, nil, true},
 		"unknown":        {corev1.PodResourceClaim{Name: "c", ResourceClaimName: new("none")}, nil, true},
-		"of a template":  {corev1.PodResourceClaim{Name: "c"}, []corev1.PodResourceClaimStatus{{Name: "b", ResourceClaimName: new("plain")}, {Name: "c", ResourceClaimName: new("either")}}, true},
-		"none is needed": {corev1.PodResourceClaim{Name: "c"}, []corev1.PodResourceClaimStatus{{Name: "c"}}, false},
+		"of a template":  {corev1.PodResourceClaim{Name: "c", ResourceClaimTemplateName: new("t")}, []corev1.PodResourceClaimStatus{{Name: "b", ResourceClaimName: new("plain")}, {Name: "c", ResourceClaimName: new("either")}}, true},
+		"not made yet":   {corev1.PodResourceClaim{Name: "c", ResourceClaimTemplateName: new("t")}, nil, true},
+		"none is needed": {corev1.PodResourceClaim{Name: "c", ResourceClaimTemplateName: new("t")}, []corev1.PodResourceClaimStatus{{Name: "c"}}, false},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{tc.claim}}, Status: corev1.PodStatus{ResourceClaimStatuses: tc.status}}
 		if got := pl.hasAlternatives(pod); got != tc.want {
