@@ -146,7 +146,7 @@ func check(data []byte) (warnings []string, err error) {
 	if err := validateProfiles(config.Profiles); err != nil {
 		return nil, err
 	}
-	return doubts(config), nil
+	return warningsAbout(config), nil
 }
 
 // checkSingle refuses a second document, which kube-scheduler would pass over.

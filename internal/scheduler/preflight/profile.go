@@ -44,9 +44,9 @@ func validateProfiles(profiles []upstream.Profile) error {
 	return errs.ToAggregate()
 }
 
-// doubts are what keeps a configuration that runs from spreading as evenly as it
+// warningsAbout says what keeps a configuration that runs from spreading as evenly as it
 // could, or from doing what it says, a sentence each.
-func doubts(c *upstream.Configuration) []string {
+func warningsAbout(c *upstream.Configuration) []string {
 	var all []string
 	for i, profile := range c.Profiles {
 		p := profile.Plugins
