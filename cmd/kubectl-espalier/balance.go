@@ -38,10 +38,17 @@ func (c *common) newBalance() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			all := len(b.Workloads)
 			if uneven {
 				b.Workloads = b.Uneven()
 			}
-			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) { drawBalance(w, b, out.everywhere, out.format) })
+			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) {
+				if all > 0 && len(b.Workloads) == 0 && out.format != "name" {
+					fmt.Fprintf(w, "All workloads are even: %d.\n", all)
+					return
+				}
+				drawBalance(w, b, out.everywhere, out.format)
+			})
 		},
 	}
 	c.addSource(cmd)

@@ -130,7 +130,14 @@ func (c *common) openUntil(ctx context.Context, cmd *cobra.Command) (*inspect.Cl
 		return nil, err
 	}
 	warn(cmd, s.Unread)
-	return inspect.Open(ctx, s, configuration, inspect.AllNodes)
+	cluster, err := inspect.Open(ctx, s, configuration, inspect.AllNodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range cluster.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", note)
+	}
+	return cluster, nil
 }
 
 // source reads what is looked at, and the scheduler's configuration.

@@ -85,8 +85,13 @@ func definitions() ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Numbers are read as a client of the API reads them: an integer that became a fraction would differ from itself.
 		definition := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &definition.Object); err != nil {
+		asJSON, err := yaml.YAMLToJSON(text)
+		if err == nil {
+			err = definition.UnmarshalJSON(asJSON)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		all = append(all, definition)

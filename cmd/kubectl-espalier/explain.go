@@ -81,7 +81,9 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 			}
 		}
 	} else {
-		fmt.Fprintf(out, "pending: fits on %d of %d nodes\n", e.Fits, e.Nodes)
+		if e.Fits != nil {
+			fmt.Fprintf(out, "pending: fits on %d of %d nodes\n", *e.Fits, e.Nodes)
+		}
 		for _, r := range e.Reasons {
 			named := r.Nodes
 			more := ""

@@ -16,7 +16,7 @@ import (
 
 func (c *common) newLint() *cobra.Command {
 	var out output
-	var manifest string
+	var files []string
 	cmd := &cobra.Command{
 		Use:   "lint -f MANIFEST",
 		Short: "Say what the constraints, annotations and policies of a manifest mean",
@@ -28,14 +28,14 @@ func (c *common) newLint() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			if manifest == "" {
+			if len(files) == 0 {
 				return errors.New("give a manifest with -f; - for the standard input")
 			}
 			namespace, err := c.namespace()
 			if err != nil {
 				return err
 			}
-			m, err := readManifest(cmd.InOrStdin(), manifest, namespace)
+			m, err := readManifests(cmd.InOrStdin(), files, namespace)
 			if err != nil {
 				return err
 			}
@@ -52,14 +52,14 @@ func (c *common) newLint() *cobra.Command {
 				return err
 			}
 			if n := l.Problems(); n > 0 {
-				return fmt.Errorf("%s has %d problems", manifest, n)
+				return fmt.Errorf("%s: %d problems", strings.Join(files, ", "), n)
 			}
 			return nil
 		},
 	}
 	c.addSource(cmd)
 	out.add(cmd)
-	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "the manifest; - for the standard input")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "the manifest; - for the standard input; may be repeated")
 	return cmd
 }
 

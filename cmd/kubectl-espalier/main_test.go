@@ -192,7 +192,7 @@ func TestMistakes(t *testing.T) {
 		"tree deployment/web --scheduler-config testdata/web.yaml": "the scheduler's configuration",
 		"explain pod/none":                                         "there is no pod/none",
 		"explain deployment/web":                                   "`kubectl espalier tree` draws a workload",
-		"simulate":                                                 "nothing to place",
+		"simulate":                                                 "nothing to simulate",
 		"simulate -f none.yaml":                                    "none.yaml: no such file",
 		"simulate -f testdata/tree.txt":                            "testdata/tree.txt: document 1",
 		"simulate -f testdata/web.yaml --drain x":                  `there is no node "x"`,

@@ -18,7 +18,7 @@ import (
 
 func (c *common) newSimulate() *cobra.Command {
 	var out output
-	var manifest string
+	var files []string
 	var replicas int
 	var change inspect.Change
 	var add []string
@@ -41,8 +41,8 @@ func (c *common) newSimulate() *cobra.Command {
 				}
 				change.Add = append(change.Add, nodes)
 			}
-			if manifest == "" && len(change.Drain) == 0 {
-				return errors.New("nothing to place: give a manifest with -f, or --drain a node")
+			if len(files)+len(change.Drain)+len(change.Cordon)+len(change.Add) == 0 {
+				return errors.New("nothing to simulate: give a manifest with -f, or change the nodes with --drain, --cordon or --add-nodes")
 			}
 			if cmd.Flags().Changed("replicas") && replicas < 0 {
 				return fmt.Errorf("--replicas=%d: write a number, 0 or more", replicas)
@@ -51,11 +51,9 @@ func (c *common) newSimulate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m := &inspect.Manifest{}
-			if manifest != "" {
-				if m, err = readManifest(cmd.InOrStdin(), manifest, namespace); err != nil {
-					return err
-				}
+			m, err := readManifests(cmd.InOrStdin(), files, namespace)
+			if err != nil {
+				return err
 			}
 			s, configuration, err := c.source(cmd)
 			if err != nil {
@@ -73,12 +71,25 @@ func (c *common) newSimulate() *cobra.Command {
 	}
 	c.addSource(cmd)
 	out.add(cmd, "wide")
-	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "manifest of Deployments, StatefulSets, ReplicaSets or Pods; - for the standard input")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest of Deployments, StatefulSets, ReplicaSets or Pods; - for the standard input; may be repeated")
 	cmd.Flags().IntVar(&replicas, "replicas", -1, "how many pods each of them is to have, in place of what the manifest says")
 	cmd.Flags().StringSliceVar(&change.Cordon, "cordon", nil, "nodes that are cordoned first")
 	cmd.Flags().StringSliceVar(&change.Drain, "drain", nil, "nodes that are drained first: their pods are placed anew")
 	cmd.Flags().StringArrayVar(&add, "add-nodes", nil, "empty nodes that come first: COUNT,like=NODE[,LABEL=VALUE...]")
 	return cmd
+}
+
+// readManifests reads several files as one manifest.
+func readManifests(in io.Reader, files []string, namespace string) (*inspect.Manifest, error) {
+	all := &inspect.Manifest{}
+	for _, file := range files {
+		m, err := readManifest(in, file, namespace)
+		if err != nil {
+			return nil, err
+		}
+		all.Merge(m)
+	}
+	return all, nil
 }
 
 // readManifest reads a file, or the standard input.
@@ -152,6 +163,9 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 		case wide || p.Why == inspect.WhyDrained:
 			fmt.Fprintf(out, "  %s/%s on %s\n", p.Namespace, p.Name, p.Node)
 		}
+	}
+	if len(s.Pods) == 0 && len(s.Notes) == 0 {
+		fmt.Fprintln(out, "Nothing to place: no pod is pending, and the cluster has all pods of the manifest.")
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(out, "note: %s\n", note)

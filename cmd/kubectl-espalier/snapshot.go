@@ -4,10 +4,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
 func (c *common) newSnapshot() *cobra.Command {
@@ -28,6 +31,9 @@ func (c *common) newSnapshot() *cobra.Command {
 			if file == "" || file == "-" {
 				return s.Write(cmd.OutOrStdout())
 			}
+			if is, err := os.Stat(file); err == nil && !is.Mode().IsRegular() {
+				return writeTo(s, file) // a device or a pipe, which a file must not take the place of
+			}
 			// What is half written must not be taken for a snapshot.
 			part, err := os.CreateTemp(filepath.Dir(file), ".snapshot-*")
 			if err != nil {
@@ -45,4 +51,13 @@ func (c *common) newSnapshot() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "file", "", "the file; empty or - for the standard output")
 	return cmd
+}
+
+// writeTo writes a snapshot into what is there already.
+func writeTo(s *snapshot.Snapshot, file string) error {
+	out, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return plain(err)
+	}
+	return errors.Join(s.Write(out), out.Close())
 }

@@ -44,12 +44,14 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 	for {
 		begun := time.Now()
 		var drawn bytes.Buffer
+		failed := false
 		switch err := draw(&drawn); {
 		case ctx.Err() != nil:
 			return ended(ctx)
 		case err != nil && shown == nil:
 			return err
 		case err != nil:
+			failed = true
 			drawn.Reset()
 			fmt.Fprintf(&drawn, "error: %v; trying again\n", err)
 		}
@@ -68,6 +70,9 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		case <-ctx.Done():
 			return ended(ctx)
 		case <-time.After(max(leastPause, timesPause*time.Since(begun))):
+		}
+		if failed {
+			continue // no pod need change for it to go well
 		}
 		select {
 		case <-ctx.Done():

@@ -55,7 +55,7 @@ func Compose(text []byte) ([]Converted, error) {
 		return nil, fmt.Errorf("this is no compose file: %w", err)
 	}
 	if len(s.Services) == 0 {
-		return nil, errors.New("this is no compose file: it has no services")
+		return nil, errors.New("this is no compose file: it has no services; --from constraints reads manifests of Kubernetes")
 	}
 	var all []Converted
 	for _, name := range slices.Sorted(maps.Keys(s.Services)) {

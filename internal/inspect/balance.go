@@ -24,9 +24,9 @@ type Balance struct {
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Uneven are the workloads with misplaced pods.
+// Uneven are the workloads with misplaced pods, and those of which nothing is known.
 func (b *Balance) Uneven() []Standing {
-	return slices.DeleteFunc(slices.Clone(b.Workloads), func(s Standing) bool { return s.Misplaced == 0 })
+	return slices.DeleteFunc(slices.Clone(b.Workloads), func(s Standing) bool { return s.Misplaced == 0 && s.Note == "" })
 }
 
 // Standing is how even a workload is.
@@ -79,6 +79,7 @@ type class struct {
 }
 
 func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known map[class]sets.Set[string]) (*Standing, error) {
+	pod, _ = withoutMissingClaims(c.Snapshot, pod, false)
 	s := &Standing{Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName, ByLevel: []Misplaced{}}
 	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
@@ -136,7 +137,8 @@ func refs(s *snapshot.Snapshot, namespace string) []Ref {
 		case *appsv1.StatefulSet:
 			add(o, "StatefulSet")
 		case *appsv1.ReplicaSet:
-			if metav1.GetControllerOfNoCopy(o) == nil {
+			// Others than a Deployment make ReplicaSets too, such as rollouts.
+			if owner := metav1.GetControllerOfNoCopy(o); owner == nil || owner.Kind != "Deployment" {
 				add(o, "ReplicaSet")
 			}
 		case *corev1.ReplicationController:

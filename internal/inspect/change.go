@@ -35,20 +35,20 @@ type AddNodes struct {
 }
 
 // apply returns a snapshot in which the nodes have changed, and the pods that have lost their node by it: those that a controller makes
-// anew, of whatever scheduler. The others are gone.
-func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, error) {
+// anew, of whatever scheduler. Those without a controller are gone, and counted.
+func (c Change) apply(s *snapshot.Snapshot) (changed *snapshot.Snapshot, homeless []*corev1.Pod, gone int, err error) {
 	nodes := make(map[string]*corev1.Node)
 	for _, n := range snapshot.Of[*corev1.Node](s) {
 		nodes[n.Name] = n
 	}
 	for _, name := range slices.Concat(c.Cordon, c.Drain) {
 		if nodes[name] == nil {
-			return nil, nil, fmt.Errorf("there is no node %q", name)
+			return nil, nil, 0, fmt.Errorf("there is no node %q", name)
 		}
 	}
-	changed := *s
+	of := *s
+	changed = &of
 	changed.Objects = make([]runtime.Object, 0, len(s.Objects))
-	var homeless []*corev1.Pod
 	for _, o := range s.Objects {
 		switch o := o.(type) {
 		case *corev1.Node:
@@ -58,8 +58,12 @@ func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, 
 			}
 		case *corev1.Pod:
 			if slices.Contains(c.Drain, o.Spec.NodeName) && !ended(o) && !clusterview.Daemon(o) {
-				if o.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(o) != nil {
+				switch {
+				case o.DeletionTimestamp != nil:
+				case metav1.GetControllerOfNoCopy(o) != nil:
 					homeless = append(homeless, replacement(o))
+				default:
+					gone++
 				}
 				continue
 			}
@@ -69,7 +73,7 @@ func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, 
 	for i, add := range c.Add {
 		like := nodes[add.Like]
 		if like == nil {
-			return nil, nil, fmt.Errorf("there is no node %q for others to be like", add.Like)
+			return nil, nil, 0, fmt.Errorf("there is no node %q for others to be like", add.Like)
 		}
 		for n := range add.Count {
 			name := fmt.Sprintf("%s-added-%d-%d", like.Name, i+1, n+1)
@@ -77,7 +81,7 @@ func (c Change) apply(s *snapshot.Snapshot) (*snapshot.Snapshot, []*corev1.Pod, 
 			changed.Objects = append(changed.Objects, beside(s, like.Name, name)...)
 		}
 	}
-	return &changed, homeless, nil
+	return changed, homeless, gone, nil
 }
 
 func ended(pod *corev1.Pod) bool {

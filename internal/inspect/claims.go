@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,37 @@ func claimsOf(s *snapshot.Snapshot, pod *corev1.Pod, templates []corev1.Persiste
 		}
 	}
 	return all
+}
+
+// withoutMissingClaims is a pod without the volumes whose claims do not exist, with a sentence on each. Of the next pod of a StatefulSet the
+// claims come with the pod, so that the filters would refuse it on all nodes for what cannot be there yet. With onlyMade those
+// that no controller makes are kept.
+func withoutMissingClaims(s *snapshot.Snapshot, pod *corev1.Pod, onlyMade bool) (*corev1.Pod, []string) {
+	var sentences []string
+	kept := slices.DeleteFunc(slices.Clone(pod.Spec.Volumes), func(v corev1.Volume) bool {
+		var name string
+		made := true
+		switch {
+		case v.Ephemeral != nil:
+			name = pod.Name + "-" + v.Name
+		case v.PersistentVolumeClaim != nil:
+			name = v.PersistentVolumeClaim.ClaimName
+			made = name == v.Name+"-"+pod.Name
+		default:
+			return false
+		}
+		if _, err := find[*corev1.PersistentVolumeClaim](s, Ref{pod.Namespace, "PersistentVolumeClaim", name}); err == nil || onlyMade && !made {
+			return false
+		}
+		sentences = append(sentences, fmt.Sprintf("The claim %s does not exist. On which nodes its volume can be is not looked at.", name))
+		return true
+	})
+	if len(sentences) == 0 {
+		return pod, nil
+	}
+	pod = pod.DeepCopy()
+	pod.Spec.Volumes = kept
+	return pod, sentences
 }
 
 // needsDevices reports whether a pod asks for devices by a template. The claim that its controller would make is not simulated.

@@ -6,7 +6,6 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -26,6 +25,9 @@ import (
 type Cluster struct {
 	*snapshot.Snapshot
 	*simulator.Simulator
+
+	// Notes say what of the scheduler's configuration is not simulated.
+	Notes []string
 
 	// trees are the plugins that spread pods, by profile.
 	trees map[string]*spreadtree.SpreadTree
@@ -60,12 +62,10 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 			}
 		}
 	}
-	if len(conf.Extenders) > 0 {
-		changed := *s
-		changed.Unread = append(slices.Clip(s.Unread), "the extenders of the scheduler's configuration: they are not asked, and may refuse nodes")
-		s = &changed
-	}
 	c := &Cluster{Snapshot: s, trees: make(map[string]*spreadtree.SpreadTree)}
+	if len(conf.Extenders) > 0 {
+		c.Notes = append(c.Notes, "The extenders of the scheduler's configuration are not asked. They may refuse nodes.")
+	}
 	registry := plugins.Registry()
 	registry[spreadtree.Name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		pl, err := spreadtree.New(ctx, args, handle)

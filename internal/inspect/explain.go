@@ -31,9 +31,9 @@ type Explanation struct {
 	Decision *decision.Decision `json:"decision,omitempty"`
 	// Path leads from the first level down to its node, with what is there now. It is there for a pod that a tree has placed.
 	Path []Turn `json:"path,omitempty"`
-	// Fits is how many nodes a pending pod fits on now, Nodes how many there are.
-	Fits  int `json:"fits"`
-	Nodes int `json:"nodes"`
+	// Fits is how many nodes a pending pod fits on now, nil where the filters were not asked. Nodes is how many there are.
+	Fits  *int `json:"fits,omitempty"`
+	Nodes int  `json:"nodes"`
 	// Reasons are why nodes refuse it, those of most nodes first.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Helps are single changes of the pod after which it would fit, those with most nodes first.
@@ -94,7 +94,14 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 		e.Note = fmt.Sprintf("No scheduler looks at it before its scheduling gates are removed: %s.", strings.Join(names, ", "))
 		return e, nil
 	}
-	if e.Node == "" {
+	switch {
+	case ended(pod):
+		e.Note = fmt.Sprintf("It has ended: its phase is %s.", pod.Status.Phase)
+		return e, nil
+	case e.Node == "" && pod.DeletionTimestamp != nil:
+		e.Note = "It is being deleted, so that no scheduler places it."
+		return e, nil
+	case e.Node == "":
 		return e, c.explainPending(ctx, e, pod)
 	}
 	return e, c.explainBound(ctx, e, pod)
@@ -105,8 +112,9 @@ func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev
 	if err != nil {
 		return err
 	}
-	e.Fits, e.Reasons = len(filtered.Fits), reasons(filtered.Refused)
-	if e.Fits > 0 {
+	fits := len(filtered.Fits)
+	e.Fits, e.Reasons = &fits, reasons(filtered.Refused)
+	if fits > 0 {
 		e.Note = "It fits. Either the scheduler has not come to it yet, or no scheduler of this name runs."
 		return nil
 	}
@@ -141,15 +149,22 @@ func (c *Cluster) explainBound(ctx context.Context, e *Explanation, pod *corev1.
 		}
 	}
 	t, err := c.treeOf(ctx, Ref{pod.Namespace, "Pod", pod.Name}, replacement(pod))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		return err
+		e.add(fmt.Sprintf("What is at each level now is not known: %v.", err))
+		return nil
 	}
 	e.Path = path(t.All.Below, pod.Spec.NodeName)
 	if e.Path == nil {
-		e.Note = fmt.Sprintf("Its levels leave node %s out, or the node is gone.", pod.Spec.NodeName)
+		e.add(fmt.Sprintf("Its levels leave node %s out, or the node is gone.", pod.Spec.NodeName))
 	}
 	return nil
 }
+
+// add adds a sentence to the note.
+func (e *Explanation) add(sentence string) { e.Note = strings.TrimSpace(e.Note + " " + sentence) }
 
 // path returns the way to a node, nil if it is not below the branches.
 func path(branches []Branch, node string) []Turn {

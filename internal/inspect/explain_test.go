@@ -28,15 +28,19 @@ func TestExplainPending(t *testing.T) {
 	c.Add(two)
 	c.Add(pod("gated").SchedulingGates([]string{"example.com/quota"}).Obj())
 	c.Add(st.MakeNode().Name("b-1").UID("b-1").Label("team", "other").Capacity(map[corev1.ResourceName]string{"cpu": "64", "pods": "10"}).Unschedulable(true).Obj())
+	c.Add(pod("ended").Phase(corev1.PodFailed).Obj())
+	c.Add(pod("leaving").Terminating().Obj())
 	opened := c.open()
 	for name, want := range map[string]string{
 		"large":    "0 of 3, [Insufficient cpu node(s) were unschedulable], [{request 4 of cpu in place of 5 2}]",
 		"choosy":   "0 of 3, [node(s) didn't match Pod's node affinity/selector node(s) were unschedulable], [{remove disk=ssd from nodeSelector 2}]",
 		"fine":     "2 of 3, [node(s) were unschedulable], []",
 		"hopeless": "0 of 3, [Insufficient cpu node(s) were unschedulable], []",
-		"foreign":  "0 of 3, [], []",
+		"foreign":  "not asked of 3, [], []",
+		"ended":    "not asked of 3, [], []",
+		"leaving":  "not asked of 3, [], []",
 		"two":      "0 of 3, [Insufficient cpu node(s) were unschedulable], [{request 4 of cpu in place of 6 2}]",
-		"gated":    "0 of 3, [], []",
+		"gated":    "not asked of 3, [], []",
 	} {
 		e, err := opened.Explain(t.Context(), "ns", name)
 		if err != nil {
@@ -46,7 +50,11 @@ func TestExplainPending(t *testing.T) {
 		for _, r := range e.Reasons {
 			reasons = append(reasons, r.Reason)
 		}
-		if got := fmt.Sprintf("%d of %d, %v, %v", e.Fits, e.Nodes, reasons, e.Helps); got != want {
+		fits := "not asked"
+		if e.Fits != nil {
+			fits = fmt.Sprint(*e.Fits)
+		}
+		if got := fmt.Sprintf("%s of %d, %v, %v", fits, e.Nodes, reasons, e.Helps); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

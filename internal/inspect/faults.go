@@ -47,7 +47,7 @@ func ReadFaults(ctx context.Context, api client.Reader, namespace string) (*Faul
 	if err := api.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("listing ConfigMaps, in which schedulers keep their records: %w", err)
 	}
-	out := &Faults{}
+	out := &Faults{Faults: []Fault{}, Records: []string{}}
 	for i := range all.Items {
 		m := &all.Items[i]
 		text, is := m.Data[record.Key]

@@ -56,7 +56,7 @@ func changes(s *snapshot.Snapshot, pod *corev1.Pod, refused map[string][]string)
 			})
 		}
 	}
-	for _, key := range []string{clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation, clusterview.DomainLimitsAnnotation} {
+	for _, key := range []string{clusterview.PlacementAnnotation, clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation, clusterview.DomainLimitsAnnotation} {
 		if _, there := pod.Annotations[key]; there {
 			try("remove the annotation "+key, func(p *corev1.Pod) { delete(p.Annotations, key) })
 		}
@@ -70,6 +70,9 @@ func changes(s *snapshot.Snapshot, pod *corev1.Pod, refused map[string][]string)
 		try("remove its host ports", func(p *corev1.Pod) {
 			for i := range p.Spec.Containers {
 				p.Spec.Containers[i].Ports = nil
+			}
+			for i := range p.Spec.InitContainers {
+				p.Spec.InitContainers[i].Ports = nil
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,8 +49,9 @@ type Manifest struct {
 	Workloads []Workload
 	// Policies are its PlacementPolicies and ClusterPlacementPolicies.
 	Policies []*unstructured.Unstructured
-	// Namespaces are those that it makes.
+	// Namespaces are those that it makes, and Claims the volume claims.
 	Namespaces []*corev1.Namespace
+	Claims     []*corev1.PersistentVolumeClaim
 	// Others are the kinds of all else, which is not read.
 	Others []string
 }
@@ -101,9 +104,22 @@ func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) er
 	if object, is := o.(metav1.Object); is && object.GetNamespace() == "" {
 		object.SetNamespace(namespace)
 	}
-	if made, is := o.(*corev1.Namespace); is {
-		made.Namespace = ""
-		m.Namespaces = append(m.Namespaces, made)
+	switch o := o.(type) {
+	case *corev1.List:
+		for i := range o.Items {
+			if err := m.add(decode, o.Items[i].Raw, namespace); err != nil {
+				return fmt.Errorf("item %d: %w", i+1, err)
+			}
+		}
+		return nil
+	case *corev1.Namespace:
+		o.Namespace = ""
+		corev1defaults.SetObjectDefaults_Namespace(o) // the label with its name
+		m.Namespaces = append(m.Namespaces, o)
+		return nil
+	case *corev1.PersistentVolumeClaim:
+		o.Status.Phase = corev1.ClaimPending
+		m.Claims = append(m.Claims, o)
 		return nil
 	}
 	w, is := workloadOf(o)
@@ -116,6 +132,39 @@ func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) er
 	}
 	m.Workloads = append(m.Workloads, w)
 	return nil
+}
+
+// beside are the objects of a cluster with those of the manifest: a namespace that is there gets labels, and a claim that is there stays.
+func (m *Manifest) beside(objects []runtime.Object) []runtime.Object {
+	all := slices.Clone(objects)
+	for _, made := range m.Namespaces {
+		at := slices.IndexFunc(all, func(o runtime.Object) bool { is, ok := o.(*corev1.Namespace); return ok && is.Name == made.Name })
+		if at < 0 {
+			all = append(all, made)
+			continue
+		}
+		there := all[at].DeepCopyObject().(*corev1.Namespace)
+		if there.Labels == nil {
+			there.Labels = make(map[string]string)
+		}
+		maps.Copy(there.Labels, made.Labels)
+		all[at] = there
+	}
+	for _, made := range m.Claims {
+		if !slices.ContainsFunc(all, func(o runtime.Object) bool {
+			is, ok := o.(*corev1.PersistentVolumeClaim)
+			return ok && is.Namespace == made.Namespace && is.Name == made.Name
+		}) {
+			all = append(all, made)
+		}
+	}
+	return all
+}
+
+// Merge adds what another manifest has.
+func (m *Manifest) Merge(other *Manifest) {
+	m.Workloads, m.Policies = append(m.Workloads, other.Workloads...), append(m.Policies, other.Policies...)
+	m.Namespaces, m.Claims, m.Others = append(m.Namespaces, other.Namespaces...), append(m.Claims, other.Claims...), append(m.Others, other.Others...)
 }
 
 func workloadOf(o runtime.Object) (Workload, bool) {
@@ -177,6 +226,10 @@ func (w *Workload) lacks(s *snapshot.Snapshot, replicas int) (*wanted, error) {
 			continue
 		}
 		switch {
+		case w.isPod:
+			if p.Name == w.Name {
+				has++
+			}
 		case sameOwner(p, next) && p.Labels[appsv1.ControllerRevisionHashLabelKey] == next.Labels[appsv1.ControllerRevisionHashLabelKey]:
 			has++
 		case w.owns(s, p):

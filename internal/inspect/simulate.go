@@ -85,15 +85,16 @@ type task struct {
 // scheduler would, then those of drained nodes, then those that the snapshot lacks of the manifest's workloads. Replicas below 0 are those of
 // the manifest. Progress is told how many of all pods are placed.
 func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, change Change, manifest *Manifest, replicas int, progress func(done, all int)) (*Simulation, error) {
-	changed, homeless, err := change.apply(s)
+	changed, homeless, gone, err := change.apply(s)
 	if err != nil {
 		return nil, err
 	}
 	out := &Simulation{Pods: []Placed{}, Trees: []Tree{}, Unread: s.Unread, Ignored: manifest.Others}
-	changed.Policies = withPolicies(s.Policies, manifest.Policies)
-	for _, namespace := range manifest.Namespaces {
-		changed.Objects = append(changed.Objects, namespace)
+	if gone > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d pods on the drained nodes have no controller that makes them anew: they are gone.", gone))
 	}
+	changed.Policies = withPolicies(s.Policies, manifest.Policies)
+	changed.Objects = manifest.beside(changed.Objects)
 	tasks := pending(changed)
 	for _, p := range homeless {
 		tasks = append(tasks, task{p, WhyDrained, workloadOfPod(s, p)})
@@ -117,6 +118,7 @@ func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, c
 	if err != nil {
 		return nil, err
 	}
+	out.Notes = append(out.Notes, c.Notes...)
 	if err := c.place(ctx, tasks, out, progress); err != nil {
 		return nil, err
 	}

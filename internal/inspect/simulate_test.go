@@ -175,7 +175,7 @@ func TestSimulateADrainOfEverything(t *testing.T) {
 	if len(s.Pods) != 1 || s.Pods[0].Why != WhyDrained || !strings.HasPrefix(s.Pods[0].Node, "a-") || len(s.Trees) != 1 {
 		t.Errorf("got %+v", s.Pods)
 	}
-	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], `1 pods of the scheduler "default-scheduler"`) {
+	if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "1 pods on the drained nodes have no controller") || !strings.Contains(s.Notes[1], `1 pods of the scheduler "default-scheduler"`) {
 		t.Errorf("it is noted %q", s.Notes)
 	}
 }

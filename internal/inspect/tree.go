@@ -106,6 +106,10 @@ func (c *Cluster) TreeOver(ctx context.Context, of Ref, levels string) (Tree, er
 }
 
 func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, error) {
+	if !slices.Contains(c.Profiles(), pod.Spec.SchedulerName) {
+		return Tree{}, fmt.Errorf("%s: its schedulerName is %q, and the configuration has %q: set it in the pod template, or give the scheduler's configuration with --scheduler-config", of, pod.Spec.SchedulerName, c.Profiles())
+	}
+	pod, missing := withoutMissingClaims(c.Snapshot, pod, false)
 	filtered, err := c.Filter(ctx, pod)
 	if err != nil {
 		return Tree{}, err
@@ -129,7 +133,7 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 	t := Tree{
 		Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName,
 		PlacedBy: outline.Levels.PlacedBy(), Levels: []string{},
-		Notices: slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided),
+		Notices: slices.Concat(clusterview.Ignored(pod, outline.Levels), outline.Undecided, missing),
 	}
 	keys := make(map[string]string) // by the levels
 	for i, pods := range outline.Misplaced {

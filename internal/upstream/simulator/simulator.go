@@ -142,6 +142,8 @@ func (s *Simulator) Place(ctx context.Context, pod *corev1.Pod) (Decision, error
 	if err := s.sched.Cache.AssumePod(klog.FromContext(ctx), placed); err != nil {
 		return d, fmt.Errorf("placing pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	// It is on its node now, and would be counted there once more.
+	s.sched.SchedulingQueue.DeleteNominatedPodIfExists(placed)
 	if status := profile.RunReservePluginsReserve(ctx, d.State, placed, d.Node); !status.IsSuccess() {
 		return d, errors.Join(fmt.Errorf("placing pod %s/%s on %s: %w", pod.Namespace, pod.Name, d.Node, status.AsError()),
 			s.sched.Cache.ForgetPod(klog.FromContext(ctx), placed))

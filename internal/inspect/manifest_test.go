@@ -1,0 +1,67 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+)
+
+const podManifest = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "NAME", "namespace": "ns"},
+"spec": {"schedulerName": "espalier-scheduler", "containers": [{"name": "c", "image": "i"}]}}`
+
+// A list is what it has, as `kubectl get -o yaml` writes it.
+func TestList(t *testing.T) {
+	text := `{"apiVersion": "v1", "kind": "List", "items": [` + strings.ReplaceAll(podManifest, "NAME", "p") + "," + strings.ReplaceAll(podManifest, "NAME", "q") + `]}`
+	m, err := ReadManifest(strings.NewReader(text), "default")
+	if err != nil || len(m.Workloads) != 2 || m.Workloads[1].Name != "q" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	if _, err := ReadManifest(strings.NewReader(strings.ReplaceAll(text, `"image": "i"`, `"imagine": "i"`)), "default"); err == nil || !strings.Contains(err.Error(), "item 1") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A Pod that the cluster has, running or pending, is not placed once more.
+func TestSimulateAPodThatIsThere(t *testing.T) {
+	for node, want := range map[string]int{"a-1": 0, "": 1} { // the pending one is placed as such
+		c := newCluster(t)
+		c.zone("a", 1)
+		m := c.manifest(strings.ReplaceAll(podManifest, "NAME", "p"))
+		there, _ := m.Workloads[0].next(&c.Snapshot)
+		there.UID, there.Spec.NodeName, there.Status.Phase = "p", node, corev1.PodRunning
+		if node == "" {
+			there.Status.Phase = corev1.PodPending
+		}
+		c.Add(there)
+		s := c.simulate(strings.ReplaceAll(podManifest, "NAME", "p"), -1, Change{})
+		if len(s.Pods) != want || want == 1 && s.Pods[0].Why != WhyPending {
+			t.Errorf("on %q it is placed as %+v", node, s.Pods)
+		}
+	}
+}
+
+// A namespace has the label with its name, and one that is there keeps its labels.
+func TestNamespacesOfAManifest(t *testing.T) {
+	c := newCluster(t)
+	c.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "web", "tier": "1"}}})
+	m := c.manifest(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"tier": "2"}}}` + "\n---\n" +
+		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}` + "\n---\n" + strings.ReplaceAll(podManifest, "NAME", "p"))
+	changed := snapshot.Snapshot{Objects: m.beside(c.Objects)}
+	labels := make(map[string]map[string]string)
+	for _, n := range snapshot.Of[*corev1.Namespace](&changed) {
+		if labels[n.Name] != nil {
+			t.Errorf("%s is there twice", n.Name)
+		}
+		labels[n.Name] = n.Labels
+	}
+	if shop := labels["shop"]; shop["team"] != "web" || shop["tier"] != "2" || labels["new"][corev1.LabelMetadataName] != "new" {
+		t.Errorf("the labels are %v", labels)
+	}
+}
