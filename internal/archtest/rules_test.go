@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/picture", "internal/plugintest", "internal/policies/...",
+	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/picture", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/upstream/...",
 }
 

@@ -4,6 +4,7 @@
 package clusterview
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 
 // Needs tells pods apart as filters do that look at nothing but the pod and one node:
 // what they said of a node for one pod holds for all with equal Needs, of one profile,
-// as long as neither's levels leave the node out. "" belongs to no pod.
+// as long as neither's levels leave the node out. It is a hash of what they ask for. "" belongs to no pod.
 type Needs string
 
 // needs is what such filters read: the node's name and cordon, taints, resources, ports,
@@ -61,7 +62,8 @@ func NeedsOf(pod *corev1.Pod) (Needs, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing down the needs of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return Needs(written), nil
+	sum := sha256.Sum256(written) // a tenant may write as much as an object holds
+	return Needs(sum[:]), nil
 }
 
 func containersOf(containers []corev1.Container) []containerNeeds {

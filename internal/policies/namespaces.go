@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // watchNamespaces follows the labels of namespaces. The informer is that of the scheduler, which its own plugins have for
@@ -51,13 +53,14 @@ func (p *Policies) labelsOf(namespace string) (labels.Set, error) {
 }
 
 // relabelled wakes the pods of a namespace whose labels have changed. Which policies they were refused by, and with which labels, is not
-// known any more.
+// known any more. Changes in quick succession are gathered as edits of policies are: a pod that is woken passes back-off by.
 func (p *Policies) relabelled(namespace string) {
 	p.mu.Lock()
 	delete(p.effective, namespace)
 	matters := len(p.byNamespace[everywhere]) > 0
 	p.mu.Unlock()
-	if matters {
+	wake := func([][]*clusterview.Policy) { p.wakeAll(namespace) }
+	if matters && p.edits.gather("labels of "+namespace, nil, wake) {
 		p.wakeAll(namespace)
 	}
 }

@@ -14,9 +14,17 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
+
+// filtersOfPreFilters are the plugins of ours whose filters ask for what they have read before.
+var filtersOfPreFilters = []string{constraints.Name, domainlimits.Name, hostports.Name, nodeplugins.Name, platform.Name, preferences.Name}
 
 // validateProfiles checks what kube-scheduler leaves to the plugins: their arguments,
 // and that what one extension point needs of another is there. The plugins would only
@@ -37,8 +45,10 @@ func validateProfiles(profiles []upstream.Profile) error {
 		if enabled(p, p.Score, spreadtree.Name) && !enabled(p, p.PreScore, spreadtree.Name) {
 			errs = append(errs, field.Required(path.Child("plugins", "preScore", "enabled"), spreadtree.Name+" scores what it ranks there; enable it under multiPoint"))
 		}
-		if enabled(p, p.Filter, preferences.Name) && !enabled(p, p.PreFilter, preferences.Name) {
-			errs = append(errs, field.Required(path.Child("plugins", "preFilter", "enabled"), preferences.Name+" filters by what it resolves there; enable it under multiPoint"))
+		for _, name := range filtersOfPreFilters {
+			if enabled(p, p.Filter, name) && !enabled(p, p.PreFilter, name) {
+				errs = append(errs, field.Required(path.Child("plugins", "preFilter", "enabled"), name+" filters by what it reads there, and would fail for every pod; enable it under multiPoint"))
+			}
 		}
 	}
 	return errs.ToAggregate()

@@ -8,8 +8,11 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/util/retry"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -80,11 +83,19 @@ func placedBy(state fwk.CycleState, pod *corev1.Pod) string {
 func (b *RecordingBinder) send(ctx context.Context, binding *corev1.Binding) error {
 	calls := b.handle.APICacher()
 	if calls == nil {
-		return b.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+		// As DefaultBinder does: a pod that gave up its node for an API server that restarts would lose it to another.
+		return retry.OnError(retry.DefaultBackoff, retriable, func() error {
+			return b.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+		})
 	}
 	finished, err := calls.BindPod(binding)
 	if err != nil {
 		return err
 	}
 	return calls.WaitOnFinish(ctx, finished)
+}
+
+// retriable reports whether a request may go well a moment later: the errors for which kube-scheduler sends a binding again.
+func retriable(err error) bool {
+	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err)
 }

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -120,6 +122,27 @@ func TestBind(t *testing.T) {
 				if b.Namespace != "ns" || b.Name != "p" || b.UID != "uid" || b.Target.Kind != "Node" || b.Target.Name != "n1" || !maps.Equal(b.Annotations, tc.want) {
 					t.Errorf("the binding is %v", b)
 				}
+			}
+		})
+	}
+}
+
+// An API server in trouble is asked again, as DefaultBinder does; what is refused for good is not.
+func TestBindAsksAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer error
+		sent   int
+	}{
+		"an internal error":     {apierrors.NewInternalError(errors.New("etcd is starting")), 4},
+		"not available":         {apierrors.NewServiceUnavailable("starting"), 4},
+		"connection refused":    {syscall.ECONNREFUSED, 4},
+		"a conflict":            {apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("it has a node")), 1},
+		"none that is known of": {errors.New("no such node"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent, status := bind(t, &handle{}, framework.NewCycleState(), st.MakePod().Namespace("ns").Name("p").UID("uid").Obj(), tc.answer)
+			if len(sent) != tc.sent || !errors.Is(status.AsError(), tc.answer) {
+				t.Errorf("%d bindings were sent, want %d: %v", len(sent), tc.sent, status)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func (pl *SpreadTree) Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, erro
 
 // prefersLocked is that for an index that shows the cycle's snapshot.
 func (pl *SpreadTree) prefersLocked(pod *corev1.Pod) bool {
-	return clusterview.Prefers(pod) || pl.hasAlternatives(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
+	return clusterview.Prefers(pod) || pl.claims.Compared(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
 		namespace, err := pl.namespaces.Get(pod.Namespace)
 		if err != nil {
 			return nil // InterPodAffinity takes one that it does not know to have no labels

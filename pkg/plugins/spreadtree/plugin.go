@@ -18,6 +18,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/internal/claims"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/internal/feasibility"
@@ -38,6 +39,7 @@ type SpreadTree struct {
 	gauges     gauges
 	prefetch   feasibility.Prefetch
 	ties       fwk.ScorePlugin // nil for none
+	claims     *claims.Claims
 	notices    *notices.Notices
 
 	// mu guards all below: a scrape and a timer come from other goroutines than the one
@@ -81,6 +83,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		scaleDown:  args.ScaleDown,
 		decisions:  args.DecisionRecord,
 		prefetch:   feasibility.UsualPrefetch,
+		claims:     claims.New(handle),
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
 		notices:    notices.New(handle.EventRecorder()),

@@ -21,6 +21,8 @@ type factoryHandle struct{ fwk.Handle }
 
 func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
 
+func (factoryHandle) SharedDRAManager() fwk.SharedDRAManager { return nil }
+
 func (factoryHandle) ProfileName() string { return "espalier" }
 
 func (factoryHandle) EventRecorder() events.EventRecorderLogger { return nil }

@@ -63,6 +63,7 @@ type handle struct {
 }
 
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager                 { return nil }
 func (h *handle) SnapshotSharedLister() fwk.SharedLister                 { return h.snapshot }
 func (h *handle) EventRecorder() events.EventRecorderLogger              { return h.events }
 func (h *handle) ProfileName() string                                    { return "rig" }

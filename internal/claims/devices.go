@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spreadtree
+package claims
 
 import (
 	"slices"
@@ -13,20 +13,19 @@ import (
 
 // hasAlternatives reports whether a claim of a pod lists alternatives in the order of preference, or is not known: DynamicResources scores
 // nodes by which of them they have.
-func (pl *SpreadTree) hasAlternatives(pod *corev1.Pod) bool {
+func (c *Claims) hasAlternatives(pod *corev1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return false
 	}
-	manager := pl.handle.SharedDRAManager()
-	if manager == nil {
+	if c.devices == nil {
 		return false // nobody scores claims
 	}
-	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
-		name, _, err := resourceclaim.Name(pod, &c)
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(of corev1.PodResourceClaim) bool {
+		name, _, err := resourceclaim.Name(pod, &of)
 		if err != nil || name == nil {
 			return err != nil // without a name none is needed
 		}
-		claim, err := manager.ResourceClaims().Get(pod.Namespace, *name)
+		claim, err := c.devices.ResourceClaims().Get(pod.Namespace, *name)
 		return err != nil || slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 1 })
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spreadtree
+package claims
 
 import (
 	"errors"
@@ -12,14 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// claimsHandle is a framework that knows claims.
-type claimsHandle struct {
-	fwk.Handle
-	claims
-}
-
-func (h claimsHandle) SharedDRAManager() fwk.SharedDRAManager { return manager{claims: h.claims} }
-
+// manager is one of some claims.
 type manager struct {
 	fwk.SharedDRAManager
 	claims
@@ -52,7 +45,7 @@ func TestAlternatives(t *testing.T) {
 		}
 		return c
 	}
-	pl := &SpreadTree{handle: claimsHandle{claims: claims{"plain": claim(0), "single": claim(1), "either": claim(2)}}}
+	c := &Claims{devices: manager{claims: claims{"plain": claim(0), "single": claim(1), "either": claim(2)}}}
 	for name, tc := range map[string]struct {
 		claim  corev1.PodResourceClaim
 		status []corev1.PodResourceClaimStatus
@@ -67,11 +60,11 @@ func TestAlternatives(t *testing.T) {
 		"none is needed": {corev1.PodResourceClaim{Name: "c", ResourceClaimTemplateName: new("t")}, []corev1.PodResourceClaimStatus{{Name: "c"}}, false},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{tc.claim}}, Status: corev1.PodStatus{ResourceClaimStatuses: tc.status}}
-		if got := pl.hasAlternatives(pod); got != tc.want {
+		if got := c.hasAlternatives(pod); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}
-	if pl.hasAlternatives(&corev1.Pod{}) {
+	if c.hasAlternatives(&corev1.Pod{}) {
 		t.Error("a pod without claims has alternatives")
 	}
 }
