@@ -57,6 +57,7 @@ type options struct {
 	suspects suspect.Options
 	// drain.Pods is "" for none, and rebalance.Mode likewise.
 	drain     drain.Options
+	drainIn   string
 	rebalance rebalance.Options
 	// costs.Mode is "" for none to be changed. costsIn is read into it.
 	costs   deletioncost.Options
@@ -90,9 +91,10 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served, 0 for nowhere.")
 	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "Where /metrics is served, in the clear and to anybody, 0 for nowhere.")
 	flags.StringVar(&o.effect, "taint-suspects", "", "PreferNoSchedule or NoSchedule taints the nodes on which unrelated workloads fail with "+clusterview.SuspectTaint+", until they no longer do. Empty taints none.")
-	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more are suspect it is likely not the nodes.")
+	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more nodes than this are suspect, the cause is probably not the nodes.")
 	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
-	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
+	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove, cordoned ones among them: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
+	flags.StringVar(&o.drainIn, "move-drained-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	o.rebalanceFlags(flags)
 	o.restartFlags(flags)
@@ -117,12 +119,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--taint-suspects: %w", err)
 		}
 	}
-	if o.drain.Pods != "" {
-		if err := o.drain.Validate(); err != nil {
-			return fmt.Errorf("--move-drained: %w", err)
-		}
-	}
-	if err := errors.Join(o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts()); err != nil {
+	if err := errors.Join(o.readDrain(), o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts()); err != nil {
 		return err
 	}
 	config, err := o.config()

@@ -61,6 +61,22 @@ func namespaceSelector(caller, text string) (labels.Selector, error) {
 	return selector, nil
 }
 
+// readDrain checks the flags about nodes that are about to be removed.
+func (o *options) readDrain() error {
+	if o.drain.Pods == "" {
+		return nil
+	}
+	o.drain.Schedulers = o.schedulers
+	var err error
+	if o.drain.Namespaces, err = namespaceSelector("move-drained", o.drainIn); err != nil {
+		return err
+	}
+	if err := o.drain.Validate(); err != nil {
+		return fmt.Errorf("--move-drained: %w", err)
+	}
+	return nil
+}
+
 // readRestart checks these flags.
 func (o *options) readRestart() error {
 	if !o.restarts {

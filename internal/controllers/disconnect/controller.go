@@ -220,6 +220,8 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	if len(due) == 0 {
 		return nil
 	}
+	move.Making.Lock()
+	defer move.Making.Unlock()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)

@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -40,6 +41,9 @@ const (
 type Options struct {
 	// Pods is Blocked or All.
 	Pods string
+	// Schedulers are those whose pods are replaced, by schedulerName, and Namespaces selects those in which they are.
+	Schedulers []string
+	Namespaces labels.Selector
 	// AtOnce bounds the Moves that have not ended, of all reasons.
 	AtOnce int
 }
@@ -86,6 +90,14 @@ func (c *Controller) look(ctx context.Context) error {
 	if len(leaving) == 0 {
 		return nil
 	}
+	var namespaces corev1.NamespaceList
+	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
+		return fmt.Errorf("listing namespaces: %w", err)
+	}
+	selected := sets.New[string]()
+	for i := range namespaces.Items {
+		selected.Insert(namespaces.Items[i].Name)
+	}
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods); err != nil {
 		return fmt.Errorf("listing pods: %w", err)
@@ -94,6 +106,9 @@ func (c *Controller) look(ctx context.Context) error {
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOfNoCopy(p)
+		if !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
+			continue
+		}
 		if leaving[p.Spec.NodeName] && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && owner != nil && owner.Kind == "ReplicaSet" {
 			candidates = append(candidates, p)
 		}
@@ -109,6 +124,8 @@ func (c *Controller) look(ctx context.Context) error {
 
 // move makes Moves for some of the candidates.
 func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
+	move.Making.Lock()
+	defer move.Making.Unlock()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
@@ -142,28 +159,37 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.
 			return false, err
 		}
 	}
-	made, err = move.Make(ctx, c.Client, move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history))
+	host, ok, err := move.HostOf(ctx, c.API, pod)
+	if !ok || err != nil {
+		return false, err
+	}
+	m := move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history)
+	m.Spec.Avoid = host
+	made, err = move.Make(ctx, c.Client, m)
 	if made {
 		budget.Take(set)
 	}
 	return made, err
 }
 
-// blocked reports whether a disruption budget keeps a pod from being evicted now.
+// blocked reports whether a disruption budget keeps a pod from being evicted now. Of several it does so for ever: the API server evicts no pod that
+// two of them select.
 func (c *Controller) blocked(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	var budgets policyv1.PodDisruptionBudgetList
 	if err := c.API.List(ctx, &budgets, client.InNamespace(pod.Namespace)); err != nil {
 		return false, fmt.Errorf("listing disruption budgets: %w", err)
 	}
+	selecting, kept := 0, false
 	for i := range budgets.Items {
 		b := &budgets.Items[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 		if err != nil {
 			continue // it selects nothing
 		}
-		if selector.Matches(labels.Set(pod.Labels)) && b.Status.DisruptionsAllowed < 1 {
-			return true, nil
+		if selector.Matches(labels.Set(pod.Labels)) {
+			selecting++
+			kept = kept || b.Status.DisruptionsAllowed < 1
 		}
 	}
-	return false, nil
+	return kept && selecting == 1, nil
 }

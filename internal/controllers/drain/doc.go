@@ -3,5 +3,5 @@
 
 // Package drain is the controller that has pods replaced before they are evicted from nodes that somebody is about to remove.
 // kubectl drain asks again and again to evict a pod whose disruption budget allows none; with a replacement beside it the budget
-// does. Nothing but that is changed: nobody is evicted here who would not be evicted anyway.
+// does. A cordoned node counts as one that is about to be removed: whoever cordons it without draining it has these pods evicted all the same.
 package drain

@@ -5,6 +5,7 @@ package move
 
 import (
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -24,6 +25,10 @@ func ValidateAtOnce(n int) error {
 	}
 	return nil
 }
+
+// Making is held from listing the Moves that there are to making others by it. Several controllers make Moves at the same time, and together they
+// would exceed the bounds that each of them keeps.
+var Making sync.Mutex
 
 // Budget is how many Moves more may be made: at once, and of a Deployment no more than it may have pods too many.
 type Budget struct {

@@ -37,6 +37,8 @@ type objects struct {
 	othersTurn bool
 	// astray says that one that has come since is in the domain that it must not be in.
 	astray bool
+	// beside counts the other Moves of the ReplicaSet that are replacing a pod.
+	beside int
 	// node is that of the pod, for a Move with the reason Disconnect; nil if it is gone.
 	node *corev1.Node
 	// replacementStays says which of the two does, if the pod is back.
@@ -85,6 +87,9 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 	if err := o.readTurn(ctx, api); err != nil {
 		return nil, err
 	}
+	if err := o.readBeside(ctx, api); err != nil {
+		return nil, err
+	}
 	if err := o.readNode(ctx, api); err != nil {
 		return nil, err
 	}
@@ -92,6 +97,31 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		return nil, err
 	}
 	return o, nil
+}
+
+// readBeside counts the other Moves of the ReplicaSet that have begun, before this one does. Those who make Moves look at the same bound, but
+// each for itself.
+func (o *objects) readBeside(ctx context.Context, api client.Reader) error {
+	if o.move.Spec.Reason == placementv1alpha1.MoveDisconnect || !toBegin(o.move.Status.Phase) {
+		return nil
+	}
+	var all placementv1alpha1.MoveList
+	if err := api.List(ctx, &all, client.InNamespace(o.move.Namespace)); err != nil {
+		return fmt.Errorf("listing the Moves of namespace %s: %w", o.move.Namespace, err)
+	}
+	for i := range all.Items {
+		m := &all.Items[i]
+		begun := Busy(m) && !toBegin(m.Status.Phase) || m.Status.Phase == placementv1alpha1.MoveHandingOver
+		if m.UID != o.move.UID && m.Spec.ReplicaSet.UID == o.move.Spec.ReplicaSet.UID && begun && m.Spec.Reason != placementv1alpha1.MoveDisconnect {
+			o.beside++
+		}
+	}
+	return nil
+}
+
+// toBegin reports that the pod of a Move is still its ReplicaSet's, or may be.
+func toBegin(phase placementv1alpha1.MovePhase) bool {
+	return phase == "" || phase == placementv1alpha1.MovePlanned || phase == placementv1alpha1.MoveHandingOver
 }
 
 // readNode reads the node of a pod that may come back.
@@ -116,6 +146,7 @@ func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
 	if avoid == nil || phase != placementv1alpha1.MoveHandingOver && phase != placementv1alpha1.MoveReplacing {
 		return nil
 	}
+	inside, outside := false, false
 	for i := range o.pods {
 		p := &o.pods[i]
 		if p.Spec.NodeName == "" || p.CreationTimestamp.Before(&o.move.CreationTimestamp) {
@@ -127,8 +158,14 @@ func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
 		} else if err != nil {
 			return fmt.Errorf("reading node %s: %w", p.Spec.NodeName, err)
 		}
-		o.astray = o.astray || clusterview.DomainOf(&node, avoid.TopologyKey) == ptr.Deref(avoid.Value, "")
+		if clusterview.DomainOf(&node, avoid.TopologyKey) == ptr.Deref(avoid.Value, "") {
+			inside = true
+		} else {
+			outside = true
+		}
 	}
+	// Others may have come meanwhile, for a Deployment that grows. As long as one is elsewhere, it is the replacement.
+	o.astray = inside && !outside
 	return nil
 }
 
@@ -203,6 +240,8 @@ func (o *objects) refusal() string {
 		return "the pod is of an older revision"
 	case d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas != d.Status.Replicas:
 		return "the Deployment is being updated"
+	case o.beside >= Surge(d):
+		return fmt.Sprintf("%d other pods of the Deployment are being replaced, as many as its maxSurge allows", o.beside)
 	case o.set.Spec.Replicas != nil && len(o.pods) != int(*o.set.Spec.Replicas):
 		return fmt.Sprintf("the ReplicaSet has %d pods and wants %d", len(o.pods), *o.set.Spec.Replicas)
 	}

@@ -55,5 +55,13 @@ func (h History) Waits(now time.Time) bool {
 	return h.Fails(now) || now.Sub(h.undone) < 10*time.Minute
 }
 
+// FailingSince is since when a pod fails on its node: since it was handed back to it, if that was later.
+func (h History) FailingSince(at time.Time) time.Time {
+	if h.undone.After(at) {
+		return h.undone
+	}
+	return at
+}
+
 // Fails reports that a pod is being moved, or could not be moved within a minute.
 func (h History) Fails(now time.Time) bool { return h.Active || now.Sub(h.failed) < time.Minute }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // New returns a Move of a pod, with the pod's name, and after others of it with their number too. It goes with the Deployment.
@@ -35,6 +36,18 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 			Reason:     reason,
 		},
 	}
+}
+
+// HostOf is the node of a pod as a domain, for a replacement that must not be there. It is false if the node is gone.
+func HostOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (host *placementv1alpha1.Domain, ok bool, err error) {
+	var node corev1.Node
+	if err := api.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, fmt.Errorf("reading node %s: %w", pod.Spec.NodeName, err)
+	}
+	value := clusterview.DomainOf(&node, corev1.LabelHostname)
+	return &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &value}, true, nil
 }
 
 // Make makes a Move, and reports whether there was none of that name.

@@ -18,9 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -73,7 +75,10 @@ func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	if err := r.register(); err != nil {
 		return fmt.Errorf("metrics of controller %s: %w", Name, err)
 	}
-	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).Complete(r); err != nil {
+	// A Move that holds a pod is not left alone for a quarter of an hour because requests have failed for one.
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](100*time.Millisecond, 10*time.Second)
+	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).
+		WithOptions(controller.Options{RateLimiter: limiter}).Complete(r); err != nil {
 		return fmt.Errorf("adding controller %s: %w", Name, err)
 	}
 	return nil
@@ -220,9 +225,10 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	case restoreCost:
 		return r.patchPod(ctx, o.pod, restore)
 	case evict:
+		// A controller that was paused, and has lost its Lease meanwhile, must not evict a pod that was handed back.
 		eviction := &policyv1.Eviction{
 			ObjectMeta:    metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.pod.UID}},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.pod.UID, ResourceVersion: &o.pod.ResourceVersion}},
 		}
 		err := r.Client.SubResource("eviction").Create(ctx, o.pod, eviction)
 		if apierrors.IsTooManyRequests(err) {

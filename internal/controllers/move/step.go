@@ -117,12 +117,14 @@ func (f *facts) unheld() step {
 			message = "the pod is back, and its ReplicaSet's again"
 		}
 		return step{phase: placementv1alpha1.MoveUndone, message: message}
-	case placementv1alpha1.MoveHandingOver:
-		return step{phase: f.phase, message: "the pod is being handed over", action: handOver}
-	case "", placementv1alpha1.MovePlanned:
+	case "", placementv1alpha1.MovePlanned, placementv1alpha1.MoveHandingOver:
+		// Whatever was true when the phase was written may be so no longer: a pod that cannot be changed, or must not be any more, is not
+		// waited for.
 		switch {
 		case f.disconnect && !f.silent:
 			return step{phase: placementv1alpha1.MoveFailed, message: "the node of the pod answers again"}
+		case f.overdue && f.refusal == "":
+			return step{phase: placementv1alpha1.MoveFailed, message: "it was not begun in time: the pod could not be changed"}
 		case f.overdue, f.late && f.refusal != "":
 			return step{phase: placementv1alpha1.MoveFailed, message: "it was not begun in time: " + f.refusal}
 		case f.refusal != "":
@@ -139,6 +141,11 @@ func (f *facts) held() step {
 	switch {
 	case f.setGone && f.dropped:
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod goes with what it was of"}
+	case f.phase == placementv1alpha1.MoveUndoing && f.disconnect && f.silent && !f.setGone && f.extraMarked:
+		// Handed back now, it would be the one that is not ready, and its ReplicaSet would remove it.
+		return step{phase: f.phase, message: "its node does not answer again", action: restoreExtra}
+	case f.phase == placementv1alpha1.MoveUndoing && f.disconnect && f.silent && !f.setGone:
+		return f.kept(enough)
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.othersTurn && !f.extraMarked:
 		return step{phase: f.phase, message: "another pod is handed back first"}
 	case f.phase == placementv1alpha1.MoveUndoing && !f.setGone && f.extra && !f.extraMarked:

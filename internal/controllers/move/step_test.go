@@ -226,3 +226,34 @@ func TestSteps(t *testing.T) {
 		})
 	}
 }
+
+// What was to be handed over, and cannot be or must not be any more, ends.
+func TestHandingOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts facts
+		want  placementv1alpha1.MovePhase
+		acts  action
+	}{
+		"nothing is against it":                {facts{}, placementv1alpha1.MoveHandingOver, handOver},
+		"the Deployment is at work":            {facts{refusal: "it is being updated"}, placementv1alpha1.MovePlanned, wait},
+		"the Deployment is at work for long":   {facts{refusal: "it is being updated", late: true}, placementv1alpha1.MoveFailed, wait},
+		"the pod could not be changed in time": {facts{overdue: true}, placementv1alpha1.MoveFailed, wait},
+	} {
+		tc.facts.phase, tc.facts.holder = placementv1alpha1.MoveHandingOver, replicaSet
+		if s := next(tc.facts); s.phase != tc.want || s.action != tc.acts || s.message == "" {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// A pod whose node falls silent again while it is handed back is kept: its ReplicaSet would remove it as the one that is not ready.
+func TestSilentAgainWhileHandedBack(t *testing.T) {
+	f := facts{phase: placementv1alpha1.MoveUndoing, holder: ours, wanted: 1, all: 1, ready: 1, extra: true, extraReady: true, unready: true, away: away{disconnect: true, silent: true}}
+	if s := next(f); s.phase != placementv1alpha1.MoveWaiting || s.action != wait {
+		t.Errorf("it is %+v", s)
+	}
+	f.extraMarked = true
+	if s := next(f); s.action != restoreExtra {
+		t.Errorf("with the other one marked it is %+v", s)
+	}
+}

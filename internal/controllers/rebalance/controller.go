@@ -78,6 +78,8 @@ func (c *Controller) look(ctx context.Context) error {
 	if len(waiting) == 0 || !open(c.Windows, now) {
 		return nil
 	}
+	move.Making.Lock()
+	defer move.Making.Unlock()
 	all, err := read(ctx, c.Client, c.API, now)
 	if err != nil {
 		return err
@@ -174,6 +176,9 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	next, isEven, err := w.plan(ctx, all, &c.Options)
 	if err != nil || next == nil {
 		c.verdicts[d.UID] = verdict{sum, isEven && w.Alone, all.now}
+		if err == nil && isEven {
+			delete(c.tried, d.UID) // what makes it uneven from here on is something new
+		}
 		return err
 	}
 	delete(c.verdicts, d.UID)
@@ -197,12 +202,12 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 			"As many pods are misplaced as before the last one was replaced: the scheduler places them elsewhere than was planned. None is replaced for an hour.")
 		return nil
 	}
-	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}
 	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance, all.histories[string(next.pod.UID)])
 	m.Spec.Avoid = &next.avoid
-	if _, err := move.Make(ctx, c.Client, m); err != nil {
+	if made, err := move.Make(ctx, c.Client, m); !made || err != nil {
 		return err
 	}
+	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}
 	room.take(next.pod)
 	klog.FromContext(ctx).V(2).Info("Made a Move", "pod", klog.KObj(next.pod), "from", next.pod.Spec.NodeName, "to", next.to, "avoid", next.avoid.TopologyKey+"="+*next.avoid.Value)
 	return nil

@@ -4,6 +4,8 @@
 package rebalance
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -201,6 +203,33 @@ func TestMovesThatComeToNothing(t *testing.T) {
 		t.Error("it does not say why")
 	}
 	r.after(31*time.Minute, "web-2")
+}
+
+// refusing makes nothing.
+type refusing struct{ client.Client }
+
+func (refusing) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return errors.New("in trouble")
+}
+
+// A Move that could not be made has come to nothing of its own.
+func TestAMoveThatCannotBeMade(t *testing.T) {
+	r := newRig(t, options())
+	r.node("a", "a", time.Hour)
+	r.node("b", "b", time.Hour)
+	r.deploy("web", plain, "a", "a", "a", "a")
+	r.after(0)
+	there := r.Client
+	r.Client = refusing{there}
+	r.clock.Step(time.Minute)
+	if err := r.look(t.Context()); err == nil {
+		t.Error("there is no error")
+	}
+	r.Client = there
+	r.after(time.Second, "web-3")
+	if len(r.said.Events) > 0 {
+		t.Errorf("it says %q", <-r.said.Events)
+	}
 }
 
 // What keeps a pod where it is.

@@ -75,6 +75,8 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
+	move.Making.Lock()
+	defer move.Making.Unlock()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
@@ -87,9 +89,9 @@ func (c *Controller) look(ctx context.Context) error {
 		if budget.Spent() {
 			break
 		}
-		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), one.since)
 		history := histories[string(one.pod.UID)]
-		if history.Active || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
+		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), history.FailingSince(one.since))
+		if history.Fails(now) || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
 			continue
 		}
 		made, err := c.move(ctx, &one, history)
@@ -178,7 +180,8 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 	var made []time.Time
 	for i := range moves {
 		m := &moves[i]
-		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && owner.UID == d.UID && m.Spec.Reason == placementv1alpha1.MoveRestart {
+		// One that was not begun has tried nothing.
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && owner.UID == d.UID && m.Spec.Reason == placementv1alpha1.MoveRestart && m.Status.Phase != placementv1alpha1.MoveFailed {
 			made = append(made, m.CreationTimestamp.Time)
 		}
 	}
@@ -199,12 +202,11 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 
 // move makes a Move. The replacement must be on another node.
 func (c *Controller) move(ctx context.Context, one *candidate, history move.History) (made bool, err error) {
-	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
-	var node corev1.Node
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: one.pod.Spec.NodeName}, &node); err != nil {
-		return false, client.IgnoreNotFound(err)
+	host, ok, err := move.HostOf(ctx, c.API, one.pod)
+	if !ok || err != nil {
+		return false, err
 	}
-	host := clusterview.DomainOf(&node, corev1.LabelHostname)
-	m.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &host}
+	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
+	m.Spec.Avoid = host
 	return move.Make(ctx, c.Client, m)
 }

@@ -185,6 +185,33 @@ func TestRestarts(t *testing.T) {
 	r.after(time.Second, "web-1-0", "web-1-1") // 60 s after it failed
 }
 
+// A pod that was handed back has failed since then, and a Move that was not begun is no attempt.
+func TestRestartsThatCameToNothing(t *testing.T) {
+	for phase, next := range map[placementv1alpha1.MovePhase]time.Duration{placementv1alpha1.MoveUndone: time.Minute, placementv1alpha1.MoveFailed: time.Minute} {
+		r := newRig(t, options(), func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
+			if p.Name == "web-1-1" {
+				p.Spec.NodeName = "good"
+			}
+		})
+		r.after(time.Hour, "web-1-0")
+		m := &placementv1alpha1.Move{}
+		if err := r.API.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: "web-1-0"}, m); err != nil {
+			t.Fatal(err)
+		}
+		m.CreationTimestamp = metav1.NewTime(r.clock.Now())
+		if err := r.Client.Update(r.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		ended := metav1.NewTime(r.clock.Now())
+		m.Status.Phase, m.Status.EndedAt = phase, &ended
+		if err := r.Client.Status().Update(r.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		r.after(next-time.Second, "web-1-0")
+		r.after(time.Second, "web-1-0", "web-1-0-1")
+	}
+}
+
 // What keeps a pod where it is.
 func TestNoRestarts(t *testing.T) {
 	for name, tc := range map[string]struct {
