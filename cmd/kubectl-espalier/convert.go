@@ -34,10 +34,11 @@ func (c *common) newConvert() *cobra.Command {
 				return errors.New("give a file with -f; - for the standard input")
 			}
 			all, err := converted(cmd, file, from)
-			if err != nil {
+			if len(all) == 0 {
 				return err
 			}
-			return out.write(cmd.OutOrStdout(), all, func(w io.Writer) { drawConverted(w, all) })
+			// What can be converted is written, whatever is wrong with the rest.
+			return errors.Join(out.write(cmd.OutOrStdout(), all, func(w io.Writer) { drawConverted(w, all) }), err)
 		},
 	}
 	out.add(cmd)
@@ -55,24 +56,26 @@ func converted(cmd *cobra.Command, file, from string) ([]convert.Converted, erro
 		}
 		all, err := convert.Compose(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			err = fmt.Errorf("%s: %w", file, err)
 		}
-		return all, nil
+		return all, err
 	case "constraints":
 		m, err := readManifest(cmd.InOrStdin(), file, "default")
 		if err != nil {
 			return nil, err
 		}
 		var all []convert.Converted
+		var errs []error
 		for i := range m.Workloads {
 			w := &m.Workloads[i]
 			one, err := convert.Constraints(w.Name, w.Kind, inspect.PodOf(w))
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", file, w, err)
+				errs = append(errs, fmt.Errorf("%s: %s: %w", file, w, err))
+				continue
 			}
 			all = append(all, one)
 		}
-		return all, nil
+		return all, errors.Join(errs...)
 	default:
 		return nil, fmt.Errorf("--from=%s: it is compose or constraints", from)
 	}

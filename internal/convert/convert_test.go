@@ -44,6 +44,19 @@ services:
 	}
 }
 
+// One service that cannot be converted takes none of the others with it.
+func TestComposeBesideErrors(t *testing.T) {
+	got, err := Compose([]byte("services: {a: {deploy: {mode: jobs}}, b: {}, c: {deploy: {mode: global-job}}, d: {deploy: {mode: replicated-job, replicas: 3}}}"))
+	if len(got) != 2 || got[0].Name != "b" || got[1].Kind != "Job" || *got[1].Replicas != 3 || len(got[1].Notes) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	for _, want := range []string{`service a: mode "jobs"`, "service c: mode global-job"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
 func TestNoCompose(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "it has no services",
