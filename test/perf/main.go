@@ -63,7 +63,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.scale, "scale", "default", "number of nodes: tiny is 24, small 200, default 5000, huge 20000")
-	flags.Func("rounds", "how often each scheduler runs each workload; some are run 5 times at the least (default: 3, and 1 at the scales tiny and small)", func(text string) (err error) {
+	flags.Func("rounds", "how often each scheduler runs each workload; some are run 5 or 9 times at the least (default: 3, and 1 at the scales tiny and small)", func(text string) (err error) {
 		if o.rounds, err = strconv.Atoi(text); err != nil || o.rounds < 1 {
 			return errors.New("it is a number, one at least")
 		}

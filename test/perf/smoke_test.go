@@ -43,9 +43,9 @@ func TestSmoke(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	printed := interrupting{at: "AttackLevels, round 1", interrupt: cancel}
+	printed := interrupting{at: "Refused, round 1", interrupt: cancel}
 	rows := []string{"Churn", "Claims", "Ordinary"}
-	o := options{scale: "tiny", rounds: 1, only: append([]string{"AttackLevels", "AttackOwners"}, rows...), bin: bin, tools: "../../_output/perf", out: out}
+	o := options{scale: "tiny", rounds: 1, only: append([]string{"Refused", "AttackOwners"}, rows...), bin: bin, tools: "../../_output/perf", out: out}
 	earlier := filepath.Join(out, "perf", "logs", "Ordinary", "ours.log")
 	if err := os.MkdirAll(filepath.Dir(earlier), 0o755); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestSmoke(t *testing.T) {
 	for _, row := range report.Rows {
 		measured = append(measured, row.Workload)
 	}
-	if !slices.Equal(measured, rows) || len(report.Runs) != 3*len(rows)+1 || !strings.Contains(report.Ended, "AttackLevels") ||
+	if !slices.Equal(measured, rows) || len(report.Runs) != 3*len(rows)+1 || !strings.Contains(report.Ended, "Refused") ||
 		len(report.Verdicts) == 0 || report.Machine.Kubernetes == "" {
 		t.Fatalf("the report is %s", content)
 	}

@@ -15,23 +15,30 @@ import (
 type Attack string
 
 const (
+	// Misfits has pods that no node fits, over the levels of all others. It is what AttackLevels is compared with: every
+	// refusal is written to the API, whatever the pod asks for.
+	Misfits Attack = "misfits"
 	// AttackLevels has pods that no node fits ask for as many levels as there can be, each for
 	// others, the first of which no two nodes have alike.
 	AttackLevels Attack = "levels"
 	// AttackOwners has pods on nodes name a ReplicaSet that does not exist.
 	AttackOwners Attack = "owners"
 
-	levelAttackers   = 120
-	nodesPerAttacker = 10 // of those who name an owner
+	misfits          = 120 // of Misfits and of AttackLevels
+	nodesPerAttacker = 10  // of those who name an owner
 )
 
 // Attackers are the pods of the attack, for a scheduler.
 func (w Workload) Attackers(scheduler string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	switch w.Attack {
+	case Misfits:
+		for i := range misfits {
+			pods = append(pods, misfit(i, scheduler, w.Levels))
+		}
 	case AttackLevels:
-		for i := range levelAttackers {
-			pods = append(pods, levelAttacker(i, scheduler))
+		for i := range misfits {
+			pods = append(pods, misfit(i, scheduler, levelsOfOnesOwn(i)))
 		}
 	case AttackOwners:
 		for i := range max(w.Nodes/nodesPerAttacker, 1) {
@@ -46,22 +53,27 @@ func (w Workload) Attackers(scheduler string) []*corev1.Pod {
 
 // Queued is how many pods lie in the queue before the first is bound, attackers among them.
 func (w Workload) Queued() int {
-	if w.Attack == AttackLevels {
-		return w.Pods() + levelAttackers
+	if w.Attack == Misfits || w.Attack == AttackLevels {
+		return w.Pods() + misfits
 	}
 	return w.Pods()
 }
 
-func levelAttacker(i int, scheduler string) *corev1.Pod {
-	pod := Lone(fmt.Sprintf("levels-%03d", i), scheduler)
+func misfit(i int, scheduler string, levels []string) *corev1.Pod {
+	pod := Lone(fmt.Sprintf("misfit-%03d", i), scheduler)
 	pod.Labels = map[string]string{AppLabel: "attack"}
 	pod.Spec.NodeSelector = map[string]string{PoolLabel: poolNone}
+	pod.Spec.TopologySpreadConstraints = soft(levels, pod.Labels)
+	return pod
+}
+
+// levelsOfOnesOwn are those of pod i of AttackLevels.
+func levelsOfOnesOwn(i int) []string {
 	keys := []string{corev1.LabelHostname}
 	for l := 2; l <= mostLevels; l++ {
 		keys = append(keys, fmt.Sprintf("example.com/attack-%03d-%02d", i, l)) // no node has it
 	}
-	pod.Spec.TopologySpreadConstraints = soft(keys, pod.Labels)
-	return pod
+	return keys
 }
 
 func ownerAttacker(i int, scheduler string) *corev1.Pod {

@@ -134,15 +134,17 @@ func TestWorlds(t *testing.T) {
 	}
 	firsts := sets.New[string]()
 	for _, world := range worlds {
-		first := world[0]
+		first, names := world[0], sets.New[string]()
 		if first.Beside != "" || firsts.Has(first.Name) {
 			t.Errorf("a world begins with %s, which stands beside %q", first.Name, first.Beside)
 		}
 		firsts.Insert(first.Name)
+		names.Insert(first.Name)
 		for _, row := range world[1:] {
-			if row.Beside != first.Name || row.Crowd != first.Crowd || !equality.Semantic.DeepEqual(row.MakeNodes(), first.MakeNodes()) {
+			if !names.Has(row.Beside) || row.Crowd != first.Crowd || !equality.Semantic.DeepEqual(row.MakeNodes(), first.MakeNodes()) {
 				t.Errorf("%s is in the world of %s, beside %q, and differs in what it finds there", row.Name, first.Name, row.Beside)
 			}
+			names.Insert(row.Name)
 		}
 	}
 }
@@ -202,6 +204,13 @@ func TestAttackers(t *testing.T) {
 	}
 	if len(pods) != 120 || len(keys) != 1+120*(mostLevels-1) || w.Queued() != w.Pods()+120 {
 		t.Errorf("%d attackers with %d keys in all, %d pods in the queue", len(pods), len(keys), w.Queued())
+	}
+	w.Attack, w.Levels = Misfits, zoneRackHost
+	for i, pod := range w.Attackers("one") {
+		pods[i].Spec.TopologySpreadConstraints = soft(w.Levels, pods[i].Labels)
+		if !equality.Semantic.DeepEqual(pod, pods[i]) {
+			t.Fatalf("a pod that is refused differs from an attacker not in its levels alone: %v", pod)
+		}
 	}
 	w.Attack = AttackOwners
 	nodes, racks := sets.New[string](), sets.New[string]()

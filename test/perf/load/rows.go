@@ -29,6 +29,7 @@ const (
 	fewWorkloads = "Workloads60"
 	shallow      = "Shallow"
 	ordinary     = "Ordinary"
+	refused      = "Refused"
 )
 
 // Workloads are the rows for a number of nodes, in the order in which they are run.
@@ -107,12 +108,13 @@ func notRemembered(nodes int) []Workload {
 
 // attacked are the rows that show what one tenant can do to the others.
 func attacked(nodes int) []Workload {
-	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost, Rounds: roundsOfShort(nodes)}
-	before, levels, owners := row, row, row
+	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost, Rounds: roundsOfNoisy(nodes)}
+	before, misfits, levels, owners := row, row, row, row
 	before.Name, before.About = ordinary, "ten Deployments that nobody disturbs"
-	levels.Name, levels.About, levels.Beside, levels.Attack = "AttackLevels", "the same, and pods of another tenant with levels of their own", ordinary, AttackLevels
+	misfits.Name, misfits.About, misfits.Beside, misfits.Attack = refused, "the same, and pods of another tenant that fit nowhere", ordinary, Misfits
+	levels.Name, levels.About, levels.Beside, levels.Attack = "AttackLevels", "the same, each of those pods with levels of its own", refused, AttackLevels
 	owners.Name, owners.About, owners.Beside, owners.Attack = "AttackOwners", "the same, and pods of another tenant whose owner does not exist", ordinary, AttackOwners
-	return []Workload{before, levels, owners}
+	return []Workload{before, misfits, levels, owners}
 }
 
 // roundsOfShort is how often rows are measured at the least whose promise is a tenth of what takes a few seconds: one round
@@ -124,16 +126,28 @@ func roundsOfShort(nodes int) int {
 	return 5
 }
 
-// Worlds puts together the rows that are measured in one world: those that are compared with
-// the same row, and that row. They stand beside each other.
+// roundsOfNoisy is how often those are measured whose promise is a tenth of one second of processor time, which varies by a tenth
+// from round to round: the median of nine by a third of that.
+func roundsOfNoisy(nodes int) int {
+	if nodes < Scales["default"] {
+		return 0
+	}
+	return 9
+}
+
+// Worlds puts together the rows that are measured in one world: a row, those that are compared with it, and those that are
+// compared with these.
 func Worlds(rows []Workload) [][]Workload {
 	var worlds [][]Workload
-	of := ""
+	of := make(map[string]int)
 	for _, row := range rows {
-		if first := cmp.Or(row.Beside, row.Name); first != of {
-			worlds, of = append(worlds, nil), first
+		world, known := of[cmp.Or(row.Beside, row.Name)]
+		if !known {
+			world, worlds = len(worlds), append(worlds, nil)
+			of[cmp.Or(row.Beside, row.Name)] = world // which may not be measured
 		}
-		worlds[len(worlds)-1] = append(worlds[len(worlds)-1], row)
+		of[row.Name] = world
+		worlds[world] = append(worlds[world], row)
 	}
 	return worlds
 }
