@@ -220,8 +220,7 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	if len(due) == 0 {
 		return nil
 	}
-	move.Making.Lock()
-	defer move.Making.Unlock()
+	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
@@ -239,7 +238,7 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 		}
 		m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveDisconnect, history)
 		m.Spec.Keep = one.rule.keep
-		made, err := move.Make(ctx, c.Client, m)
+		made, err := count.Make(ctx, c.Client, m)
 		if made {
 			budget.Take(one.set)
 			turns.Made(one)

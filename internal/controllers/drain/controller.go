@@ -124,8 +124,7 @@ func (c *Controller) look(ctx context.Context) error {
 
 // move makes Moves for some of the candidates.
 func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
-	move.Making.Lock()
-	defer move.Making.Unlock()
+	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
@@ -138,7 +137,7 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 			break
 		}
 		if history := histories[string(p.UID)]; !history.Waits(c.Clock.Now()) {
-			made, err := c.moveOne(ctx, p, history, budget)
+			made, err := c.moveOne(ctx, p, history, budget, count)
 			if made {
 				turns.Made(p)
 			}
@@ -149,15 +148,14 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
 	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
 	if !ok || err != nil || budget.SpentFor(set, deployment) {
 		return false, err
 	}
-	if c.Pods == Blocked {
-		if is, err := c.blocked(ctx, pod); !is || err != nil {
-			return false, err
-		}
+	selecting, blocked, err := c.budgets(ctx, pod)
+	if err != nil || selecting > 1 || c.Pods == Blocked && !blocked {
+		return false, err
 	}
 	host, ok, err := move.HostOf(ctx, c.API, pod)
 	if !ok || err != nil {
@@ -165,21 +163,20 @@ func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.
 	}
 	m := move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history)
 	m.Spec.Avoid = host
-	made, err = move.Make(ctx, c.Client, m)
+	made, err = count.Make(ctx, c.Client, m)
 	if made {
 		budget.Take(set)
 	}
 	return made, err
 }
 
-// blocked reports whether a disruption budget keeps a pod from being evicted now. Of several it does so for ever: the API server evicts no pod that
-// two of them select.
-func (c *Controller) blocked(ctx context.Context, pod *corev1.Pod) (bool, error) {
+// budgets returns how many disruption budgets select a pod, and whether one keeps it from being evicted now. Where two select it, there is no Move
+// to be made: the API server evicts no such pod, however many are ready.
+func (c *Controller) budgets(ctx context.Context, pod *corev1.Pod) (selecting int, blocked bool, err error) {
 	var budgets policyv1.PodDisruptionBudgetList
 	if err := c.API.List(ctx, &budgets, client.InNamespace(pod.Namespace)); err != nil {
-		return false, fmt.Errorf("listing disruption budgets: %w", err)
+		return 0, false, fmt.Errorf("listing disruption budgets: %w", err)
 	}
-	selecting, kept := 0, false
 	for i := range budgets.Items {
 		b := &budgets.Items[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -188,8 +185,8 @@ func (c *Controller) blocked(ctx context.Context, pod *corev1.Pod) (bool, error)
 		}
 		if selector.Matches(labels.Set(pod.Labels)) {
 			selecting++
-			kept = kept || b.Status.DisruptionsAllowed < 1
+			blocked = blocked || b.Status.DisruptionsAllowed < 1
 		}
 	}
-	return kept && selecting == 1, nil
+	return selecting, blocked, nil
 }

@@ -112,6 +112,7 @@ func TestWhichPods(t *testing.T) {
 		"no budget":                         {func(c *cluster) { c.budgets = nil }, 0},
 		"no budget, and all are":            {func(c *cluster) { c.budgets, c.Pods = nil, All }, 1},
 		"two budgets, which nothing eases":  {func(c *cluster) { c.budgets = append(c.budgets, budget("two", 5)) }, 0},
+		"two budgets, and all are":          {func(c *cluster) { c.budgets, c.Pods = append(c.budgets, budget("two", 5)), All }, 0},
 		"a node that nobody removes":        {func(c *cluster) { c.node.Spec.Unschedulable = false }, 0},
 		"a pod of another scheduler":        {func(c *cluster) { c.pod.Spec.SchedulerName = "default-scheduler" }, 0},
 		"another namespace is selected":     {func(c *cluster) { c.Namespaces = labels.SelectorFromSet(labels.Set{"team": "db"}) }, 0},

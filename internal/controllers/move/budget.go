@@ -26,9 +26,24 @@ func ValidateAtOnce(n int) error {
 	return nil
 }
 
-// Making is held from listing the Moves that there are to making others by it. Several controllers make Moves at the same time, and together they
-// would exceed the bounds that each of them keeps.
-var Making sync.Mutex
+// Count says which Moves a controller has counted: all that were made in this process before it was taken. Several controllers make Moves at the
+// same time, and together they would exceed the bounds that each of them keeps. So a controller takes one before it lists the Moves, and with
+// it makes none after another controller has.
+type Count struct{ of int }
+
+// making guards made, which is how many Moves this process has made. It is held while one is made, and not while a controller looks for pods:
+// that takes seconds in large clusters.
+var (
+	making sync.Mutex
+	made   int
+)
+
+// NewCount returns that of all Moves made so far.
+func NewCount() *Count {
+	making.Lock()
+	defer making.Unlock()
+	return &Count{made}
+}
 
 // Budget is how many Moves more may be made: at once, and of a Deployment no more than it may have pods too many.
 type Budget struct {

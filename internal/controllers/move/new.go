@@ -50,12 +50,20 @@ func HostOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (host *plac
 	return &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &value}, true, nil
 }
 
-// Make makes a Move, and reports whether there was none of that name.
-func Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) (made bool, err error) {
+// Make makes a Move, and reports whether it did. It does not if there is one of that name, nor if another controller has made one since the
+// count was taken: whoever called looks again soon, and counts that one.
+func (c *Count) Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) (is bool, err error) {
+	making.Lock()
+	defer making.Unlock()
+	if c.of != made {
+		return false, nil
+	}
 	if err := to.Create(ctx, move); apierrors.IsAlreadyExists(err) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("making a Move for pod %s/%s: %w", move.Namespace, move.Spec.Pod.Name, err)
 	}
+	made++
+	c.of = made
 	return true, nil
 }

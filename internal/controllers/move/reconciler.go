@@ -97,6 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if ended := move.Status.EndedAt; ended != nil {
 		delete(r.looked, request.NamespacedName)
+		if released, err := r.release(ctx, move); released || err != nil {
+			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
+		}
 		if isHeld {
 			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(r.setFinalizer(ctx, move, false))
 		}
@@ -129,6 +132,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		again = lookAtSilent
 	}
 	return ctrl.Result{RequeueAfter: again}, ignoreConflict(r.act(ctx, o, s.action))
+}
+
+// release hands a pod back that a Move holds which has ended, and reports whether it does. A controller that was paused, and has lost its Lease
+// meanwhile, may hand the pod over when another one has given the Move up. The pod would go with the Move, ready or not.
+func (r *Reconciler) release(ctx context.Context, move *placementv1alpha1.Move) (bool, error) {
+	pod := &corev1.Pod{}
+	if found, err := get(ctx, r.API, pod, move.Namespace, move.Spec.Pod); err != nil || !found || !heldBy(pod, move) || pod.DeletionTimestamp != nil {
+		return false, err
+	}
+	return true, r.patchPod(ctx, pod, func(pod *corev1.Pod) {
+		replaceController(pod, replicaSetOf(move))
+		restore(pod)
+	})
+}
+
+// heldBy reports whether a pod's controller is a Move.
+func heldBy(pod *corev1.Pod, move *placementv1alpha1.Move) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.UID == move.UID
+}
+
+// replicaSetOf is the ReplicaSet of a Move as the controller of its pod.
+func replicaSetOf(move *placementv1alpha1.Move) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: move.Spec.ReplicaSet.Name, UID: types.UID(move.Spec.ReplicaSet.UID)}
 }
 
 // finalizer keeps a Move as long as its pod may be its own. The garbage collector would remove the pod with the Move, ready or not.
@@ -210,9 +237,7 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 		})
 	case handBack:
 		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
-			replaceController(pod, metav1.OwnerReference{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: o.move.Spec.ReplicaSet.Name, UID: types.UID(o.move.Spec.ReplicaSet.UID),
-			})
+			replaceController(pod, replicaSetOf(o.move))
 			setCost(pod, math.MaxInt32) // whatever is ready, the ReplicaSet is to keep this one
 		})
 	case markExtra:
@@ -225,20 +250,29 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	case restoreCost:
 		return r.patchPod(ctx, o.pod, restore)
 	case evict:
-		// A controller that was paused, and has lost its Lease meanwhile, must not evict a pod that was handed back.
-		eviction := &policyv1.Eviction{
-			ObjectMeta:    metav1.ObjectMeta{Namespace: o.pod.Namespace, Name: o.pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.pod.UID, ResourceVersion: &o.pod.ResourceVersion}},
-		}
-		err := r.Client.SubResource("eviction").Create(ctx, o.pod, eviction)
-		if apierrors.IsTooManyRequests(err) {
-			return nil // a disruption budget does not allow it yet
-		}
-		return err
+		return r.evict(ctx, o.move)
 	case wait:
 		return nil
 	}
 	return errors.New("there is no such action")
+}
+
+// evict evicts the pod of a Move, if the Move holds it. A controller that was paused, and has lost its Lease meanwhile, must not evict a pod that was
+// handed back, so it evicts the pod as it has just read it. It reads it anew, because the API server takes an eviction off the
+// disruption budget before it sees that the pod has changed, and gives it back after two minutes only.
+func (r *Reconciler) evict(ctx context.Context, move *placementv1alpha1.Move) error {
+	pod := &corev1.Pod{}
+	if found, err := get(ctx, r.API, pod, move.Namespace, move.Spec.Pod); err != nil || !found || !heldBy(pod, move) {
+		return err
+	}
+	err := r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
+	})
+	if apierrors.IsTooManyRequests(err) {
+		return nil // a disruption budget does not allow it yet
+	}
+	return err
 }
 
 // setCost gives a pod another deletion cost, and keeps the one that it has.

@@ -31,6 +31,8 @@ type cluster struct {
 	on    map[string][]*corev1.Pod
 	bySet map[types.UID][]*corev1.Pod
 	moves []placementv1alpha1.Move
+	// count is of these Moves.
+	count *move.Count
 	// histories are the Moves of each pod.
 	histories map[string]move.History
 	// sum is another one if the nodes are others, as far as it matters here.
@@ -41,7 +43,7 @@ type cluster struct {
 
 // read reads a cluster: Moves from the API server, as they have just been made, and all else from a cache.
 func read(ctx context.Context, cache, api client.Reader, now time.Time) (*cluster, error) {
-	c := &cluster{now: now, on: make(map[string][]*corev1.Pod), bySet: make(map[types.UID][]*corev1.Pod)}
+	c := &cluster{now: now, count: move.NewCount(), on: make(map[string][]*corev1.Pod), bySet: make(map[types.UID][]*corev1.Pod)}
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	var namespaces corev1.NamespaceList

@@ -78,8 +78,6 @@ func (c *Controller) look(ctx context.Context) error {
 	if len(waiting) == 0 || !open(c.Windows, now) {
 		return nil
 	}
-	move.Making.Lock()
-	defer move.Making.Unlock()
 	all, err := read(ctx, c.Client, c.API, now)
 	if err != nil {
 		return err
@@ -204,7 +202,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	}
 	m := move.New(next.pod, set, d, placementv1alpha1.MoveRebalance, all.histories[string(next.pod.UID)])
 	m.Spec.Avoid = &next.avoid
-	if made, err := move.Make(ctx, c.Client, m); !made || err != nil {
+	if made, err := all.count.Make(ctx, c.Client, m); !made || err != nil {
 		return err
 	}
 	c.tried[d.UID] = attempt{generation: d.Generation, misplaced: next.misplaced}

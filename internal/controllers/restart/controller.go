@@ -75,8 +75,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	move.Making.Lock()
-	defer move.Making.Unlock()
+	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
@@ -94,7 +93,7 @@ func (c *Controller) look(ctx context.Context) error {
 		if history.Fails(now) || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
 			continue
 		}
-		made, err := c.move(ctx, &one, history)
+		made, err := c.move(ctx, &one, history, count)
 		if made {
 			budget.Take(one.set)
 			turns.Made(one)
@@ -201,12 +200,12 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 }
 
 // move makes a Move. The replacement must be on another node.
-func (c *Controller) move(ctx context.Context, one *candidate, history move.History) (made bool, err error) {
+func (c *Controller) move(ctx context.Context, one *candidate, history move.History, count *move.Count) (made bool, err error) {
 	host, ok, err := move.HostOf(ctx, c.API, one.pod)
 	if !ok || err != nil {
 		return false, err
 	}
 	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
 	m.Spec.Avoid = host
-	return move.Make(ctx, c.Client, m)
+	return count.Make(ctx, c.Client, m)
 }

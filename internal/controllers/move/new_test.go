@@ -1,0 +1,37 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// A controller that has counted the Moves makes none after another one has: its bounds would not hold.
+func TestMovesAreMadeByACount(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := placementv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	counts := []*Count{NewCount(), NewCount()}
+	for _, step := range []struct {
+		name string
+		by   int
+		want bool
+	}{{"a", 0, true}, {"b", 0, true}, {"b", 0, false}, {"c", 1, false}, {"c", 2, true}, {"d", 0, false}} {
+		if step.by == len(counts) {
+			counts = append(counts, NewCount())
+		}
+		move := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: step.name}}
+		if made, err := counts[step.by].Make(t.Context(), api, move); made != step.want || err != nil {
+			t.Errorf("%s: made %t, %v", step.name, made, err)
+		}
+	}
+}

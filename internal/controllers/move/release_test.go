@@ -1,0 +1,61 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// A pod that was handed over when its Move had ended is handed back before the Move goes.
+func TestPodOfAMoveThatHasEnded(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	m := &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "move"},
+		Spec: placementv1alpha1.MoveSpec{
+			Pod: placementv1alpha1.ObjectReference{Name: "p", UID: "p"}, ReplicaSet: placementv1alpha1.ObjectReference{Name: "web-1", UID: "web-1"},
+			Reason: placementv1alpha1.MoveDrain,
+		},
+		Status: placementv1alpha1.MoveStatus{Phase: placementv1alpha1.MoveFailed, EndedAt: new(metav1.NewTime(ended))},
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "p", UID: "p", Annotations: map[string]string{safeToEvict: "true", clusterview.MadeEvictableAnnotation: "true"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: Kind, Name: "p", UID: "move", Controller: new(true)}},
+	}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m, pod).WithStatusSubresource(m).Build()
+	r := &Reconciler{Client: api, API: api, Clock: clocktesting.NewFakeClock(ended.Add(2 * time.Hour)), looked: make(map[client.ObjectKey]look)}
+	for _, there := range []bool{true, false} { // first the pod, then the Move
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+			t.Fatal(err)
+		}
+		var is corev1.Pod
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), &is); err != nil {
+			t.Fatal(err)
+		}
+		if owner := metav1.GetControllerOfNoCopy(&is); owner == nil || owner.UID != "web-1" || len(is.Annotations) > 0 {
+			t.Errorf("the pod is of %v, with annotations %v", owner, is.Annotations)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), &placementv1alpha1.Move{}); apierrors.IsNotFound(err) == there {
+			t.Errorf("the Move is there: %v, want %t", err, there)
+		}
+	}
+}
