@@ -53,7 +53,7 @@ func (c *common) newBalance() *cobra.Command {
 	}
 	c.addSource(cmd)
 	out.add(cmd, "wide", "name")
-	cmd.Flags().BoolVar(&uneven, "uneven", false, "list only those with misplaced pods")
+	cmd.Flags().BoolVar(&uneven, "uneven", false, "list only those with misplaced pods, and those of which that is not known")
 	return cmd
 }
 

@@ -89,6 +89,9 @@ func readManifests(in io.Reader, files []string, namespace string) (*inspect.Man
 		}
 		all.Merge(m)
 	}
+	if len(files) > 0 && all.Empty() {
+		return nil, fmt.Errorf("%s: no Deployment, StatefulSet, ReplicaSet, Pod or policy is in it", strings.Join(files, ", "))
+	}
 	return all, nil
 }
 
@@ -165,7 +168,7 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 		}
 	}
 	if len(s.Pods) == 0 && len(s.Notes) == 0 {
-		fmt.Fprintln(out, "Nothing to place: no pod is pending, and the cluster has all pods of the manifest.")
+		fmt.Fprintln(out, "Nothing to place: no pod of these schedulers is pending, and the cluster has all pods of the manifest.")
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(out, "note: %s\n", note)

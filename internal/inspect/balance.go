@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
@@ -79,7 +80,7 @@ type class struct {
 }
 
 func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known map[class]sets.Set[string]) (*Standing, error) {
-	pod, _ = withoutMissingClaims(c.Snapshot, pod, false)
+	pod, _ = withoutMissingClaims(c.Snapshot, pod)
 	s := &Standing{Namespace: of.Namespace, Workload: of.String(), Scheduler: pod.Spec.SchedulerName, ByLevel: []Misplaced{}}
 	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
@@ -137,8 +138,8 @@ func refs(s *snapshot.Snapshot, namespace string) []Ref {
 		case *appsv1.StatefulSet:
 			add(o, "StatefulSet")
 		case *appsv1.ReplicaSet:
-			// Others than a Deployment make ReplicaSets too, such as rollouts.
-			if owner := metav1.GetControllerOfNoCopy(o); owner == nil || owner.Kind != "Deployment" {
+			// Others than a Deployment make ReplicaSets too, such as rollouts. Of their former revisions there are no pods.
+			if owner := metav1.GetControllerOfNoCopy(o); owner == nil || owner.Kind != "Deployment" && ptr.Deref(o.Spec.Replicas, 1) > 0 {
 				add(o, "ReplicaSet")
 			}
 		case *corev1.ReplicationController:

@@ -9,8 +9,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
 // database adds a StatefulSet with volumes, and its first pods on nodes, with their claims unbound.
@@ -90,5 +93,53 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, stor
 		if missing != want {
 			t.Errorf("problems %q, want a missing claim: %t", l.Objects[0].Problems, want)
 		}
+	}
+}
+
+// A claim of a manifest is bound before its pod is placed, unless its class waits for the pod. It is bound to the volume that it names.
+func TestClaimsOfAManifest(t *testing.T) {
+	class := func(name string, mode storagev1.VolumeBindingMode, isDefault string) *storagev1.StorageClass {
+		return &storagev1.StorageClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Annotations: map[string]string{snapshot.DefaultClassAnnotation: isDefault}},
+			Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &mode,
+		}
+	}
+	const text = `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ns}
+spec:
+  schedulerName: espalier-scheduler
+  containers: [{name: c, image: i}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: mine}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: mine, namespace: ns}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, SPEC}
+`
+	for name, tc := range map[string]struct{ spec, isDefault, node, message string }{
+		"no class, and no default":       {"volumeMode: Filesystem", "false", "a-1", ""},
+		"no class, and one that waits":   {"volumeMode: Filesystem", "true", "", "didn't find available persistent volumes to bind"},
+		"a class that does not wait":     {"storageClassName: now", "true", "a-1", ""},
+		"a class that waits":             {"storageClassName: late", "false", "", "didn't find available persistent volumes to bind"},
+		"a volume that is on no node":    {"storageClassName: late, volumeName: nowhere", "false", "", "didn't match PersistentVolume's node affinity"},
+		"a volume that is not there yet": {"storageClassName: late, volumeName: other", "false", "a-1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.zone("a", 1)
+			c.Add(class("late", storagev1.VolumeBindingWaitForFirstConsumer, tc.isDefault))
+			c.Add(class("now", storagev1.VolumeBindingImmediate, "false"))
+			c.Add(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}, Spec: corev1.PersistentVolumeSpec{
+				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "gone", Operator: corev1.NodeSelectorOpExists}},
+				}}}},
+			}})
+			s := c.simulate(strings.ReplaceAll(text, "SPEC", tc.spec), -1, Change{})
+			if len(s.Pods) != 1 || s.Pods[0].Node != tc.node || !strings.Contains(s.Pods[0].Message, tc.message) {
+				t.Errorf("it is placed as %+v", s.Pods)
+			}
+		})
 	}
 }

@@ -55,7 +55,7 @@ var asked = sets.New(clusterview.PlacementAnnotation, clusterview.DomainLimitsAn
 func LintManifest(ctx context.Context, s *snapshot.Snapshot, configuration []byte, m *Manifest) (*Lint, error) {
 	changed := *s
 	changed.Policies = withPolicies(s.Policies, m.Policies)
-	changed.Objects = m.beside(s.Objects)
+	changed.Objects = m.beside(s, s.Objects)
 	type next struct {
 		w   *Workload
 		pod *corev1.Pod
@@ -103,7 +103,7 @@ func (c *Cluster) lint(ctx context.Context, w *Workload, pod *corev1.Pod) (*Lint
 		l.Warnings = append(l.Warnings, fmt.Sprintf("Its schedulerName is %q, and the configuration has %q: Espalier does not place its pods.", pod.Spec.SchedulerName, c.Profiles()))
 		return l, nil
 	}
-	pod, _ = withoutMissingClaims(c.Snapshot, pod, true)
+	pod, _ = withoutMissingClaims(c.Snapshot, pod)
 	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
 		return nil, err

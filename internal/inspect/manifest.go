@@ -75,11 +75,11 @@ func ReadManifest(in io.Reader, namespace string) (*Manifest, error) {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
 	}
-	if len(m.Workloads)+len(m.Policies) == 0 {
-		return nil, errors.New("no Deployment, StatefulSet, ReplicaSet, Pod or policy is in it")
-	}
 	return m, nil
 }
+
+// Empty reports that there is nothing to be placed, and nothing that says how.
+func (m *Manifest) Empty() bool { return len(m.Workloads)+len(m.Policies) == 0 }
 
 // add reads a document.
 func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) error {
@@ -118,7 +118,6 @@ func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) er
 		m.Namespaces = append(m.Namespaces, o)
 		return nil
 	case *corev1.PersistentVolumeClaim:
-		o.Status.Phase = corev1.ClaimPending
 		m.Claims = append(m.Claims, o)
 		return nil
 	}
@@ -135,7 +134,7 @@ func (m *Manifest) add(decode runtime.Decoder, text []byte, namespace string) er
 }
 
 // beside are the objects of a cluster with those of the manifest: a namespace that is there gets labels, and a claim that is there stays.
-func (m *Manifest) beside(objects []runtime.Object) []runtime.Object {
+func (m *Manifest) beside(s *snapshot.Snapshot, objects []runtime.Object) []runtime.Object {
 	all := slices.Clone(objects)
 	for _, made := range m.Namespaces {
 		at := slices.IndexFunc(all, func(o runtime.Object) bool { is, ok := o.(*corev1.Namespace); return ok && is.Name == made.Name })
@@ -155,7 +154,7 @@ func (m *Manifest) beside(objects []runtime.Object) []runtime.Object {
 			is, ok := o.(*corev1.PersistentVolumeClaim)
 			return ok && is.Namespace == made.Namespace && is.Name == made.Name
 		}) {
-			all = append(all, made)
+			all = append(all, arriving(s, made)...)
 		}
 	}
 	return all

@@ -53,7 +53,7 @@ func TestNamespacesOfAManifest(t *testing.T) {
 	c.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "web", "tier": "1"}}})
 	m := c.manifest(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"tier": "2"}}}` + "\n---\n" +
 		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}` + "\n---\n" + strings.ReplaceAll(podManifest, "NAME", "p"))
-	changed := snapshot.Snapshot{Objects: m.beside(c.Objects)}
+	changed := snapshot.Snapshot{Objects: m.beside(&c.Snapshot, c.Objects)}
 	labels := make(map[string]map[string]string)
 	for _, n := range snapshot.Of[*corev1.Namespace](&changed) {
 		if labels[n.Name] != nil {

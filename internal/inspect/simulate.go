@@ -94,7 +94,7 @@ func Simulate(ctx context.Context, s *snapshot.Snapshot, configuration []byte, c
 		out.Notes = append(out.Notes, fmt.Sprintf("%d pods on the drained nodes have no controller that makes them anew: they are gone.", gone))
 	}
 	changed.Policies = withPolicies(s.Policies, manifest.Policies)
-	changed.Objects = manifest.beside(changed.Objects)
+	changed.Objects = manifest.beside(s, changed.Objects)
 	tasks := pending(changed)
 	for _, p := range homeless {
 		tasks = append(tasks, task{p, WhyDrained, workloadOfPod(s, p)})
@@ -182,6 +182,7 @@ func (c *Cluster) drawTrees(ctx context.Context, tasks []task, out *Simulation) 
 	for _, of := range order {
 		next := last[of].DeepCopy()
 		next.Name, next.UID = of.Name+"-next", next.UID+"-next"
+		next, _ = withoutMissingClaims(c.Snapshot, next) // which the one that was placed has
 		t, err := c.treeOf(ctx, of, next)
 		if ctx.Err() != nil {
 			return ctx.Err()

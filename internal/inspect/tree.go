@@ -109,7 +109,7 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 	if !slices.Contains(c.Profiles(), pod.Spec.SchedulerName) {
 		return Tree{}, fmt.Errorf("%s: its schedulerName is %q, and the configuration has %q: set it in the pod template, or give the scheduler's configuration with --scheduler-config", of, pod.Spec.SchedulerName, c.Profiles())
 	}
-	pod, missing := withoutMissingClaims(c.Snapshot, pod, false)
+	pod, missing := withoutMissingClaims(c.Snapshot, pod)
 	filtered, err := c.Filter(ctx, pod)
 	if err != nil {
 		return Tree{}, err

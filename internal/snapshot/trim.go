@@ -88,10 +88,13 @@ func trimTemplate(t *corev1.PodTemplateSpec) {
 	trimPod(&t.Spec)
 }
 
+// DefaultClassAnnotation is on the StorageClass of claims that name none.
+const DefaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
+
 // read are the annotations that a scheduler or this command reads, beside Espalier's own.
 var read = sets.New(
 	corev1.PodDeletionCost, corev1.MirrorPodAnnotationKey, corev1.BetaStorageClassAnnotation, corev1.MigratedPluginsAnnotationKey, "deployment.kubernetes.io/revision", "kubectl.kubernetes.io/restartedAt",
-	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node",
+	DefaultClassAnnotation, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node",
 )
 
 // trimAnnotations leaves those that are read. Others may have anything in them: the command line by which an object was changed, say.
