@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
@@ -19,7 +20,8 @@ import (
 // Claims knows what pods claim.
 type Claims struct {
 	devices fwk.SharedDRAManager
-	volumes corelisters.PersistentVolumeClaimLister
+	claims  corelisters.PersistentVolumeClaimLister
+	volumes corelisters.PersistentVolumeLister
 	classes storagelisters.StorageClassLister
 	drivers storagelisters.CSIDriverLister
 }
@@ -29,7 +31,8 @@ func New(handle fwk.Handle) *Claims {
 	factory := handle.SharedInformerFactory()
 	return &Claims{
 		devices: handle.SharedDRAManager(),
-		volumes: factory.Core().V1().PersistentVolumeClaims().Lister(),
+		claims:  factory.Core().V1().PersistentVolumeClaims().Lister(),
+		volumes: factory.Core().V1().PersistentVolumes().Lister(),
 		classes: factory.Storage().V1().StorageClasses().Lister(),
 		drivers: factory.Storage().V1().CSIDrivers().Lister(),
 	}
@@ -41,7 +44,7 @@ func (c *Claims) Compared(pod *corev1.Pod) bool {
 }
 
 // comparesCapacity reports whether a volume of a pod is still to be found or made, where nodes are compared by how much space they have for
-// it: local volumes that somebody has made, and drivers that say how much is left.
+// it: volumes that somebody has made, and drivers that say how much is left.
 func (c *Claims) comparesCapacity(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		var name string
@@ -53,11 +56,11 @@ func (c *Claims) comparesCapacity(pod *corev1.Pod) bool {
 		default:
 			return false
 		}
-		claim, err := c.volumes.PersistentVolumeClaims(pod.Namespace).Get(name)
+		claim, err := c.claims.PersistentVolumeClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Spec.VolumeName != "" {
 			return false // one that is not there keeps the pod from all nodes
 		}
-		class, err := c.classes.Get(ptr.Deref(claim.Spec.StorageClassName, ""))
+		class, err := c.classes.Get(volume.GetPersistentVolumeClaimClass(claim))
 		return err == nil && c.knowsCapacity(class)
 	})
 }
@@ -67,6 +70,11 @@ func (c *Claims) knowsCapacity(class *storagev1.StorageClass) bool {
 	if class.Provisioner == volume.NotSupportedProvisioner {
 		return true
 	}
-	driver, err := c.drivers.Get(class.Provisioner)
-	return err == nil && ptr.Deref(driver.Spec.StorageCapacity, false)
+	if driver, err := c.drivers.Get(class.Provisioner); err == nil && ptr.Deref(driver.Spec.StorageCapacity, false) {
+		return true
+	}
+	all, err := c.volumes.List(labels.Everything())
+	return err == nil && slices.ContainsFunc(all, func(v *corev1.PersistentVolume) bool {
+		return v.Spec.StorageClassName == class.Name && v.Status.Phase == corev1.VolumeAvailable
+	})
 }

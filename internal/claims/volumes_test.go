@@ -35,12 +35,22 @@ func TestComparesCapacity(t *testing.T) {
 	driver := func(name string, capacity *bool) *storagev1.CSIDriver {
 		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: capacity}}
 	}
+	pv := func(name, class string, phase corev1.PersistentVolumePhase) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{StorageClassName: class}, Status: corev1.PersistentVolumeStatus{Phase: phase},
+		}
+	}
 	objects := []runtime.Object{
 		class("local", volume.NotSupportedProvisioner), class("counts", "counts.example.com"), class("does-not", "other.example.com"), class("no-driver", "none.example.com"),
 		driver("counts.example.com", new(true)), driver("other.example.com", nil),
 		claim("local", "local", ""), claim("counts", "counts", ""), claim("bound", "counts", "pv"), claim("does-not", "does-not", ""), claim("no-driver", "no-driver", ""), claim("no-class", "", ""),
 		claim("p-scratch", "counts", ""),
+		class("made", "other.example.com"), claim("made", "made", ""), claim("taken", "does-not", ""),
+		pv("made", "made", corev1.VolumeAvailable), pv("taken", "does-not", corev1.VolumeBound),
 	}
+	named := claim("named", "", "")
+	named.Spec.StorageClassName, named.Annotations = nil, map[string]string{corev1.BetaStorageClassAnnotation: "counts"}
+	objects = append(objects, named)
 	h := handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)}
 	c := New(h)
 	h.factory.Start(t.Context().Done())
@@ -54,6 +64,9 @@ func TestComparesCapacity(t *testing.T) {
 	}{
 		"local":                  {by("local"), true},
 		"a driver that counts":   {by("counts"), true},
+		"a class by annotation":  {by("named"), true},
+		"a volume that is there": {by("made"), true},
+		"one that is taken":      {by("taken"), false},
 		"bound":                  {by("bound"), false},
 		"one that does not":      {by("does-not"), false},
 		"no driver":              {by("no-driver"), false},
