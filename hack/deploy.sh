@@ -58,9 +58,12 @@ up)
   ;;
 down)
   # Nobody but the controller ends a Move, and what removes it otherwise removes its pod.
-  if moves=$("$tools/kubectl" get moves --all-namespaces --ignore-not-found --output \
-    'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.status.endedAt}{"\n"}{end}' 2>/dev/null | awk 'NF == 1' | head -n 5) &&
-    [[ -n $moves ]]; then
+  moves=
+  if [[ -n $("$tools/kubectl" get crd moves.placement.espalier.dev --ignore-not-found --output name) ]]; then
+    moves=$("$tools/kubectl" get moves --all-namespaces --output \
+      'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.status.endedAt}{"\n"}{end}' | awk 'NF == 1 && n++ < 5')
+  fi
+  if [[ -n $moves ]]; then
     {
       echo "hack/deploy.sh: Moves have not ended, and nothing is removed: ${moves//$'\n'/, }"
       echo "Have no more of them made, as docs/install.md says under Remove, wait until they have ended, and run this again."
