@@ -53,7 +53,7 @@ func measure(ctx context.Context, o options, say bench.Say) (report judge.Report
 		for _, w := range world {
 			say("%s (%d of %d): %s; %d nodes, %d pods", w.Name, 1+slices.IndexFunc(workloads, func(of load.Workload) bool { return of.Name == w.Name }),
 				len(workloads), w.About, w.Nodes, w.Pods())
-			if w.Beside != "" && world[0].Name != w.Beside {
+			if w.Beside != "" && !slices.ContainsFunc(world, func(of load.Workload) bool { return of.Name == w.Beside }) {
 				say("  %s is not measured: nothing is said of %s beside it", w.Beside, w.Name)
 			}
 		}

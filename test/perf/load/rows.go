@@ -38,9 +38,9 @@ func Workloads(nodes int) []Workload {
 	group := max(nodes/20, 2)
 	rows := []Workload{
 		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: group},
-		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost},
+		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost, Rounds: roundsOfShort(nodes)},
 		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: group, Levels: zoneRackHost},
-		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost},
+		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost, Rounds: roundsOfShort(nodes)},
 		{Name: "Interleaved", About: "a hundred Deployments, a pod of each in turn", Groups: 100, PerGroup: max(nodes/100, 2), InTurn: true, Levels: zoneHost},
 		{Name: "Drip", About: "one pod at a time, each waited for", Groups: 1, PerGroup: 2 * group, OneByOne: true, Levels: zoneRackHost, Rounds: roundsOfShort(nodes)},
 		{Name: "Selective", About: "a node selector that admits one node in 20", Groups: 10, PerGroup: group, Selective: true, Levels: zoneHost},
@@ -117,8 +117,9 @@ func attacked(nodes int) []Workload {
 	return []Workload{before, misfits, levels, owners}
 }
 
-// roundsOfShort is how often rows are measured at the least whose promise is a tenth of what takes a few seconds: one round
-// varies by more. At the small scales nothing is promised.
+// roundsOfShort is how often rows are measured at the least whose promise is a tenth of what takes a few seconds, or about decisions of
+// a fifth of a millisecond, which wait for a collection of garbage now and then: one round varies by more. At the small scales nothing
+// is promised.
 func roundsOfShort(nodes int) int {
 	if nodes < Scales["default"] {
 		return 0
