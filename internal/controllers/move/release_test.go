@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,6 +57,31 @@ func TestPodOfAMoveThatHasEnded(t *testing.T) {
 		}
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), &placementv1alpha1.Move{}); apierrors.IsNotFound(err) == there {
 			t.Errorf("the Move is there: %v, want %t", err, there)
+		}
+	}
+}
+
+// A pod that was handed back after it was read is not evicted.
+func TestEvictsWhatItHolds(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	m := &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "move"},
+		Spec:       placementv1alpha1.MoveSpec{Pod: placementv1alpha1.ObjectReference{Name: "p", UID: "p"}},
+	}
+	for owner, stays := range map[types.UID]bool{"move": false, "web-1": true} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "p", UID: "p", OwnerReferences: []metav1.OwnerReference{{Name: string(owner), UID: owner, Controller: new(true)}},
+		}}
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
+		r := &Reconciler{Client: api, API: api}
+		if err := r.evict(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); apierrors.IsNotFound(err) == stays {
+			t.Errorf("the pod of %s: %v", owner, err)
 		}
 	}
 }
