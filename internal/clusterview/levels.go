@@ -26,13 +26,20 @@ type Levels struct {
 	Selector *Selector
 	// ScaleDown is what is to be left when some pods are removed, by the pod's policy; "" where that says nothing.
 	ScaleDown placementv1alpha1.ScaleDown
-	// key is that of the list before it was put in order, "" where it was not.
+	// key is that of the list before it was put in order, "" where it is not written down.
 	key string
 }
 
 // InOrder are the levels in the order in which a pod is placed over them.
 func (l Levels) InOrder(list []level.Level) Levels {
-	l.key, l.List = l.Key(), list
+	l = l.WithKey()
+	l.List = list
+	return l
+}
+
+// WithKey are the levels with their key written down: it is asked for several times a pod.
+func (l Levels) WithKey() Levels {
+	l.key = l.Key()
 	return l
 }
 

@@ -4,6 +4,7 @@
 package clusterview
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,9 @@ func TestNeeds(t *testing.T) {
 		}, true},
 		"the spelling of a quantity": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1000m")
+		}, true},
+		"preferences": {func(p *corev1.Pod) {
+			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1}}
 		}, true},
 		"a request": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
@@ -69,6 +73,36 @@ func TestNeeds(t *testing.T) {
 				t.Errorf("got %q, %v beside %q, want the same: %t", other, err, one, tc.same)
 			}
 		})
+	}
+}
+
+// An affinity that requires nothing is none to a filter, and a hundred keys are written in one order.
+func TestEqualNeeds(t *testing.T) {
+	needs := func(change func(*corev1.Pod)) Needs {
+		pod := st.MakePod().Namespace("ns").Name("p").Annotation(ConstraintsAnnotation, "node.role==worker").Annotation(PlatformsAnnotation, "linux").Obj()
+		pod.Spec.NodeSelector = make(map[string]string)
+		for i := range 100 {
+			pod.Spec.NodeSelector[fmt.Sprint("key-", i)] = "v"
+		}
+		change(pod)
+		is, err := NeedsOf(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	want := needs(func(*corev1.Pod) {})
+	for name, change := range map[string]func(*corev1.Pod){
+		"once more":           func(*corev1.Pod) {},
+		"an affinity":         func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{} },
+		"one for nodes":       func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}} },
+		"one that prefers":    func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}} },
+		"another annotation":  func(p *corev1.Pod) { p.Annotations["a"] = "b" },
+		"requests of nothing": func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{} },
+	} {
+		if got := needs(change); got != want {
+			t.Errorf("%s: the needs are others", name)
+		}
 	}
 }
 

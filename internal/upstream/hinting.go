@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -137,7 +138,7 @@ func (p *hintingFramework) GetNodeHint(ctx context.Context, pod *corev1.Pod, sig
 }
 
 func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) *proposal {
-	if outcome := p.fullPath(ctx, state, pod, confined); outcome != "" {
+	if outcome := p.fullPath(state, pod, confined); outcome != "" {
 		return &proposal{outcome: outcome}
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
@@ -149,6 +150,8 @@ func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, po
 		return p.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
 	})
 	switch {
+	case errors.Is(err, clusterview.ErrPrefers):
+		return &proposal{outcome: outcomePreferences}
 	case err != nil:
 		// The full path comes upon the same, and reports it.
 		klog.FromContext(ctx).V(4).Info("No node is proposed", "pod", klog.KObj(pod), "err", err)
@@ -159,9 +162,9 @@ func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, po
 	return &proposal{node: node, outcome: outcomeProposed}
 }
 
-// fullPath says why a pod is not to have a hint, "" if it may. It is confined if a
+// fullPath says why the Hinter is not asked about a pod, "" if it is. The pod is confined if a
 // PreFilter plugin has left it some of the nodes.
-func (p *hintingFramework) fullPath(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
+func (p *hintingFramework) fullPath(state fwk.CycleState, pod *corev1.Pod, confined bool) (outcome string) {
 	switch {
 	case !p.hinter.Places(pod):
 		return outcomePreassigned
@@ -171,15 +174,6 @@ func (p *hintingFramework) fullPath(ctx context.Context, state fwk.CycleState, p
 		return outcomeGroup
 	case confined:
 		return outcomeConfined
-	}
-	prefers, err := p.hinter.Prefers(state, pod)
-	switch {
-	case err != nil:
-		// The full path comes upon the same, and reports it.
-		klog.FromContext(ctx).V(4).Info("No node is proposed", "pod", klog.KObj(pod), "err", err)
-		return outcomeError
-	case prefers:
-		return outcomePreferences
 	}
 	return ""
 }

@@ -30,12 +30,11 @@ type Hinter interface {
 	Hints() bool
 	// Places reports whether it decides about a pod.
 	Places(pod *corev1.Pod) bool
-	// Prefers reports whether scores decide between the nodes that are equals to it. It is asked after PreFilter.
-	Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, error)
 	// Hint returns the best node that fits, "" if there is none; then, if it is known that
 	// the pod fits nowhere and that preemption cannot help, the refusal. ask asks the pod's
 	// filters; lasting says that their answers hold for pods with the same needs until
-	// the node changes. ask may be called by many at once.
+	// the node changes. ask may be called by many at once. Hint is called after PreFilter. Its error is clusterview.ErrPrefers if scores
+	// decide between the nodes that are equals to the Hinter.
 	Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error)
 	// Order says how good some nodes are for a pod, if others make way for it there: a higher number is better. Pods that
 	// are nominated for a node count there.

@@ -66,7 +66,7 @@ func begin(profile string) {
 	}
 }
 
-// note counts what became of a hint.
+// note counts what became of a hint. The counters are found by their labels each time: a DELETE of /metrics makes them others.
 func note(profile, outcome string) {
 	hints.WithLabelValues(profile, outcome).Inc()
 	if slices.Contains(fullPathOutcomes, outcome) {

@@ -110,10 +110,19 @@ func (c *Index) On(of clusterview.Identity, node int32) (revision, workload int6
 	return c.workloads.get(of.Workload).on(c.byID[node], of)
 }
 
+// Info returns a node as the snapshot has it, nil for one that is not in it. To look it up in the snapshot by its name touches more
+// memory, which is cold where pods come one by one.
+func (c *Index) Info(node int32) fwk.NodeInfo {
+	if n := c.byID[node]; n != nil {
+		return c.order[n.at].info
+	}
+	return nil
+}
+
 // PodsOn returns all pods on a node, also those that do not count. It must not be altered.
 func (c *Index) PodsOn(node int32) []fwk.PodInfo {
-	if n := c.byID[node]; n != nil {
-		return c.order[n.at].info.GetPods()
+	if info := c.Info(node); info != nil {
+		return info.GetPods()
 	}
 	return nil
 }

@@ -63,6 +63,34 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 	}
 }
 
+// A ReplicaSet is adopted while the nodes are counted: the identity returned is the one under which all pods are counted, those that
+// were counted before included.
+func TestIndexRefreshForAPodWhoseOwnerIsAdopted(t *testing.T) {
+	v := newView("n", "m")
+	identifier := v.rs.Identifier()
+	v.index = podcount.NewIndex(identifier)
+	v.put("n", "web-1", st.MakePod())
+	v.refresh()
+	v.put("m", "web-1", st.MakePod())
+	// The pod is asked for first, then the new one on the node: the other owner comes between.
+	v.rs.Asked, v.rs.Before = 0, func(asked int) {
+		if asked == 2 {
+			v.rs.Add(plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment new new-uid")))
+			identifier.Adopted.Note("ns")
+		}
+	}
+	waiting := plugintest.Pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", "1"), "apps/v1 ReplicaSet web-1 web-1-uid")
+	id := v.index.RefreshFor(waiting, podcount.Snapshot{Nodes: v.infos})
+	if id.Workload.Name != "new" {
+		t.Errorf("the pod is %+v", id)
+	}
+	for node, got := range talliesOf(v.index, id) {
+		if got.Workload != 1 {
+			t.Errorf("on %s %d pods are counted beside it, want 1", node, got.Workload)
+		}
+	}
+}
+
 // In a workload that a label names, only pods of the same owner can be of an older
 // revision. What another owner has brought is there to stay.
 func TestIndexCountsOtherOwnersOfANamedWorkload(t *testing.T) {

@@ -152,15 +152,15 @@ func (c *Index) reorder(snapshot []fwk.NodeInfo) {
 }
 
 // RefreshFor brings the index up to date, and returns a pod's identity as the index
-// has it. When the pod's ReplicaSet becomes known in the middle of this, one of the
-// two has still taken the ReplicaSet for the workload, and none of its pods would
+// has it. When the pod's ReplicaSet becomes known or is adopted in the middle of this, one of the
+// two has still taken the ReplicaSet or its former owner for the workload, and none of its pods would
 // seem to be there.
 func (c *Index) RefreshFor(pod *corev1.Pod, snapshot Snapshot) clusterview.Identity {
 	id := c.identifier.Identify(pod)
 	for {
 		c.Refresh(snapshot)
 		after := c.identifier.Identify(pod)
-		if after == id {
+		if after == id && c.identifier.Adopted.Now() == c.adopted {
 			return id
 		}
 		id = after

@@ -22,27 +22,10 @@ import (
 func (pl *SpreadTree) Hints() bool { return pl.hints == config.NodeHintEnabled }
 
 // Places reports whether the plugin decides about a pod.
-func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !pl.identifier.Identify(pod).Preassigned }
+func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !clusterview.Preassigned(pod) }
 
-// Prefers reports whether scoring is to decide between nodes that are equals to the tree: the pod has preferences of its own, or pods
-// that run have some about pods like it.
-func (pl *SpreadTree) Prefers(state fwk.CycleState, pod *corev1.Pod) (bool, error) {
-	if clusterview.Prefers(pod) {
-		return true, nil
-	}
-	c, err := pl.read(state, pod)
-	if err != nil {
-		return false, err
-	}
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	start := time.Now()
-	pl.trees.index.RefreshFor(pod, c.snapshot)
-	pl.refreshed = time.Since(start)
-	return pl.prefersLocked(pod), nil
-}
-
-// prefersLocked is that for an index that shows the cycle's snapshot.
+// prefersLocked reports whether scoring is to decide between nodes that are equals to the tree: the pod has preferences of its own, or pods
+// that run have some about pods like it, or it claims volumes that make nodes differ. The index shows the cycle's snapshot.
 func (pl *SpreadTree) prefersLocked(pod *corev1.Pod) bool {
 	return clusterview.Prefers(pod) || pl.claims.Compared(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
 		namespace, err := pl.namespaces.Get(pod.Namespace)
@@ -64,7 +47,8 @@ func (pl *SpreadTree) Follow(changes podcount.Changes) {
 // Hint returns the first node by the tree that the pod fits on, "" if there is none:
 // one of those that PreScore, shown the nodes that fit, would score 100. It is for
 // after PreFilter, and counts nothing. If it is known that the pod fits on no node at
-// all, and that preemption cannot help, the refusal says so.
+// all, and that preemption cannot help, the refusal says so. The error is clusterview.ErrPrefers if scoring is to decide
+// between the nodes that are equals to the tree.
 //
 // ask asks the pod's filters about a node. lasting says that their answers depend
 // on the pod and the node alone, so that they hold for pods with the same needs
@@ -72,9 +56,20 @@ func (pl *SpreadTree) Follow(changes podcount.Changes) {
 // what was answered beside them is asked again. On the node it returns the filters have been
 // asked in this cycle, whatever is remembered. Many may call ask at once.
 func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, lasting bool, ask func(node string) *fwk.Status) (string, *clusterview.Refusal, error) {
+	if clusterview.Prefers(pod) { // which needs no tree
+		return "", nil, clusterview.ErrPrefers
+	}
 	c, err := pl.read(state, pod)
 	if err != nil {
 		return "", nil, err
+	}
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	start := time.Now()
+	id := pl.trees.index.RefreshFor(pod, c.snapshot)
+	refreshed := time.Since(start)
+	if pl.prefersLocked(pod) {
+		return "", nil, clusterview.ErrPrefers
 	}
 	var needs clusterview.Needs
 	if lasting {
@@ -82,11 +77,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 			return "", nil, err
 		}
 	}
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	start := time.Now().Add(-pl.refreshed) // what Prefers has done already
-	pl.refreshed = 0
-	id := pl.trees.index.RefreshFor(pod, c.snapshot)
+	start = time.Now().Add(-refreshed)
 	f := pl.trees.answers(needs, c.pod)
 	q := &feasibility.Question{
 		Ask: ask, Nominated: pl.nominated, Nodes: pl.trees.index.Nodes(), Of: f, Prefetch: pl.prefetch,
@@ -119,10 +110,10 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 	t := pl.trees.tally(id, c.levels, c.faults)
 	q.Topology = t.Topology()
 	pl.gauges.shown(t, time.Since(start))
-	pl.notifyLocked(pod, c.levels, t)
+	pl.notifyLocked(pod, id, c.levels, t)
 	clusterview.WritePlacedBy(state, t.placedBy(c.levels))
 	t.needs = needs
-	view := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
+	view := tree.View{Topology: t.Topology(), Feasibility: f.Feasibility, Tally: t.Tally, Turn: pl.turnLocked(c, id, t)}
 	node, found := view.Next(q.Fit)
 	if found && q.Err() == nil {
 		node = pl.best(ctx, state, pod, view, node, q.Fit)

@@ -11,8 +11,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/feasibility"
@@ -279,6 +283,35 @@ func TestHintWithoutReadableLevels(t *testing.T) {
 	_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod("p", "spread").Obj(), true, f.fits)
 	if err == nil || !strings.Contains(err.Error(), clusterview.PlacementAnnotation) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Scores decide between nodes that are equals to the tree: of what a pod prefers, of what is preferred about it, and of what it claims. No
+// filter is asked for its sake.
+func TestHintLeavesEqualsToScores(t *testing.T) {
+	f, pod := twoZones(t)
+	f.must(factory.Storage().V1().StorageClasses().Informer().GetIndexer().Add(&storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "local"}, Provisioner: volume.NotSupportedProvisioner,
+	}))
+	f.must(factory.Core().V1().PersistentVolumeClaims().Informer().GetIndexer().Add(&corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("local")},
+	}))
+	f.must(f.cache.AddPod(f.logger, st.MakePod().Namespace(pod.Namespace).Name("calm").UID("calm").Node("a1").
+		PodAntiAffinityExists("noise", "zone", st.PodAntiAffinityWithPreferredReq).Obj()))
+	for name, is := range map[string]*st.PodWrapper{
+		"one that prefers":      webPod("p", "spread=zone").PodAffinityExists("app", "zone", st.PodAffinityWithPreferredReq),
+		"one that is preferred": webPod("p", "spread=zone").Label("noise", "loud"),
+		"one that claims":       webPod("p", "spread=zone").PVC("data"),
+	} {
+		f.feasible()
+		f.asked = nil
+		node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), is.Obj(), true, f.fits)
+		if node != "" || !errors.Is(err, clusterview.ErrPrefers) || len(f.asked) > 0 {
+			t.Errorf("%s: got %q, %v after asking about %q", name, node, err, f.asked)
+		}
+	}
+	if node, asked := f.hint(pod, true); node == "" || asked == "" {
+		t.Errorf("one of which nothing is preferred: got %q after asking about %q", node, asked)
 	}
 }
 

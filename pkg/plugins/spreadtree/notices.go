@@ -31,9 +31,9 @@ type looked struct {
 
 // notifyLocked says in an event on a pod's owner what of the pod's placement has no effect, once. One pod of a
 // revision is looked at, and another when the nodes are other ones.
-func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, levels clusterview.Levels, t *tally) {
+func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, id clusterview.Identity, levels clusterview.Levels, t *tally) {
 	regarding := pl.identifier.Regarding(pod)
-	at := looked{string(regarding.UID), pl.identifier.Identify(pod).Revision, t.Topology()}
+	at := looked{string(regarding.UID), id.Revision, t.Topology()}
 	if _, seen := pl.looked.Get(at); seen {
 		return
 	}

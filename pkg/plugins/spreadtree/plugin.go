@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,12 +44,10 @@ type SpreadTree struct {
 	// mu guards all below: a scrape and a timer come from other goroutines than the one
 	// that decides. Filters and faults are asked under it, so that they must not call back
 	// into the plugin.
-	mu    sync.Mutex
-	trees *trees
-	// refreshed is what it took to bring the index up to date before Hint was asked.
-	refreshed time.Duration
-	idle      idle
-	looked    *lru.Cache
+	mu     sync.Mutex
+	trees  *trees
+	idle   idle
+	looked *lru.Cache
 }
 
 var (
@@ -101,7 +98,7 @@ func (pl *SpreadTree) Name() string { return Name }
 // SignPod signs the pods that the tree does not place. Equal signatures say that two
 // pods get the same scores, and here the second never gets those of the first.
 func (pl *SpreadTree) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if pl.identifier.Identify(pod).Preassigned {
+	if !pl.Places(pod) {
 		return nil, nil
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable, "every pod that the spread tree places changes the scores of the next")
@@ -137,6 +134,7 @@ func (pl *SpreadTree) read(state fwk.CycleState, pod *corev1.Pod) (cycle, error)
 	if err != nil {
 		return c, err
 	}
+	c.levels = c.levels.WithKey() // all caches are asked by it
 	if c.faults, err = clusterview.ReadFaults(state); err != nil {
 		return c, err
 	}

@@ -61,12 +61,11 @@ func (pl *SpreadTree) evenScaleDown(levels clusterview.Levels) bool {
 }
 
 // turnLocked is that of a pod whose controller removes the highest index first, nil for others.
-func (pl *SpreadTree) turnLocked(c cycle, t *tally) *tree.Turn {
+// Its own identity counts: a tally may be that of another owner as well.
+func (pl *SpreadTree) turnLocked(c cycle, id clusterview.Identity, t *tally) *tree.Turn {
 	if !pl.evenScaleDown(c.levels) {
 		return nil
 	}
-	// A tally may be that of another owner as well.
-	id := pl.identifier.Identify(c.pod)
 	return pl.trees.costs.Turn(c.pod, scaledown.Pods{Index: pl.trees.index, Workload: id.Workload}, t.Topology())
 }
 

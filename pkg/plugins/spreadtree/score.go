@@ -32,7 +32,7 @@ func (s scores) Clone() fwk.StateData { return s }
 // PreScore ranks the nodes that passed the filters by the tree of the pod's batch.
 // It skips the pods that are not spread.
 func (pl *SpreadTree) PreScore(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	if pl.identifier.Identify(pod).Preassigned {
+	if !pl.Places(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	c, err := pl.read(state, pod)
@@ -75,9 +75,10 @@ func (pl *SpreadTree) scoresLocked(ctx context.Context, state fwk.CycleState, po
 // viewLocked returns a pod's view of the nodes that fit, and the levels in the order in which they are.
 func (pl *SpreadTree) viewLocked(ctx context.Context, c cycle, fits sets.Set[string]) (tree.View, clusterview.Levels) {
 	start := time.Now()
-	t := pl.trees.tally(pl.trees.index.RefreshFor(c.pod, c.snapshot), c.levels, c.faults)
+	id := pl.trees.index.RefreshFor(c.pod, c.snapshot)
+	t := pl.trees.tally(id, c.levels, c.faults)
 	pl.gauges.shown(t, time.Since(start))
-	pl.notifyLocked(c.pod, c.levels, t)
+	pl.notifyLocked(c.pod, id, c.levels, t)
 	t.needs = ""
 	nodes, answers := pl.trees.index.Nodes(), feasibility.Of(pl.trees.index.Nodes(), c.pod)
 	answers.Refresh()
@@ -86,7 +87,7 @@ func (pl *SpreadTree) viewLocked(ctx context.Context, c cycle, fits sets.Set[str
 			answers.Refuse(node, 0)
 		}
 	}
-	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally, Turn: pl.turnLocked(c, t)}
+	view := tree.View{Topology: t.Topology(), Feasibility: answers, Tally: t.Tally, Turn: pl.turnLocked(c, id, t)}
 	if logger := klog.FromContext(ctx).V(6); logger.Enabled() {
 		logger.Info("Ranked the nodes that fit", "workload", t.id.Workload, "revision", t.id.Revision, "tree", drawing.Tree(view))
 	}

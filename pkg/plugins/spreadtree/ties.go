@@ -28,9 +28,9 @@ func (pl *SpreadTree) best(ctx context.Context, state fwk.CycleState, pod *corev
 	if pl.ties == nil || len(tied) == 1 {
 		return node
 	}
-	nodes, scores := pl.trees.index.Nodes(), make(map[int32]int64, len(tied))
+	scores := make(map[int32]int64, len(tied))
 	for _, n := range tied {
-		if info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodes.Name(n)); err == nil {
+		if info := pl.trees.index.Info(n); info != nil {
 			scores[n], _ = pl.ties.Score(ctx, state, pod, info) // 0 with an error
 		}
 	}
