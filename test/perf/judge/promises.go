@@ -43,6 +43,7 @@ var (
 	spreads = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
 	many    = []string{"Workloads500", "Workloads2000"}
 	attacks = []string{"AttackLevels", "AttackOwners"}
+	owners  = []string{"AttackOwners"}
 	misfits = []string{"Refused"}
 	// even are the rows in which nothing may be misplaced.
 	even = slices.Concat(spreads, []string{"Workloads60"}, many, []string{
@@ -76,7 +77,11 @@ var comparisons = []struct {
 	{"peak RSS", slices.Concat(misfits, attacks), func(ours Ratios) float64 { return ours.PeakRSS }, 1.2, false},
 	// Refused is not among them: whoever refuses 120 pods writes 120 conditions and Events, and null, which decides nothing, pays
 	// as much for that.
-	{"CPU time in all", attacks, func(ours Ratios) float64 { return ours.AllCPU }, 1.1, false},
+	{"CPU time in all", []string{"AttackLevels"}, func(ours Ratios) float64 { return ours.AllCPU }, 1.1, false},
+	// AttackOwners has 500 pods more, which every scheduler reads when it starts: that is a twentieth of all that it takes. What the
+	// attack costs others shows while their pods are bound. It must not be moved to the start either.
+	{"CPU time", owners, func(ours Ratios) float64 { return ours.CPU }, 1.1, false},
+	{"CPU time in all", owners, func(ours Ratios) float64 { return ours.AllCPU }, 1.2, false},
 }
 
 const (

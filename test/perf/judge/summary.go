@@ -34,6 +34,7 @@ type Row struct {
 type Ratios struct {
 	Throughput float64 `json:"podsPerSecond"`
 	Algorithm  float64 `json:"schedulingAlgorithm"`
+	CPU        float64 `json:"cpuSecondsPer1000Pods"`
 	AllCPU     float64 `json:"allCPU"`
 	PeakRSS    float64 `json:"peakRSS"`
 	Growth     float64 `json:"growth"`
@@ -86,6 +87,7 @@ func compareRuns(these, those []Run) Ratios {
 	return Ratios{
 		Throughput: medianRatio(these, those, Run.Throughput),
 		Algorithm:  medianRatio(these, those, algorithm),
+		CPU:        medianRatio(these, those, Run.CPU),
 		AllCPU:     medianRatio(these, those, allCPU),
 		PeakRSS:    medianRatio(these, those, peakRSS),
 		Growth:     medianRatio(these, those, growth),
