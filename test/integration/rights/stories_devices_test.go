@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -73,13 +74,16 @@ func allocates(s *stage) error { return s.bound(s.create(s.claiming("claimed")))
 func lends(s *stage) error { return s.bound(s.create(s.asking("lent"))) }
 
 // persists: somebody else writes the claim at the same moment, and the pod is placed all the same,
-// at its first try.
+// without another try. Tries before that write are not counted: the class, the devices and the pod
+// come by watches of their own, and the pod may be known first.
 func persists(s *stage) error {
 	pod := s.claiming("contested")
 	var once sync.Once
+	written := make(chan time.Time, 1)
 	s.proxy.before(func(_ http.ResponseWriter, info *apirequest.RequestInfo) bool {
 		if info.Resource == "resourceclaims" && info.Name == "contested" && info.Verb == "update" {
 			once.Do(func() {
+				written <- time.Now()
 				_, err := cluster.client.ResourceV1().ResourceClaims(s.name).Patch(s.Context(), "contested", mergePatch,
 					[]byte(`{"metadata":{"labels":{"touched":"yes"}}}`), metav1.PatchOptions{})
 				if err != nil {
@@ -93,8 +97,22 @@ func persists(s *stage) error {
 	if err := s.bound(s.create(pod)); err != nil {
 		return err
 	}
+	var since time.Time
+	select {
+	case since = <-written:
+	default:
+		return errors.New("nobody else wrote the claim")
+	}
 	// Before it is tried again, the failure has been told for a second.
-	if event, err := s.event("contested", "FailedScheduling"); err == nil {
+	event, err := s.event("contested", "FailedScheduling")
+	if err != nil {
+		return nil
+	}
+	told := event.EventTime.Time
+	if event.Series != nil {
+		told = event.Series.LastObservedTime.Time
+	}
+	if told.After(since) {
 		return fmt.Errorf("it took more than one try: %s", event.Message)
 	}
 	return nil
