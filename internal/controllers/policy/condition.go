@@ -47,7 +47,7 @@ func (s *policyState) accepted() metav1.Condition {
 	return condition(placementv1alpha1.ConditionAccepted, metav1.ConditionTrue, placementv1alpha1.ReasonValid, "the policy can be read")
 }
 
-// scope is what the policy is one of many in.
+// scope returns, in words, where policies are counted and compared: in the cluster for a ClusterPlacementPolicy, in the namespace else.
 func (s *policyState) scope() string {
 	if s.policy.Cluster() {
 		return "the cluster"

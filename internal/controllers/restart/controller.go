@@ -39,7 +39,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
-	// failing is since when pods fail.
+	// failing remembers, by UID, since when each pod fails.
 	failing failing
 }
 

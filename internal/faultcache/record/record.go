@@ -31,13 +31,13 @@ type Record struct {
 	Revisions []Revision `json:"revisions"`
 }
 
-// New returns a record of nothing.
+// New returns a record without revisions, in the form that is written now.
 func New() *Record { return &Record{Version: version} }
 
 // Revision is a revision in the record.
 type Revision struct {
 	failure.RevisionHistory
-	// Family has all its pods.
+	// Family is clusterview.Family of its pods.
 	Family string `json:"family"`
 	// Regarding is the object that Events about it are for.
 	Regarding corev1.ObjectReference `json:"regarding"`
