@@ -122,15 +122,17 @@ func TestRefusesFlags(t *testing.T) {
 	nobody := closed.Addr().String()
 	_ = closed.Close()
 
+	// Each command tries its port before it asks the API server, and two that run at once would find the usual one taken.
+	const noPort = "--secure-port=0"
 	tests := map[string]struct {
 		args []string
 		want []string
 	}{
-		"no such configuration": {[]string{"--config=/no/such/config.yaml", "--kubeconfig=" + cluster.admin}, []string{"/no/such/config.yaml"}},
-		"no such kubeconfig":    {[]string{"--kubeconfig=/no/such/kubeconfig"}, []string{"/no/such/kubeconfig"}},
-		"no kubeconfig at all":  {nil, []string{"--kubeconfig"}},
-		"unreachable":           {[]string{"--kubeconfig=" + kubeconfig(t, "https://"+nobody, "")}, []string{nobody}},
-		"stranger":              {[]string{"--kubeconfig=" + kubeconfig(t, cluster.config.Host, "no-token")}, []string{cluster.config.Host, "credentials"}},
+		"no such configuration": {[]string{"--config=/no/such/config.yaml", "--kubeconfig=" + cluster.admin, noPort}, []string{"/no/such/config.yaml"}},
+		"no such kubeconfig":    {[]string{"--kubeconfig=/no/such/kubeconfig", noPort}, []string{"/no/such/kubeconfig"}},
+		"no kubeconfig at all":  {[]string{noPort}, []string{"--kubeconfig"}},
+		"unreachable":           {[]string{"--kubeconfig=" + kubeconfig(t, "https://"+nobody, ""), noPort}, []string{nobody}},
+		"stranger":              {[]string{"--kubeconfig=" + kubeconfig(t, cluster.config.Host, "no-token"), noPort}, []string{cluster.config.Host, "credentials"}},
 		"taken port":            {[]string{"--kubeconfig=" + cluster.admin, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + port}, []string{port}},
 		"port out of range":     {[]string{"--kubeconfig=" + cluster.admin, "--secure-port=70000"}, []string{"70000", "secure-port"}},
 		"bad flag value":        {[]string{"--kube-api-qps=fast"}, []string{"kube-api-qps", "fast"}},
