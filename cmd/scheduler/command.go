@@ -86,7 +86,7 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 		return err
 	}
 	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
-	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, upstream.TriesGroups(), sched.Extenders, sched.FailureHandler)
+	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
 	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)

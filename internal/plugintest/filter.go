@@ -55,8 +55,8 @@ func info(node *corev1.Node) fwk.NodeInfo {
 	return n
 }
 
-// Message is all that a user reads of a pod that fits no node; "" if it fits one. What
-// a node is refused for must be such that no pod's end would help.
+// Message is all that a user reads of a pod that fits no node; "" if it fits one. Each
+// refusal must be one that no end of a pod would change (UnschedulableAndUnresolvable).
 func Message(t testing.TB, pl NodeFilter, pod *corev1.Pod, nodes ...*corev1.Node) string {
 	t.Helper()
 	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}

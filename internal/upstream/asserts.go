@@ -32,6 +32,8 @@ var (
 
 	_ func(framework.Framework, context.Context, fwk.PodSignature, string, string, framework.SortedScoredNodes, int64) = framework.Framework.StoreScheduleResults
 
+	_ func(framework.Framework) fwk.APICacher = framework.Framework.APICacher
+
 	_ func(framework.Framework) fwk.Parallelizer = framework.Framework.Parallelizer
 
 	_ func(fwk.Parallelizer, context.Context, int, workqueue.DoWorkPieceFunc, string) = fwk.Parallelizer.Until

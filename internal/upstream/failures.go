@@ -5,16 +5,22 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // mostFailures is how many refused pods are written down at a time. The next one waits.
@@ -27,33 +33,28 @@ const mostFailures = 32
 // end meanwhile, and none begins: each pod that fits nowhere cost those of others 2 ms of processor time, and with this it
 // costs one (`make perf ONLY=Ordinary,AttackLevels`, 120 pods among 1,000, eight rounds).
 //
+// The request alone is made beside the next cycle. The pod is back in the queue before that begins. Else the queue may give it out again
+// before it has noted that it is back, and then it throws the pod away.
+//
 // What the next cycle must know of is written before it begins, as without this: that a pod is nominated or no longer is. So are errors,
 // which are rare, and what a Permit plugin refuses, because kube-scheduler counts on that.
 //
-// The handler is returned as it is where the queue tries groups, which takes a pod that is put back to be the one that it gave last; and where
-// an extender binds, which does not ask us before it does.
-func FailAsync(ctx context.Context, profiles profile.Map, groups bool, extenders []fwk.Extender, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
-	if groups || slices.ContainsFunc(extenders, fwk.Extender.IsBinder) {
+// The handler is returned as it is where an extender binds, which does not ask us before it does. It does all itself where the scheduler
+// makes its requests in the background anyway (the feature gate SchedulerAsyncAPICalls).
+func FailAsync(ctx context.Context, profiles profile.Map, extenders []fwk.Extender, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+	if slices.ContainsFunc(extenders, fwk.Extender.IsBinder) {
 		return handle
 	}
-	w := &written{slots: make(chan struct{}, mostFailures), pods: make(map[types.UID]chan struct{})}
+	w := &written{ctx: ctx, slots: make(chan struct{}, mostFailures), pods: make(map[types.UID]chan struct{})}
 	for name, f := range profiles {
 		profiles[name] = &orderedFramework{f, w}
 	}
 	return func(cycle context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		w.await(pod.Pod.UID)
-		if !mayWait(pod.Pod, status, nominating) {
-			handle(cycle, f, pod, status, nominating, start)
-			return
+		if mayWait(pod.Pod, status, nominating) && f.APICacher() == nil {
+			f = &writingFramework{f, w}
 		}
-		done := w.begin(pod.Pod.UID)
-		go func() {
-			defer done()
-			cycle, cancel := context.WithCancel(context.WithoutCancel(cycle)) // which ends when we return
-			defer cancel()
-			defer context.AfterFunc(ctx, cancel)()
-			handle(cycle, f, pod, status, nominating, start)
-		}()
+		handle(cycle, f, pod, status, nominating, start)
 	}
 }
 
@@ -64,8 +65,55 @@ func mayWait(pod *corev1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo
 	return status.IsRejected() && !nominated && !assumed
 }
 
+// writingFramework is a profile for the handler of one failure. The pod's status is written while that goes on.
+type writingFramework struct {
+	framework.Framework
+	written *written
+}
+
+// APICacher returns what kube-scheduler hands requests to that it need not wait for.
+func (f *writingFramework) APICacher() fwk.APICacher { return &statusWriter{f.ClientSet(), f.written} }
+
+// statusWriter writes the status of refused pods.
+type statusWriter struct {
+	client  clientset.Interface
+	written *written
+}
+
+// PatchPodStatus does what the scheduler does without an APICacher, in the background. It waits while too much is under way.
+func (s *statusWriter) PatchPodStatus(pod *corev1.Pod, conditions []*corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
+	status := pod.Status.DeepCopy()
+	changed := nominating.Mode() == fwk.ModeOverride && status.NominatedNodeName != nominating.NominatedNodeName
+	if changed {
+		status.NominatedNodeName = nominating.NominatedNodeName
+	}
+	for _, condition := range conditions {
+		changed = podutil.UpdatePodCondition(status, condition) || changed
+	}
+	if !changed {
+		return nil, nil //nolint:nilnil // nobody waits for it
+	}
+	done := s.written.begin(pod.UID)
+	go func() {
+		defer done()
+		if err := util.PatchPodStatus(s.written.ctx, s.client, pod.Name, pod.Namespace, &pod.Status, status); err != nil {
+			utilruntime.HandleErrorWithContext(s.written.ctx, err, "Error updating pod", "pod", klog.KObj(pod))
+		}
+	}()
+	return nil, nil //nolint:nilnil // nobody waits for it
+}
+
+var errNoBindings = errors.New("the handler of a failure binds nothing")
+
+// BindPod is not called: nothing is bound where a failure is handled.
+func (s *statusWriter) BindPod(*corev1.Binding) (<-chan error, error) { return nil, errNoBindings }
+
+// WaitOnFinish is beside BindPod.
+func (s *statusWriter) WaitOnFinish(context.Context, <-chan error) error { return errNoBindings }
+
 // written are the refused pods that are being written down.
 type written struct {
+	ctx   context.Context //nolint:containedctx // of the scheduler: the requests end with it
 	slots chan struct{}
 
 	mu sync.Mutex // guards pods

@@ -13,45 +13,89 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientset "k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// registry is an API server that takes what is written down of pods when it is let.
+// registry is an API server that takes what is written down of pods when it is let. Of a client, a profile and a queue it is what is used.
 type registry struct {
 	*testing.T
+	framework.Framework
+	clientset.Interface
+	typedcorev1.CoreV1Interface
+	typedcorev1.PodInterface
+
 	stop     context.CancelFunc
 	profiles profile.Map
 	fail     scheduler.FailureHandlerFn
 	release  chan struct{}
+	cacher   fwk.APICacher
 
-	mu    sync.Mutex // guards began, ends
-	began int
-	ends  []error // what the contexts said of those that have ended
+	mu     sync.Mutex // guards queued, began, ends
+	queued int        // how many were put back into the queue
+	began  int
+	ends   []error // what the contexts said of those that have ended
 }
 
 func newRegistry(t *testing.T) *registry {
 	ctx, stop := context.WithCancel(t.Context())
-	r := &registry{T: t, stop: stop, release: make(chan struct{}), profiles: profile.Map{"one": &hanging{release: make(chan struct{})}}}
-	close(r.profiles["one"].(*hanging).release)
-	r.fail = FailAsync(ctx, r.profiles, false, nil, func(ctx context.Context, _ framework.Framework, _ *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
-		r.note(func() { r.began++ })
-		select {
-		case <-r.release:
-		case <-ctx.Done():
+	r := &registry{T: t, stop: stop, release: make(chan struct{})}
+	r.profiles = profile.Map{"one": r}
+	r.fail = FailAsync(ctx, r.profiles, nil, func(_ context.Context, f framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
+		r.note(func() { r.queued++ })
+		refused := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}
+		if cacher := f.APICacher(); cacher != nil {
+			if _, err := cacher.PatchPodStatus(pod.Pod, []*corev1.PodCondition{refused}, nominating); err != nil {
+				t.Error(err)
+			}
+			return
 		}
-		r.note(func() { r.ends = append(r.ends, ctx.Err()) })
+		status := corev1.PodStatus{Conditions: []corev1.PodCondition{*refused}}
+		if err := util.PatchPodStatus(ctx, f.ClientSet(), pod.Pod.Name, pod.Pod.Namespace, &pod.Pod.Status, &status); err != nil {
+			t.Error(err)
+		}
 	})
 	return r
+}
+
+// The profile, its client, and what that does.
+
+func (r *registry) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
+	return nil
+}
+func (r *registry) APICacher() fwk.APICacher             { return r.cacher }
+func (r *registry) ClientSet() clientset.Interface       { return r }
+func (r *registry) CoreV1() typedcorev1.CoreV1Interface  { return r }
+func (r *registry) Pods(string) typedcorev1.PodInterface { return r }
+func (r *registry) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
+	r.note(func() { r.began++ })
+	select {
+	case <-r.release:
+	case <-ctx.Done():
+	}
+	r.note(func() { r.ends = append(r.ends, ctx.Err()) })
+	return &corev1.Pod{}, nil
 }
 
 func (r *registry) note(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
+}
+
+// back is how many pods are back in the queue.
+func (r *registry) back() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queued
 }
 
 // seen is how many were begun, and what the contexts said of those that have ended.
@@ -122,6 +166,9 @@ func TestFailAsync(t *testing.T) {
 				if got := r.returns(func() { r.refuse(pod, tc.status, tc.nominating) }); got != tc.want {
 					t.Errorf("the next cycle begins before it is written: %t", got)
 				}
+				if r.back() != 1 {
+					t.Error("the next cycle begins before the pod is back in the queue")
+				}
 				close(r.release)
 				synctest.Wait()
 				if began, ends := r.seen(); began != 1 || len(ends) != 1 || ends[0] != nil {
@@ -143,18 +190,16 @@ func (b extender) IsBinder() bool { return b.binds }
 // Where others count on it, a refusal is written before the next cycle.
 func TestFailAsyncLeavesOthersAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
-		groups    bool
 		extenders []fwk.Extender
 		want      bool
 	}{
-		"an extender that does not bind": {false, []fwk.Extender{extender{}}, true},
-		"one that binds":                 {false, []fwk.Extender{extender{}, extender{binds: true}}, false},
-		"groups":                         {true, nil, false},
+		"an extender that does not bind": {[]fwk.Extender{extender{}}, true},
+		"one that binds":                 {[]fwk.Extender{extender{}, extender{binds: true}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &hanging{}
 			profiles := profile.Map{"one": before}
-			FailAsync(t.Context(), profiles, tc.groups, tc.extenders, nil)
+			FailAsync(t.Context(), profiles, tc.extenders, nil)
 			if wrapped := profiles["one"] != framework.Framework(before); wrapped != tc.want {
 				t.Errorf("refusals are written beside: %t", wrapped)
 			}
@@ -182,6 +227,20 @@ func TestFailAsyncKeepsTheOrderOfAPod(t *testing.T) {
 		synctest.Wait()
 		if began, _ := r.seen(); began != 2 {
 			t.Errorf("it was written %d times, want twice", began)
+		}
+	})
+}
+
+// What is written already is not written again.
+func TestFailAsyncWritesWhatIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t)
+		close(r.release)
+		pod := st.MakePod().Name("p").UID("p").Condition(corev1.PodScheduled, corev1.ConditionFalse, "").Obj()
+		r.refuse(pod, rejected, nobody)
+		synctest.Wait()
+		if began, _ := r.seen(); began != 0 || r.back() != 1 {
+			t.Errorf("the same condition was written %d times, and the pod put back %d times", began, r.back())
 		}
 	})
 }

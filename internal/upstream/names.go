@@ -4,8 +4,6 @@
 package upstream
 
 import (
-	feature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -33,9 +31,6 @@ type Plugin = config.Plugin
 
 // PluginConfig is the arguments of one plugin.
 type PluginConfig = config.PluginConfig
-
-// TriesGroups reports whether kube-scheduler's queue tries pods of a group together.
-func TriesGroups() bool { return feature.DefaultFeatureGate.Enabled(features.GenericWorkload) }
 
 // DefaultConfiguration returns the configuration of a kube-scheduler that is given none.
 func DefaultConfiguration() (*Configuration, error) { return latest.Default() }
