@@ -8,14 +8,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -34,8 +38,8 @@ const (
 // change, a stage that answers a question put to the node in an annotation. Stages
 // are delivered in order and cached together: when the answer is there, so is all
 // that was written before the question. Every nudge alters the question's stage
-// too, so that a stale cache is thrown away. An answer to an earlier question is as good: on a busy machine
-// each comes after the next question, and who waits for the last one alone waits in vain.
+// too, so that a stale cache is thrown away. On a busy machine kwok looks at the node of one question when
+// the stage is that of the next. So the stage answers all questions that were put, and any answer will do.
 func settle(ctx context.Context, kube kubernetes.Interface, stages dynamic.Interface, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -45,22 +49,35 @@ func settle(ctx context.Context, kube kubernetes.Interface, stages dynamic.Inter
 	err := wait.PollUntilContextCancel(ctx, nudgePeriod, true, func(ctx context.Context) (bool, error) {
 		token := string(uuid.NewUUID())
 		asked[token] = true
-		if err := put(ctx, stages, questionStage(name, token)); err != nil {
+		if err := put(ctx, stages, questionStage(name, token, asked)); err != nil {
 			return false, err
 		}
 		return ask(ctx, kube, node, token, asked)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("kwok did not answer for node %q within %s: is the control plane up and the node not stopped?", node, settleLimit)
+		return fmt.Errorf("kwok did not answer for node %q within %s: is the control plane up and the node not stopped? %s", node, settleLimit, leaseState(ctx, kube, node))
 	}
 	return err
 }
 
-func questionStage(name, token string) Stage {
+// leaseState says who holds the lease of a node: kwok acts on nothing else.
+func leaseState(ctx context.Context, kube kubernetes.Interface, node string) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+	defer cancel()
+	lease, err := kube.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Sprintf("Its lease cannot be read: %v", err)
+	}
+	return fmt.Sprintf("Its lease is held by %q, and was renewed at %s for %d s.",
+		ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Format(time.TimeOnly), ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))
+}
+
+// questionStage answers any of the questions with a token.
+func questionStage(name, token string, asked map[string]bool) Stage {
 	return Stage{
 		Name: name, Kind: "Node", Weight: 1,
-		Annotations: map[string]string{askAnnotation: token},
-		Metadata:    fmt.Sprintf("annotations: {%q: %q}", answerAnnotation, token),
+		Match:    []Match{{JQ: fmt.Sprintf(".metadata.annotations[%q]", askAnnotation), Operator: "In", Values: slices.Sorted(maps.Keys(asked))}},
+		Metadata: fmt.Sprintf("annotations: {%q: %q}", answerAnnotation, token),
 	}
 }
 

@@ -4,6 +4,7 @@
 package kwok
 
 import (
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,5 +20,14 @@ func TestAnAnswerToAnEarlierQuestionIsOne(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("the answer %q is one: %t, %v", answer, got, err)
 		}
+	}
+}
+
+// kwok may look at the node of one question when the stage is that of a later one.
+func TestALaterStageAnswersAnEarlierQuestion(t *testing.T) {
+	stage := questionStage("settle.n", "second", map[string]bool{"first": true, "second": true})
+	want := Match{JQ: `.metadata.annotations["` + askAnnotation + `"]`, Operator: "In", Values: []string{"first", "second"}}
+	if len(stage.Annotations) != 0 || len(stage.Match) != 1 || !reflect.DeepEqual(stage.Match[0], want) {
+		t.Errorf("the stage answers nodes with %v and %v, want %v", stage.Annotations, stage.Match, want)
 	}
 }
