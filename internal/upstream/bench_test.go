@@ -58,6 +58,29 @@ func BenchmarkHint(b *testing.B) {
 	}
 }
 
+// What it costs to compare the nodes that tie, where each has 50 images, and the pod's is one of them.
+func BenchmarkHintAmongImages(b *testing.B) {
+	for _, image := range []string{"nobody-has-it:1", "image-49:1"} {
+		b.Run(image, func(b *testing.B) {
+			r := newRig(b.Context(), b)
+			images := make(map[string]int64)
+			for i := range 50 {
+				images[fmt.Sprintf("image-%d:1", i)] = 200 << 20
+			}
+			for i := range 5000 {
+				r.cache.AddNode(r.logger, st.MakeNode().Name(fmt.Sprintf("node-%04d", i)).Label("zone", fmt.Sprint(i%3)).Label("rack", fmt.Sprint(i%50)).
+					Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "200", corev1.ResourceCPU: "64", corev1.ResourceMemory: "256Gi"}).Images(images).Obj())
+			}
+			for i := 0; b.Loop(); i++ {
+				pod := benchPod(i, i%100)
+				pod.Spec.Containers[0].Image = image
+				node, state := r.hint(pod)
+				r.assume(pod, state, node)
+			}
+		})
+	}
+}
+
 // The same by filtering and scoring all nodes, in the framework's own parallel way.
 func BenchmarkFullPath(b *testing.B) {
 	r := zoned(b, 0)

@@ -39,7 +39,7 @@ type Hinter interface {
 	// Order says how good some nodes are for a pod, if others make way for it there: a higher number is better. Pods that
 	// are nominated for a node count there.
 	Order(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []string) (map[string]int64, error)
-	// BreakTies is given a plugin that scores the nodes that nothing but their names tells apart, before the first cycle.
+	// BreakTies is given ImageLocality, which scores the nodes that nothing but their names tells apart, before the first cycle.
 	BreakTies(by fwk.ScorePlugin)
 	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)

@@ -8,6 +8,7 @@
 //   - node.go: what is known of one node; workload.go: and of one workload
 //   - selection.go: what pods count as under the selectors of constraints
 //   - affinity.go: which pods others prefer near them
+//   - images.go: which images nodes have
 package podcount
 
 import (
@@ -59,6 +60,7 @@ type Index struct {
 	labels     podLabels
 	selections selections
 	affinities affinities
+	images     images
 }
 
 // NewIndex returns an empty index.
@@ -66,7 +68,7 @@ func NewIndex(identifier *clusterview.Identifier) *Index {
 	return &Index{
 		identifier: identifier, cluster: tree.NewNodes(0), nodes: make(map[string]*count),
 		workloads: make(workloads), nodeLabels: make(map[string]int), labels: make(podLabels), selections: selections{of: make(map[string][]*selection)}, provisional: make(map[*count]bool), lowest: make(map[int32]int),
-		affinities: newAffinities(),
+		affinities: newAffinities(), images: make(images),
 	}
 }
 

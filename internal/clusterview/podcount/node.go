@@ -103,6 +103,9 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 		},
 		Pods: n.counted, Unready: clusterview.Unready(n.node), Soft: clusterview.Soft(n.node),
 	})
+	if before != n.node {
+		c.images.replace(before, n.node)
+	}
 	if before != nil && c.relabelled(before, n.node) {
 		c.cluster.Relabel()
 	}

@@ -194,6 +194,7 @@ func (c *Index) removeAbsent(before []listed) {
 		}
 		c.untrackLowest(n)
 		c.affinities.set(n, nil)
+		c.images.add(n.node, -1)
 		delete(c.provisional, n)
 		name := c.cluster.Name(n.id)
 		delete(c.nodes, name)

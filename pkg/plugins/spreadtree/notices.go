@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
@@ -32,6 +33,13 @@ type looked struct {
 // notifyLocked says in an event on a pod's owner what of the pod's placement has no effect, once. One pod of a
 // revision is looked at, and another when the nodes are other ones.
 func (pl *SpreadTree) notifyLocked(pod *corev1.Pod, id clusterview.Identity, levels clusterview.Levels, t *tally) {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		last := looked{string(owner.UID), id.Revision, t.Topology()}
+		if t.looked == last {
+			return // as most pods of a batch, without asking for what is above their ReplicaSet
+		}
+		t.looked = last
+	}
 	regarding := pl.identifier.Regarding(pod)
 	at := looked{string(regarding.UID), id.Revision, t.Topology()}
 	if _, seen := pl.looked.Get(at); seen {

@@ -21,8 +21,9 @@ type tally struct {
 	needs clusterview.Needs
 	// undecided has a sentence on each level of its topology that decides nothing.
 	undecided []string
-	rebuilt   bool // when it was brought up to date last
-	counted   bool // count is of the tally as it is
+	looked    looked // the ReplicaSet or the like of the last pod that was looked at, see notices.go
+	rebuilt   bool   // when it was brought up to date last
+	counted   bool   // count is of the tally as it is
 	count     misplaced
 }
 

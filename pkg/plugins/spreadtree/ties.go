@@ -17,15 +17,18 @@ import (
 // maxTied is among how many nodes those are looked for that tie with the best one. It bounds what a pod costs.
 const maxTied = 16
 
-// BreakTies has a plugin of the profile score the nodes that nothing but their names tells apart, with hints and without. Its scores must
-// depend on the pod and the node alone: there is no PreScore. It is for before the first cycle.
+// BreakTies has ImageLocality of the profile score the nodes that nothing but their names tells apart, with hints and without. It is not
+// asked where no node has an image of the pod. It is for before the first cycle.
 func (pl *SpreadTree) BreakTies(by fwk.ScorePlugin) { pl.ties = by }
 
 // best returns the node that has the highest score of those that tie with one, the first of them in the tree's order. One that cannot be
 // scored has the lowest: which of them it is is no reason to refuse a pod.
 func (pl *SpreadTree) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, v tree.View, node int32, fit tree.Fit) int32 {
+	if pl.ties == nil || !pl.trees.index.HasImage(pod) {
+		return node
+	}
 	tied := v.Tied(node, maxTied)
-	if pl.ties == nil || len(tied) == 1 {
+	if len(tied) == 1 {
 		return node
 	}
 	scores := make(map[int32]int64, len(tied))

@@ -84,15 +84,20 @@ func (c *counting) Score(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, nod
 	return 0, fwk.AsStatus(c.err)
 }
 
-// However many nodes tie, a few are scored. With an error none of them is better.
+// However many nodes tie, a few are scored, and none if no node has an image of the pod. With an error none of them is better.
 func TestFewNodesAreScored(t *testing.T) {
 	f := &filters{rig: newRig(t.Context(), t, args())}
 	for i := range 100 {
 		f.join(fmt.Sprintf("n%03d", i))
 	}
+	f.cache.AddNode(f.logger, labelled("other").Images(map[string]int64{"large:1": 1 << 30}).Unschedulable(true).Obj())
 	c := &counting{asked: make(map[string]int)}
 	f.pl.BreakTies(c)
-	pod := webPod("p", "").Obj()
+	f.want(webPod("small", "").Container("small:1").Obj(), true, "n000", "n000")
+	if len(c.asked) != 0 {
+		t.Errorf("these were scored for an image that no node has: %v", c.asked)
+	}
+	pod := webPod("p", "").Container("large:1").Obj()
 	f.want(pod, true, "n000", "n000")
 	if asked := slices.Sorted(maps.Keys(c.asked)); len(asked) != maxTied || asked[maxTied-1] != fmt.Sprintf("n%03d", maxTied-1) {
 		t.Errorf("these were scored: %q", asked)
