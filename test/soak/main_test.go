@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := rig.Main("soak", func() (int, error) {
 		return rig.InFolder("soak", func(dir string) (int, error) {
-			// A node that falls silent is to be missed within the shortest soak.
-			args := []string{"--nodes=0", "--node-grace=20s"}
+			// A node that falls silent is to be missed within the shortest soak. The logs of all parts are kept with those of a soak that fails.
+			args := []string{"--nodes=0", "--node-grace=20s", "--dir=" + filepath.Join(dir, "devcluster")}
 			return rig.OnDevcluster(ctx, "soak", binFolder, dir, args, func(d *rig.Devcluster) (code int, err error) {
 				world.kubeconfig = d.Kubeconfig
 				if err := prepare(ctx, dir); err != nil {

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +36,8 @@ const (
 // change, a stage that answers a question put to the node in an annotation. Stages
 // are delivered in order and cached together: when the answer is there, so is all
 // that was written before the question. Every nudge alters the question's stage
-// too, so that a stale cache is thrown away. On a busy machine kwok looks at the node of one question when
-// the stage is that of the next. So the stage answers all questions that were put, and any answer will do.
+// too, so that a stale cache is thrown away. On a busy machine kwok may be one stage behind each time it looks at the
+// node. So a stage answers whatever question the node has, and any answer will do: each is of a stage from after the changes.
 func settle(ctx context.Context, kube kubernetes.Interface, stages dynamic.Interface, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -49,7 +47,7 @@ func settle(ctx context.Context, kube kubernetes.Interface, stages dynamic.Inter
 	err := wait.PollUntilContextCancel(ctx, nudgePeriod, true, func(ctx context.Context) (bool, error) {
 		token := string(uuid.NewUUID())
 		asked[token] = true
-		if err := put(ctx, stages, questionStage(name, token, asked)); err != nil {
+		if err := put(ctx, stages, questionStage(name, node, token)); err != nil {
 			return false, err
 		}
 		return ask(ctx, kube, node, token, asked)
@@ -72,11 +70,14 @@ func leaseState(ctx context.Context, kube kubernetes.Interface, node string) str
 		ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Format(time.TimeOnly), ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))
 }
 
-// questionStage answers any of the questions with a token.
-func questionStage(name, token string, asked map[string]bool) Stage {
+// questionStage answers any question of the node with a token.
+func questionStage(name, node, token string) Stage {
 	return Stage{
 		Name: name, Kind: "Node", Weight: 1,
-		Match:    []Match{{JQ: fmt.Sprintf(".metadata.annotations[%q]", askAnnotation), Operator: "In", Values: slices.Sorted(maps.Keys(asked))}},
+		Match: []Match{
+			{JQ: ".metadata.name", Operator: "In", Values: []string{node}},
+			{JQ: fmt.Sprintf(".metadata.annotations[%q]", askAnnotation), Operator: "Exists"},
+		},
 		Metadata: fmt.Sprintf("annotations: {%q: %q}", answerAnnotation, token),
 	}
 }
