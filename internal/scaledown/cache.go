@@ -76,7 +76,7 @@ func (c *Cache) Turn(pod *corev1.Pod, in Pods, topology *tree.Topology) *tree.Tu
 		return nil
 	}
 	turn := &tree.Turn{Pod: index}
-	turn.Beside, turn.BesidePod = c.owner(set.UID, in, topology).first()
+	turn.Beside, turn.BesidePod, turn.Last = c.owner(set.UID, in, topology).ends()
 	return turn
 }
 

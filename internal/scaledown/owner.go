@@ -120,17 +120,18 @@ func (o *owner) remove(pod types.UID) {
 	}
 }
 
-// first returns the node of the pod with the lowest number, -1 if there is none, and the pod's index.
-func (o *owner) first() (node, index int32) {
-	node = -1
+// ends returns the node of the pod with the lowest number, -1 if there is none, and the index of that pod and of the one with the highest.
+func (o *owner) ends() (node, first, last int32) {
+	node, last = -1, -1
 	for at, pods := range o.onNode {
 		for _, p := range pods {
-			if p.n > 0 && (node < 0 || p.n-1 < index) {
-				node, index = at, p.n-1
+			if p.n > 0 && (node < 0 || p.n-1 < first) {
+				node, first = at, p.n-1
 			}
+			last = max(last, p.n-1)
 		}
 	}
-	return node, index
+	return node, first, last
 }
 
 func (o *owner) branch(b branch) *ordinal.Set {

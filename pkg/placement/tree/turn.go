@@ -10,14 +10,17 @@ import (
 )
 
 // Turn is which of a workload's pods one is, where they are removed by number, the highest first. Such a pod goes to the branch
-// of the first level whose turn it is, so that whatever is left is even, in whatever order the pods came. It is nil for other
-// pods, which go to the lowest branch.
+// of the first level whose turn it is, so that whatever is left is even, in whatever order the pods came. Where that branch has its
+// part already, because pods went elsewhere while another one was closed, it goes to the lowest, as the pods without a turn do: it is
+// nil for these.
 type Turn struct {
 	// Pod is the number of the pod, from 0.
 	Pod int32
 	// Beside is a node with the pod of the lowest number that runs, and BesidePod that number. It is negative where
 	// none runs: among equal branches the first pod may go anywhere.
 	Beside, BesidePod int32
+	// Last is the highest number of those that run, negative where none runs.
+	Last int32
 }
 
 // maxTurns bounds the branches that take turns. Each of them is asked for a node before one pod is placed; more of them than a
@@ -25,46 +28,63 @@ type Turn struct {
 const maxTurns = 64
 
 // inTurn is the slot of the branch of the first level whose turn it is, of those that may take the pod. It is none where
-// there is no order: without a turn, a first level that spreads and has few branches other than nodes, or another pod to count from.
+// there is no order: without a turn, a first level that spreads and has few branches other than nodes, or another pod to count from; and
+// where the branch has as many pods as it is to have of all there are up to the last one.
 func (v View) inTurn(may func(slot int32) bool) int32 {
 	root := &v.Topology.groups[0]
 	if v.Turn == nil || root.leaf || root.level != 0 || v.Topology.packs(root) || v.Topology.ofNodes(root) || len(root.members) > maxTurns {
 		return none
 	}
 	var slots []int32
-	for slot := range root.members {
-		if root.share(int32(slot)) > 0 && may(int32(slot)) {
-			slots = append(slots, int32(slot))
+	all := max(v.Turn.Pod, v.Turn.Last) + 1 // of the pods, less those elsewhere
+	for slot := range int32(len(root.members)) {
+		if root.share(slot) > 0 && may(slot) {
+			slots = append(slots, slot)
+		} else {
+			all -= v.sums(root.members[slot]).revision
 		}
 	}
+	var is, part int32
 	switch {
 	case len(slots) == 0:
 		return none
 	case root.shares != nil && (v.Topology.levels[0].Share == level.Allocatable || len(v.Topology.levels[0].Weights) > 0):
-		return root.byShares(slots, v.Turn.Pod)
+		_, is = root.byShares(slots, v.Turn.Pod)
+		parts, _ := root.byShares(slots, all)
+		part = parts[is]
 	case v.Turn.Beside < 0, !v.Topology.Has(v.Turn.Beside):
 		return none
+	default:
+		from, _ := slices.BinarySearch(slots, v.Topology.first(v.Turn.Beside))
+		n := int32(len(slots))
+		is = (int32(from) + (v.Turn.Pod-v.Turn.BesidePod)%n + n) % n
+		begin := min(v.Turn.Pod, v.Turn.BesidePod) // of the pods, there may be none before
+		part = (all - begin) / n
+		if (v.Turn.Pod-begin)%n < (all-begin)%n {
+			part++
+		}
 	}
-	from, _ := slices.BinarySearch(slots, v.Topology.first(v.Turn.Beside))
-	n := int(v.Turn.Pod-v.Turn.BesidePod) % len(slots)
-	return slots[(from+n+len(slots))%len(slots)]
+	if slot := slots[is]; v.sums(root.members[slot]).revision < part {
+		return slot
+	}
+	return none
 }
 
-// byShares is the branch that gets a pod, from 0, if those before it were placed by shares alone.
-func (g *group) byShares(slots []int32, pod int32) int32 {
-	pods := make([]int32, len(slots))
+// byShares is how many of so many pods each branch gets by shares alone, and which one gets the pod that comes next.
+func (g *group) byShares(slots []int32, all int32) (pods []int32, next int32) {
+	pods = make([]int32, len(slots))
 	for {
-		lowest := 0
+		next = 0
 		for i := range slots {
-			if comparePods(pods[i], g.share(slots[i]), pods[lowest], g.share(slots[lowest]), false) < 0 {
-				lowest = i
+			if comparePods(pods[i], g.share(slots[i]), pods[next], g.share(slots[next]), false) < 0 {
+				next = int32(i)
 			}
 		}
-		if pod == 0 {
-			return slots[lowest]
+		if all <= 0 {
+			return pods, next
 		}
-		pods[lowest]++
-		pod--
+		pods[next]++
+		all--
 	}
 }
 

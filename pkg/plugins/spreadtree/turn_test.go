@@ -26,6 +26,8 @@ type statefulSet struct {
 	f      *filters
 	levels string
 	nodes  map[int]*corev1.Pod // those that run
+	// asksAnew has the filters asked about each pod, whatever they have said of the one before.
+	asksAnew bool
 }
 
 func newStatefulSet(t *testing.T, tb placementtest.TB, levels string, zones ...int) *statefulSet {
@@ -35,7 +37,7 @@ func newStatefulSet(t *testing.T, tb placementtest.TB, levels string, zones ...i
 			r.join(fmt.Sprintf("%c%d", 'a'+z, i), fmt.Sprintf("zone=%c", 'a'+z))
 		}
 	}
-	return &statefulSet{r, &filters{rig: r}, levels, make(map[int]*corev1.Pod)}
+	return &statefulSet{rig: r, f: &filters{rig: r}, levels: levels, nodes: make(map[int]*corev1.Pod)}
 }
 
 // add places the pod of an index, by the node hint or by scores.
@@ -53,7 +55,7 @@ func (s *statefulSet) add(index int, byScores bool) {
 			}
 		}
 	} else {
-		node, _ = s.f.hint(pod, true)
+		node, _ = s.f.hint(pod, !s.asksAnew)
 	}
 	s.nodes[index] = s.assume(pod, node)
 }
@@ -96,6 +98,28 @@ func TestEveryPrefixOfAStatefulSetIsEven(t *testing.T) {
 		for pods := 1; pods <= size; pods++ {
 			if counts := s.prefix(pods, len(zones)); slices.Max(counts)-slices.Min(counts) > 1 {
 				rt.Fatalf("of the first %d pods zones have %v", pods, counts)
+			}
+		}
+	})
+}
+
+// Pods whose turn falls to a zone that is closed go elsewhere. When it is open again it catches up, whatever turn the next pods have.
+func TestTurnsOfAZoneThatWasClosed(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		levels := rapid.SampledFrom([]string{"spread=zone", "spread=zone;weight.a=2;weight.b=2;weight.c=2"}).Draw(rt, "levels")
+		s := newStatefulSet(t, rt, levels, rapid.SliceOfN(rapid.IntRange(1, 3), 3, 3).Draw(rt, "nodes")...)
+		s.asksAnew = true
+		before, meanwhile := rapid.IntRange(0, 10).Draw(rt, "pods before"), rapid.IntRange(0, 6).Draw(rt, "pods meanwhile")
+		size := 3 * (before + meanwhile)
+		closed := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "closed")
+		for index := range size {
+			s.f.refused = nil
+			if index >= before && index < before+meanwhile {
+				s.f.refused = []string{closed + "0", closed + "1", closed + "2"}
+			}
+			s.add(index, s.f.refused == nil && rapid.Bool().Draw(rt, "by scores"))
+			if counts := s.prefix(size, 3); s.f.refused == nil && index >= before+2*meanwhile && slices.Max(counts)-slices.Min(counts) > 1 {
+				rt.Fatalf("with %d pods, and zone %s closed from %d to %d, zones have %v", index+1, closed, before, before+meanwhile, counts)
 			}
 		}
 	})
@@ -158,7 +182,7 @@ func TestTurnAmongManyBranches(t *testing.T) {
 		r.join(fmt.Sprintf("n%03d", i), fmt.Sprint("rack=", i/2), fmt.Sprint("zone=", i/26))
 	}
 	for levels, want := range map[string]int{"spread=rack": 1, "spread=zone": 5} {
-		s := &statefulSet{r, &filters{rig: r}, levels, make(map[int]*corev1.Pod)}
+		s := &statefulSet{rig: r, f: &filters{rig: r}, levels: levels, nodes: make(map[int]*corev1.Pod)}
 		for index := range 2 {
 			s.add(index, false)
 			if got := len(s.f.asked); got != want {
