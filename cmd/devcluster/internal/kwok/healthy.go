@@ -43,8 +43,13 @@ func Pods() []Stage {
 			Status:      template("pod-complete"),
 		},
 		{
+			// A pod whose grace period is 0 is removed by the API server itself, after it has shown it
+			// as deleted for a moment. KWOK deletes by name and would hit the next pod of that name.
 			Name: "pod-delete", Kind: "Pod",
-			Match:  []Match{deleted},
+			Match: []Match{
+				deleted,
+				{JQ: ".metadata.deletionGracePeriodSeconds == 0", Operator: "NotIn", Values: []string{"true"}},
+			},
 			Delete: true,
 		},
 	}
