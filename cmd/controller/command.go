@@ -62,9 +62,8 @@ type options struct {
 	// costs.Mode is "" for none to be changed. costsIn is read into it.
 	costs   deletioncost.Options
 	costsIn string
-	// restarts is whether there are any Moves to restart.
-	restarts bool
-	restart  restart.Options
+	// restart.Mode is "" for none.
+	restart restart.Options
 	// disconnects is whether pods are kept whose nodes do not answer.
 	disconnects bool
 	disconnect  disconnect.Options
@@ -93,7 +92,7 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.effect, "taint-suspects", "", "PreferNoSchedule or NoSchedule taints the nodes on which unrelated workloads fail with "+clusterview.SuspectTaint+", until they no longer do. Empty taints none.")
 	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more nodes than this are suspect, the cause is probably not the nodes.")
 	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
-	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove, cordoned ones among them: Blocked for those that a disruption budget keeps there, All for all. Empty replaces none.")
+	flags.StringVar(&o.drain.Pods, "move-drained", "", "Which pods of Deployments are replaced before they are evicted from nodes that somebody is about to remove, cordoned ones among them. Blocked is those that a disruption budget keeps there, All is all, ByPolicy is none; moves.drained of a policy comes before it. Empty replaces none, whatever policies say.")
 	flags.StringVar(&o.drainIn, "move-drained-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.IntVar(&o.drain.AtOnce, "moves-at-once", 5, "How many pods are replaced at once at most, 1 to 1000. Of one Deployment it is no more than its maxSurge.")
 	o.rebalanceFlags(flags)
@@ -185,7 +184,10 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 			return nil, err
 		}
 	}
-	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}}
+	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}, Flags: policy.Flags{
+		Disconnect: o.disconnects, Drained: o.drain.Pods != "", Restart: o.restart.Mode != "",
+		Rebalance: o.rebalance.Mode != "" && o.rebalance.Mode != rebalance.DryRun,
+	}}
 	// Leader elected, as all of a manager's runnables are that do not say otherwise.
 	return m, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {

@@ -33,6 +33,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no effect", []string{"--taint-suspects=NoExecute"}, []string{"--taint-suspects", `"NoExecute"`, "NoSchedule"}},
 		{"no bound", []string{"--taint-suspects=NoSchedule", "--taint-suspects-at-once=0"}, []string{"--taint-suspects", "0 is no bound", "1 to 1000"}},
 		{"no choice of pods", []string{"--move-drained=Some"}, []string{"--move-drained", `"Some"`, "Blocked", "All"}},
+		{"no mode", []string{"--rebalance=Maybe"}, []string{"--rebalance", `"Maybe"`, "DryRun, Enabled or ByPolicy"}},
+		{"no mode of restarts", []string{"--restart-elsewhere=true"}, []string{"--restart-elsewhere", `"true"`, "Enabled or ByPolicy"}},
 		{"no bound of moves", []string{"--move-drained=All", "--moves-at-once=0"}, []string{"--move-drained", "0 is no bound", "1 to 1000"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

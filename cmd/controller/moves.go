@@ -30,7 +30,7 @@ import (
 // rebalanceFlags are those about pods that are misplaced.
 func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
 	r := &o.rebalance
-	flags.StringVar(&r.Mode, "rebalance", "", "Enabled replaces pods of Deployments that are misplaced, one at a time, until what is there is even: after a zone has come back, or nodes have joined. DryRun says in events which pods it would replace. Empty does nothing.")
+	flags.StringVar(&r.Mode, "rebalance", "", "Enabled replaces pods of Deployments that are misplaced, one at a time, until what is there is even: after a zone has come back, or nodes have joined. ByPolicy does so for the pods of policies with moves.rebalance Enabled. DryRun says in events which pods would be replaced. A policy with moves.rebalance Disabled leaves its pods where they are. Empty replaces none, whatever policies say.")
 	flags.StringVar(&o.namespaces, "rebalance-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.DurationVar(&r.Quiet, "rebalance-quiet", 2*time.Minute, "How long a Deployment must have been ready and unchanged before one of its pods is replaced.")
 	flags.DurationVar(&r.NodeReady, "rebalance-node-ready", 5*time.Minute, "How long a node must have been ready before it is given a pod for this reason.")
@@ -43,7 +43,7 @@ func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
 // restartFlags are those about pods that fail on faulty nodes.
 func (o *options) restartFlags(flags *pflag.FlagSet) {
 	r := &o.restart
-	flags.BoolVar(&o.restarts, "restart-elsewhere", false, "Whether pods of Deployments that keep failing on a node that is faulty for them, or hang there, are replaced on another one.")
+	flags.StringVar(&r.Mode, "restart-elsewhere", "", "Enabled replaces pods of Deployments that keep failing on a node that is faulty for them, or hang there, on another one. ByPolicy does so for the pods of policies with moves.restart Enabled. A policy with moves.restart Disabled leaves its pods where they are. Empty replaces none, whatever policies say.")
 	flags.StringVar(&o.restartIn, "restart-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.DurationVar(&r.Policy.Delay, "restart-delay", 30*time.Second, "How long a pod must have failed before it is replaced, the first time.")
 	flags.StringVar((*string)(&r.Policy.Function), "restart-delay-function", string(reschedule.Exponential), "How the delay of a Deployment grows with each attempt: Constant, Exponential or Fibonacci.")
@@ -79,7 +79,7 @@ func (o *options) readDrain() error {
 
 // readRestart checks these flags.
 func (o *options) readRestart() error {
-	if !o.restarts {
+	if o.restart.Mode == "" {
 		return nil
 	}
 	r := &o.restart
@@ -131,7 +131,7 @@ func (o *options) readCosts() error {
 
 // moves reports whether the flags ask for any Moves.
 func (o *options) moves() bool {
-	return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restarts || o.disconnects
+	return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects
 }
 
 // readRebalance checks these flags.
@@ -160,7 +160,7 @@ func (o *options) readRebalance() error {
 // cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" || o.restarts || o.disconnects || o.costs.Mode != "" {
+	if o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.costs.Mode != "" {
 		pods, nodes = wholePod, cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{
@@ -196,7 +196,7 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 			return err
 		}
 	}
-	if o.restarts {
+	if o.restart.Mode != "" {
 		if err := m.Add(&restart.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.restart}); err != nil {
 			return err
 		}

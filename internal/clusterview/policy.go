@@ -34,6 +34,8 @@ type Policy struct {
 	ScaleDown placementv1alpha1.ScaleDown
 	// Disconnect is what becomes of pods on nodes that do not answer, nil where the policy says nothing of it.
 	Disconnect *placementv1alpha1.Disconnect
+	// Moves is for which reasons running pods are replaced, nil where the policy says nothing of it.
+	Moves *placementv1alpha1.Moves
 
 	uid      types.UID
 	created  time.Time
@@ -72,7 +74,8 @@ var (
 func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	p := &Policy{
 		Namespace: in.Namespace, Name: in.Name, Generation: in.Generation,
-		Faults: in.Spec.Faults, ScaleDown: in.Spec.ScaleDown, Disconnect: in.Spec.Disconnect, uid: in.UID, created: in.CreationTimestamp.Time,
+		Faults: in.Spec.Faults, ScaleDown: in.Spec.ScaleDown, Disconnect: in.Spec.Disconnect, Moves: in.Spec.Moves,
+		uid: in.UID, created: in.CreationTimestamp.Time,
 		priority: in.Spec.Priority, override: in.Spec.Mode == placementv1alpha1.ModeOverride,
 	}
 	p.levels, p.levelsErr = policyLevels(in.Spec.Levels)
@@ -238,7 +241,9 @@ func (p *Policy) Places() bool {
 }
 
 // SaysMore reports whether the policy says anything that no pod says itself.
-func (p *Policy) SaysMore() bool { return p.Faults != nil || p.ScaleDown != "" || p.Disconnect != nil }
+func (p *Policy) SaysMore() bool {
+	return p.Faults != nil || p.ScaleDown != "" || p.Disconnect != nil || p.Moves != nil
+}
 
 // FaultRule returns the rule for the policy's pods, which is the given one where it says nothing.
 // What the API server should have refused is taken for the nearest that it lets pass: no pod has
@@ -279,4 +284,9 @@ func Contested(effective []*Policy, governing *Policy, pod *corev1.Pod) bool {
 // deleted and made again is another one, whatever it says.
 func (p *Policy) Same(q *Policy) bool {
 	return p.uid == q.uid && p.Generation == q.Generation
+}
+
+// ReadFrom reports whether the policy is what an object says now.
+func (p *Policy) ReadFrom(object metav1.Object) bool {
+	return p.uid == object.GetUID() && p.Generation == object.GetGeneration()
 }

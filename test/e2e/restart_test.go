@@ -16,7 +16,7 @@ import (
 const restartLabel = "e2e.espalier.dev/restart"
 
 // restartFlags have the controller look at those namespaces.
-var restartFlags = []string{"--restart-elsewhere", "--restart-namespace-selector=" + restartLabel, "--restart-delay=2s", "--restart-delay-function=Constant"}
+var restartFlags = []string{"--restart-elsewhere=Enabled", "--restart-namespace-selector=" + restartLabel, "--restart-delay=2s", "--restart-delay-function=Constant"}
 
 // One of twenty nodes begins to fail what runs there. Its pods are replaced, and no others.
 func TestRestartElsewhere(t *testing.T) {

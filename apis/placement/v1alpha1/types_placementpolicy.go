@@ -38,7 +38,7 @@ type PlacementPolicy struct {
 
 // PlacementPolicySpec is what a policy wants.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults) || has(self.scaleDown) || has(self.disconnect)",message="a policy says something: give levels, domainLimits, faults, scaleDown or disconnect"
+// +kubebuilder:validation:XValidation:rule="has(self.levels) || has(self.domainLimits) || has(self.faults) || has(self.scaleDown) || has(self.disconnect) || has(self.moves)",message="a policy says something: give levels, domainLimits, faults, scaleDown, disconnect or moves"
 type PlacementPolicySpec struct {
 	// priority ranks the policies of a mode that select the same pod: the highest governs it.
 	// +optional
@@ -95,48 +95,12 @@ type PlacementPolicySpec struct {
 	// it, Kubernetes deletes the pods when they tolerate the taint no more, after five minutes where nobody says otherwise.
 	// +optional
 	Disconnect *Disconnect `json:"disconnect,omitempty"`
+
+	// moves says for which reasons running pods of Deployments are replaced by others. Espalier's controller does it, for each reason for
+	// which it runs with the flag, and within the bounds of its flags. What moves leaves open is as the flag says.
+	// +optional
+	Moves *Moves `json:"moves,omitempty"`
 }
-
-// Disconnect says what becomes of pods on a node that does not answer. Times are counted from when the node got its taint.
-//
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="self.replaceAfterSeconds < self.lostAfterSeconds",message="a pod is replaced before it is lost: give a lower replaceAfterSeconds, or a higher lostAfterSeconds"
-type Disconnect struct {
-	// replaceAfterSeconds is how long a pod of a Deployment is waited for until another one is made in its place. It is kept all the same.
-	// +optional
-	// +default=30
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=604800
-	ReplaceAfterSeconds *int32 `json:"replaceAfterSeconds,omitempty"`
-
-	// lostAfterSeconds is how long a pod is kept. After that Kubernetes deletes it.
-	// +optional
-	// +default=3600
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=604800
-	LostAfterSeconds int32 `json:"lostAfterSeconds,omitempty"`
-
-	// keep is which of the two stays when the node answers again, and the pod is ready.
-	// +optional
-	// +default="BestPlaced"
-	Keep Keep `json:"keep,omitempty"`
-}
-
-// Keep is which of a pod and its replacement stays.
-//
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:Enum=Original;Replacement;LongestRunning;BestPlaced
-type Keep string
-
-// Which of a pod and its replacement stays.
-const (
-	KeepOriginal    Keep = "Original"
-	KeepReplacement Keep = "Replacement"
-	// KeepLongestRunning keeps the one whose containers have run for longer.
-	KeepLongestRunning Keep = "LongestRunning"
-	// KeepBestPlaced keeps the one that leaves fewer pods misplaced, and the original where both leave as many.
-	KeepBestPlaced Keep = "BestPlaced"
-)
 
 // ScaleDown is what is left when some pods of a workload are removed.
 //
@@ -337,7 +301,7 @@ const (
 	// ConditionConflicted is True if another policy selects some of the same pods.
 	ConditionConflicted = "Conflicted"
 	// ConditionReady is True if the policy is accepted, and some of the pods that it selects, if there are any, are placed by it. It is the
-	// summary of the others.
+	// summary of the others. It is False for a policy of which the controller does nothing, because its flags say so.
 	ConditionReady = "Ready"
 )
 
@@ -352,6 +316,7 @@ const (
 	ReasonInForce      = "InForce"
 	ReasonOverruled    = "Overruled"
 	ReasonNotAccepted  = "NotAccepted"
+	ReasonNotEnabled   = "NotEnabled"
 )
 
 // PlacementPolicyList is a list of policies.

@@ -25,6 +25,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
 )
@@ -53,6 +54,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
+	policies governing.Reader
 	// idle says that no pod was kept at the last look.
 	idle bool
 }
@@ -73,7 +75,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil || len(silent) == 0 && c.idle {
 		return err
 	}
-	g, err := readGoverning(ctx, c.Client)
+	policies, err := c.policies.Read(ctx, c.Client)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (c *Controller) look(ctx context.Context) error {
 	var due []*subject
 	var errs []error
 	for _, pod := range pods {
-		one, isDue, err := c.keep(ctx, pod, g, silent[pod.Spec.NodeName])
+		one, isDue, err := c.keep(ctx, pod, ruleOf(policies.Of(pod)), silent[pod.Spec.NodeName])
 		errs = append(errs, err)
 		if isDue {
 			due = append(due, one)
@@ -160,8 +162,8 @@ func (c *Controller) silent(ctx context.Context) (map[string]time.Time, error) {
 
 // keep has a pod tolerate that its node does not answer for as long as it should now. Since is zero if the node does. It reports
 // whether another pod is to be made in its place.
-func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, g *governing, since time.Time) (is *subject, due bool, err error) {
-	if is, err = c.subject(ctx, pod, g.ruleFor(pod)); err != nil {
+func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, says *rule, since time.Time) (is *subject, due bool, err error) {
+	if is, err = c.subject(ctx, pod, says); err != nil {
 		return is, false, err
 	}
 	now := c.Clock.Now()

@@ -260,7 +260,9 @@ func (r *rig) set(app string, lostAfter int32) {
 	r.remove(policyFor(app, nil))
 	d := keeps.DeepCopy()
 	d.LostAfterSeconds = lostAfter
-	if err := r.Client.Create(r.Context(), policyFor(app, d)); err != nil {
+	p := policyFor(app, d)
+	p.UID = "another"
+	if err := r.Client.Create(r.Context(), p); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -13,5 +13,5 @@
 //
 //	  - controller.go: the look at all pods on such nodes
 //	  - toleration.go: for how long a pod tolerates that its node does not answer
-//	  - governing.go: what the policies say of it
+//	  - rule.go: what a policy says of it
 package disconnect

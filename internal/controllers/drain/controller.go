@@ -4,11 +4,11 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,23 +23,24 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
 // every is the time between two looks at the nodes. kubectl drain asks every five seconds.
 const every = 2 * time.Second
 
-// Which pods of a node that is about to be removed are replaced first.
+// Which pods of a node that is about to be removed are replaced first, unless their policies say so; with move.ByPolicy none are.
 const (
 	// Blocked are those that a disruption budget keeps from being evicted.
-	Blocked = "Blocked"
+	Blocked = string(placementv1alpha1.DrainedBlocked)
 	// All are all that can be.
-	All = "All"
+	All = string(placementv1alpha1.DrainedAll)
 )
 
 // Options are what a Controller goes by.
 type Options struct {
-	// Pods is Blocked or All.
+	// Pods is Blocked, All or move.ByPolicy.
 	Pods string
 	// Schedulers are those whose pods are replaced, by schedulerName, and Namespaces selects those in which they are.
 	Schedulers []string
@@ -50,10 +51,18 @@ type Options struct {
 
 // Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
-	if o.Pods != Blocked && o.Pods != All {
-		return fmt.Errorf("%q is no choice of pods: use %s or %s", o.Pods, Blocked, All)
+	if o.Pods != Blocked && o.Pods != All && o.Pods != move.ByPolicy {
+		return fmt.Errorf("%q is no choice of pods: use %s, %s or %s", o.Pods, Blocked, All, move.ByPolicy)
 	}
 	return move.ValidateAtOnce(o.AtOnce)
+}
+
+// of is which pods of a policy's are replaced. The policy is nil for pods that none governs.
+func (o *Options) of(p *clusterview.Policy) placementv1alpha1.DrainedPods {
+	if o.Pods == move.ByPolicy {
+		return p.Drained(placementv1alpha1.DrainedNone)
+	}
+	return p.Drained(placementv1alpha1.DrainedPods(o.Pods))
 }
 
 // Controller makes Moves for pods on nodes that somebody is about to remove.
@@ -63,6 +72,14 @@ type Controller struct {
 	API    client.Reader
 	Clock  clock.PassiveClock
 	Options
+
+	policies governing.Reader
+}
+
+// candidate is a pod that may be replaced, and which pods of its policy's are.
+type candidate struct {
+	pod   *corev1.Pod
+	which placementv1alpha1.DrainedPods
 }
 
 // Start looks at the nodes until the context ends.
@@ -90,56 +107,70 @@ func (c *Controller) look(ctx context.Context) error {
 	if len(leaving) == 0 {
 		return nil
 	}
+	candidates, err := c.candidates(ctx, leaving)
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	return c.move(ctx, candidates)
+}
+
+// candidates are the pods on nodes that are to be replaced, if their disruption budgets say so too.
+func (c *Controller) candidates(ctx context.Context, leaving map[string]bool) (candidates []candidate, err error) {
 	var namespaces corev1.NamespaceList
 	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
-		return fmt.Errorf("listing namespaces: %w", err)
+		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
 	selected := sets.New[string]()
 	for i := range namespaces.Items {
 		selected.Insert(namespaces.Items[i].Name)
 	}
-	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods); err != nil {
-		return fmt.Errorf("listing pods: %w", err)
+	policies, err := c.policies.Read(ctx, c.Client)
+	if err != nil {
+		return nil, err
 	}
-	var candidates []*corev1.Pod
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOfNoCopy(p)
-		if !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
+		if !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) || !leaving[p.Spec.NodeName] {
 			continue
 		}
-		if leaving[p.Spec.NodeName] && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && owner != nil && owner.Kind == "ReplicaSet" {
-			candidates = append(candidates, p)
+		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || owner == nil || owner.Kind != "ReplicaSet" {
+			continue
+		}
+		switch which := c.of(policies.Of(p)); which {
+		case placementv1alpha1.DrainedBlocked, placementv1alpha1.DrainedAll:
+			candidates = append(candidates, candidate{p, which})
+		case placementv1alpha1.DrainedNone:
 		}
 	}
-	if len(candidates) == 0 {
-		return nil
-	}
-	slices.SortFunc(candidates, func(a, b *corev1.Pod) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	return c.move(ctx, candidates)
+	return candidates, nil
 }
 
 // move makes Moves for some of the candidates.
-func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
+func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
-	turns := move.NewTurns(candidates, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, histories)
+	turns := move.NewTurns(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
 	var errs []error
-	for p := range turns.All() {
+	for one := range turns.All() {
 		if budget.Spent() {
 			break
 		}
-		if history := histories[string(p.UID)]; !history.Waits(c.Clock.Now()) {
-			made, err := c.moveOne(ctx, p, history, budget, count)
+		if history := histories[string(one.pod.UID)]; !history.Waits(c.Clock.Now()) {
+			made, err := c.moveOne(ctx, one, history, budget, count)
 			if made {
-				turns.Made(p)
+				turns.Made(one)
 			}
 			errs = append(errs, err)
 		}
@@ -148,13 +179,14 @@ func (c *Controller) move(ctx context.Context, candidates []*corev1.Pod) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, pod *corev1.Pod, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
+	pod := one.pod
 	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
 	if !ok || err != nil || budget.SpentFor(set, deployment) {
 		return false, err
 	}
 	selecting, blocked, err := c.budgets(ctx, pod)
-	if err != nil || selecting > 1 || c.Pods == Blocked && !blocked {
+	if err != nil || selecting > 1 || one.which == placementv1alpha1.DrainedBlocked && !blocked {
 		return false, err
 	}
 	host, ok, err := move.HostOf(ctx, c.API, pod)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
 func options() Options {
@@ -32,6 +33,8 @@ type cluster struct {
 	pod  *corev1.Pod
 	// budgets select the pod.
 	budgets []*policyv1.PodDisruptionBudget
+	// says is what a policy says of the pod, "" for no policy.
+	says placementv1alpha1.DrainedPods
 	Options
 }
 
@@ -79,6 +82,11 @@ func (c *cluster) moves(t *testing.T) []placementv1alpha1.Move {
 	for _, b := range c.budgets {
 		objects = append(objects, b)
 	}
+	if c.says != "" {
+		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+		p.Spec.Moves = &placementv1alpha1.Moves{Drained: c.says}
+		objects = append(objects, p)
+	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
 	controller := &Controller{Client: api, API: api, Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)), Options: c.Options}
 	if err := controller.look(t.Context()); err != nil {
@@ -122,6 +130,15 @@ func TestWhichPods(t *testing.T) {
 		"a node that an autoscaler removes": {func(c *cluster) {
 			c.node.Spec = corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}
 		}, 1},
+		"all, by policy":                          {func(c *cluster) { c.budgets, c.says = nil, "All" }, 1},
+		"blocked ones alone, by policy":           {func(c *cluster) { c.budgets, c.Pods, c.says = nil, All, "Blocked" }, 0},
+		"none, by policy":                         {func(c *cluster) { c.Pods, c.says = All, "None" }, 0},
+		"by policy alone, and there is none":      {func(c *cluster) { c.Pods = move.ByPolicy }, 0},
+		"by policy alone, all":                    {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "All" }, 1},
+		"by policy alone, blocked ones":           {func(c *cluster) { c.Pods, c.says = move.ByPolicy, "Blocked" }, 1},
+		"by policy alone, and it is not blocked":  {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "Blocked" }, 0},
+		"a choice that another release knows":     {func(c *cluster) { c.says = "Some" }, 0},
+		"by policy, in another namespace":         {func(c *cluster) { c.says, c.Namespaces = "All", labels.SelectorFromSet(labels.Set{"team": "db"}) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster()

@@ -18,6 +18,9 @@ func Busy(m *placementv1alpha1.Move) bool {
 	return !m.Status.Phase.Ended() && m.Status.Phase != placementv1alpha1.MoveWaiting
 }
 
+// ByPolicy is the mode of those who make Moves only for pods whose policies ask for it.
+const ByPolicy = "ByPolicy"
+
 // ValidateAtOnce returns what is wrong with a bound of Moves at once, nil if nothing is.
 func ValidateAtOnce(n int) error {
 	if n < 1 || n > 1000 {

@@ -83,6 +83,10 @@ func (s *policyState) ready() metav1.Condition {
 	if s.accepted().Status != metav1.ConditionTrue {
 		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonNotAccepted, "the policy is not accepted: see the condition Accepted")
 	}
+	missing := "without effect, because the controller lacks a flag: " + strings.Join(s.missing, ", ")
+	if s.idle {
+		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonNotEnabled, missing)
+	}
 	before, _ := s.split(func(rival) bool { return true })
 	var parts []string
 	if len(before) > 0 {
@@ -91,13 +95,17 @@ func (s *policyState) ready() metav1.Condition {
 	if s.bySelf > 0 {
 		parts = append(parts, number(s.bySelf)+" with annotations or constraints of their own, which come before a policy whose mode is Default")
 	}
+	status, reason, message := metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "nothing comes before this policy for any of the selected pods"
 	switch {
 	case s.selected > 0 && s.inForce == 0:
-		return condition(placementv1alpha1.ConditionReady, metav1.ConditionFalse, placementv1alpha1.ReasonOverruled, strings.Join(parts, "; "))
+		status, reason, message = metav1.ConditionFalse, placementv1alpha1.ReasonOverruled, strings.Join(parts, "; ")
 	case len(parts) > 0:
-		return condition(placementv1alpha1.ConditionReady, metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "in force for some of the selected pods: "+strings.Join(parts, "; "))
+		message = "in force for some of the selected pods: " + strings.Join(parts, "; ")
 	}
-	return condition(placementv1alpha1.ConditionReady, metav1.ConditionTrue, placementv1alpha1.ReasonInForce, "nothing comes before this policy for any of the selected pods")
+	if len(s.missing) > 0 {
+		message += "; " + missing
+	}
+	return condition(placementv1alpha1.ConditionReady, status, reason, message)
 }
 
 // split divides some of the rivals into those that come before this policy and those after.

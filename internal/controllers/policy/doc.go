@@ -10,6 +10,7 @@
 // patches on the path that places them.
 //
 //   - status.go: how all policies of a namespace, or of the cluster, stand among its pods
+//   - flags.go: what of a policy needs a flag of the controller
 //   - condition.go: that in conditions
 //   - reconciler.go: read, compute, patch what differs
 //   - watch.go: when

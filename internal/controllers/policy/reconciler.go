@@ -39,6 +39,7 @@ type Reconciler struct {
 	// Schedulers are the schedulerNames of the pods that policies are for.
 	Schedulers []string
 	Clock      clock.PassiveClock
+	Flags
 }
 
 // Reconcile brings the statuses of the request's namespace up to date, or those of the policies of the cluster if it has
@@ -67,6 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	now := metav1.NewTime(r.Clock.Now())
 	var errs []error
 	for i, state := range compute(policies, namespaces, pods)[:len(objects)] {
+		state.missing, state.idle = r.missing(state.policy)
 		errs = append(errs, r.write(ctx, &objects[i], state, now))
 	}
 	return ctrl.Result{}, errors.Join(errs...)
@@ -74,10 +76,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // List returns the policies of a kind, of one namespace if it has a name. They come as the API server has them: of a list that is
 // decoded as a whole there would be nothing if one of them cannot be.
-func List(ctx context.Context, from client.Reader, kind, namespace string) ([]unstructured.Unstructured, error) {
+func List(ctx context.Context, from client.Reader, kind, namespace string, more ...client.ListOption) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(placementv1alpha1.SchemeGroupVersion.WithKind(kind + "List"))
-	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := from.List(ctx, list, append(more, client.InNamespace(namespace))...); err != nil {
 		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
 	return list.Items, nil

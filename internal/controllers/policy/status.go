@@ -24,6 +24,9 @@ type policyState struct {
 	selected, governed, bySelf int32
 	// inForce is how many are placed by what it says, in whole or in part, if they are placed now.
 	inForce int32
+	// missing is what it says that has no effect, because the controller lacks a flag; idle says that it says nothing else.
+	missing []string
+	idle    bool
 	// rivals are the other policies that select some of the same pods, in the order
 	// of Policy.Compare.
 	rivals []rival

@@ -95,6 +95,7 @@ func TestPoliciesWithoutLevels(t *testing.T) {
 		"faults":     func(s *placementv1alpha1.PlacementPolicySpec) { s.Faults = &placementv1alpha1.Faults{} },
 		"scale-down": func(s *placementv1alpha1.PlacementPolicySpec) { s.ScaleDown = placementv1alpha1.ScaleDownAny },
 		"disconnect": func(s *placementv1alpha1.PlacementPolicySpec) { s.Disconnect = &placementv1alpha1.Disconnect{} },
+		"moves":      func(s *placementv1alpha1.PlacementPolicySpec) { s.Moves = &placementv1alpha1.Moves{} },
 	} {
 		p := made(name, "web", 1)
 		p.Spec.Levels = nil
@@ -108,14 +109,17 @@ func TestPoliciesWithoutLevels(t *testing.T) {
 
 // computed are the statuses of policies of one namespace among pods.
 func computed(policies []placementv1alpha1.PlacementPolicy, pods []corev1.Pod, now metav1.Time) (statuses []placementv1alpha1.PlacementPolicyStatus) {
-	var read []*clusterview.Policy
-	for i := range policies {
-		read = append(read, clusterview.ReadPolicy(&policies[i]))
-	}
-	for i, s := range compute(read, nil, pods) {
+	for i, s := range compute(readAll(policies...), nil, pods) {
 		statuses = append(statuses, s.status(policies[i].Status, now))
 	}
 	return statuses
+}
+
+func readAll(policies ...placementv1alpha1.PlacementPolicy) (read []*clusterview.Policy) {
+	for i := range policies {
+		read = append(read, clusterview.ReadPolicy(&policies[i]))
+	}
+	return read
 }
 
 // brief is a status in one line: selected, governed, and the conditions' reasons.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/upstream/filters"
 )
@@ -33,6 +34,8 @@ type cluster struct {
 	moves []placementv1alpha1.Move
 	// count is of these Moves.
 	count *move.Count
+	// policies say which Deployments are left as they are.
+	policies *governing.Policies
 	// histories are the Moves of each pod.
 	histories map[string]move.History
 	// sum is another one if the nodes are others, as far as it matters here.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -39,6 +40,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
+	policies governing.Reader
 	quiet    quiet
 	verdicts map[types.UID]verdict
 	tried    map[types.UID]attempt
@@ -82,9 +84,12 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if all.policies, err = c.policies.Read(ctx, c.Client); err != nil {
+		return err
+	}
 	room := c.roomFor(all)
 	for _, d := range c.inTurn(waiting) {
-		if c.Mode == Enabled && room.none() || c.Clock.Since(now) > lookFor {
+		if c.Mode != DryRun && room.none() || c.Clock.Since(now) > lookFor {
 			break
 		}
 		c.last = client.ObjectKeyFromObject(d)
@@ -164,7 +169,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 		return nil
 	}
 	w, ok := c.workloadOf(set, all.bySet[set.UID])
-	if !ok || room.movesOf(w) {
+	if !ok || room.movesOf(w) || !all.policies.Of(w.Pods[0]).Rebalances(c.Mode != move.ByPolicy) {
 		return nil
 	}
 	sum := w.sum(all)

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
-// What is done about pods that are misplaced.
+// What is done about pods that are misplaced, unless their policies say that nothing is; with move.ByPolicy Moves are made where they say so.
 const (
-	// DryRun says in an event of each Deployment which pod would be replaced.
+	// DryRun says in an event of each Deployment which pod would be replaced. No policy has one replaced then.
 	DryRun = "DryRun"
 	// Enabled makes Moves.
 	Enabled = "Enabled"
@@ -20,7 +22,7 @@ const (
 
 // Options are what a Controller goes by.
 type Options struct {
-	// Mode is DryRun or Enabled.
+	// Mode is DryRun, Enabled or move.ByPolicy.
 	Mode string
 	// Schedulers are the schedulerNames of the pods that are looked at.
 	Schedulers []string
@@ -40,8 +42,8 @@ type Options struct {
 
 // Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
-	if o.Mode != DryRun && o.Mode != Enabled {
-		return fmt.Errorf("%q is no mode: use %s or %s", o.Mode, DryRun, Enabled)
+	if o.Mode != DryRun && o.Mode != Enabled && o.Mode != move.ByPolicy {
+		return fmt.Errorf("%q is no mode: use %s, %s or %s", o.Mode, DryRun, Enabled, move.ByPolicy)
 	}
 	for _, bound := range []struct {
 		what    string

@@ -21,7 +21,7 @@ func TestOptions(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Options){
-		`"Maybe" is no mode: use DryRun or Enabled`:                      func(o *Options) { o.Mode = "Maybe" },
+		`"Maybe" is no mode: use DryRun, Enabled or ByPolicy`:            func(o *Options) { o.Mode = "Maybe" },
 		"0 is no bound of Moves at once: use 1 to 1000":                  func(o *Options) { o.AtOnce = 0 },
 		"1001 is no bound of Moves at once from one node: use 1 to 1000": func(o *Options) { o.PerNode = 1001 },
 		"-1 is no bound of Moves in an hour: use 1 to 10000":             func(o *Options) { o.PerHour = -1 },

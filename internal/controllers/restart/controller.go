@@ -22,6 +22,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
@@ -39,6 +40,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
+	policies governing.Reader
 	// failing remembers, by UID, since when each pod fails.
 	failing failing
 }
@@ -131,6 +133,10 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 	for _, of := range marked {
 		nodes = nodes.Union(of)
 	}
+	policies, err := c.policies.Read(ctx, c.Client)
+	if err != nil {
+		return nil, err
+	}
 	now := c.Clock.Now()
 	var candidates []candidate
 	for i := range namespaces.Items {
@@ -143,6 +149,9 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			since, fails := failingSince(pod, now)
 			since = c.failing.since(pod.UID, since, fails, now)
 			if !fails || !nodes.Has(pod.Spec.NodeName) || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
+				continue
+			}
+			if !policies.Of(pod).Restarts(c.Mode == Enabled) {
 				continue
 			}
 			set, deployment, ok, err := move.Owners(ctx, c.API, pod)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
 
@@ -28,7 +29,7 @@ var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func options() Options {
 	return Options{
-		Schedulers: []string{"espalier-scheduler"}, Records: "kube-system", Namespaces: labels.Everything(), AtOnce: 5,
+		Mode: Enabled, Schedulers: []string{"espalier-scheduler"}, Records: "kube-system", Namespaces: labels.Everything(), AtOnce: 5,
 		Policy: reschedule.Policy{Delay: 30 * time.Second, Function: reschedule.Exponential, MaxDelay: 30 * time.Minute, Interval: time.Hour, Unlimited: true},
 	}
 }
@@ -38,6 +39,7 @@ func TestOptions(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Options){
+		`"Maybe" is no mode: use Enabled or ByPolicy`:                               func(o *Options) { o.Mode = "Maybe" },
 		`"Linear" is no function of delays: use Constant, Exponential or Fibonacci`: func(o *Options) { o.Policy.Function = "Linear" },
 		"0s is no first delay: use 1s to 1h0m0s":                                    func(o *Options) { o.Policy.Delay = 0 },
 		"10s is no longest delay: use 30s to 1h0m0s":                                func(o *Options) { o.Policy.MaxDelay = 10 * time.Second },
@@ -243,6 +245,32 @@ func TestNoRestarts(t *testing.T) {
 				tc.change = plain
 			}
 			newRig(t, o, tc.change).after(time.Hour)
+		})
+	}
+}
+
+// Whether pods are replaced the policy says, or the flag where it says nothing.
+func TestRestartsByPolicy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode string
+		says placementv1alpha1.MovesMode
+		want []string
+	}{
+		"the policy does not want": {Enabled, placementv1alpha1.MovesDisabled, nil},
+		"the policy says nothing":  {Enabled, "", []string{"web-1-0"}},
+		"nobody has asked":         {move.ByPolicy, "", nil},
+		"the policy has asked":     {move.ByPolicy, placementv1alpha1.MovesEnabled, []string{"web-1-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			o.Mode = tc.mode
+			r := newRig(t, o, plain)
+			p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+			p.Spec.Moves = &placementv1alpha1.Moves{Restart: tc.says}
+			if err := r.Client.Create(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			r.after(time.Minute, tc.want...)
 		})
 	}
 }

@@ -13,8 +13,13 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
 
+// Enabled is the mode in which pods are replaced unless their policies say that they are not; with move.ByPolicy they are where these say so.
+const Enabled = "Enabled"
+
 // Options are what a Controller goes by.
 type Options struct {
+	// Mode is Enabled or move.ByPolicy.
+	Mode string
 	// Schedulers are those whose records are read, by schedulerName, and Records is the namespace of these.
 	Schedulers []string
 	Records    string
@@ -28,6 +33,9 @@ type Options struct {
 
 // Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
+	if o.Mode != Enabled && o.Mode != move.ByPolicy {
+		return fmt.Errorf("%q is no mode: use %s or %s", o.Mode, Enabled, move.ByPolicy)
+	}
 	p := &o.Policy
 	switch p.Function {
 	case reschedule.Constant, reschedule.Exponential, reschedule.Fibonacci:
