@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -35,6 +37,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
 	"github.com/espalier-scheduler/espalier/internal/controllers/restart"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
+	"github.com/espalier-scheduler/espalier/internal/tokenmask"
 )
 
 const description = `espalier-controller writes the status of PlacementPolicies: how many pods each
@@ -47,6 +50,7 @@ pod that it runs in. It waits for the kinds of policies to be installed.`
 // options are the flags.
 type options struct {
 	kubeconfig string
+	logging    *logsapi.LoggingConfiguration
 	schedulers []string
 	// elect, namespace and lease are about the election.
 	elect            bool
@@ -74,7 +78,7 @@ type options struct {
 }
 
 func newCommand(version string) *cobra.Command {
-	o := &options{}
+	o := &options{logging: logsapi.NewLoggingConfiguration()}
 	cmd := &cobra.Command{
 		Use: "espalier-controller", Long: description, Version: version, Args: cobra.NoArgs,
 		// Help is a page long. After a mistyped flag you want to read which one it was.
@@ -88,7 +92,7 @@ func newCommand(version string) *cobra.Command {
 	flags.StringVar(&o.namespace, "leader-elect-resource-namespace", "kube-system", "The namespace of the Lease that they elect by.")
 	flags.StringVar(&o.lease, "leader-elect-resource-name", "espalier-controller", "The name of the Lease that they elect by.")
 	flags.StringVar(&o.probes, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served, 0 for nowhere.")
-	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "Where /metrics is served, in the clear and to anybody, 0 for nowhere.")
+	flags.StringVar(&o.metrics, "metrics-bind-address", "0", "Where /metrics is served, by TLS and to whom the API server lets get that path, 0 for nowhere.")
 	flags.StringVar(&o.effect, "taint-suspects", "", "PreferNoSchedule or NoSchedule taints the nodes on which unrelated workloads fail with "+clusterview.SuspectTaint+", until they no longer do. Empty taints none.")
 	flags.IntVar(&o.suspects.MaxPerHour, "taint-suspects-per-hour", 2, "How many nodes are tainted in one hour at most, 1 to 1000. If more nodes than this are suspect, the cause is probably not the nodes.")
 	flags.IntVar(&o.suspects.MaxNodes, "taint-suspects-at-once", 3, "How many nodes are tainted at once at most, 1 to 1000.")
@@ -101,9 +105,7 @@ func newCommand(version string) *cobra.Command {
 	o.costFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
-	logging := flag.NewFlagSet("logging", flag.ContinueOnError)
-	klog.InitFlags(logging)
-	flags.AddGoFlag(logging.Lookup("v"))
+	flags.VarP(logsapi.VerbosityLevelPflag(&o.logging.Verbosity), "v", "v", "How much is written into the log. 0 is the least.")
 	return cmd
 }
 
@@ -125,6 +127,9 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.log(); err != nil {
+		return err
+	}
 	// Each Move is looked at by the second, with some requests: of the client's 20 a second four Moves would leave nothing. The API server has
 	// its own limits, and shares them fairly.
 	config.QPS, config.Burst = 200, 400
@@ -133,6 +138,15 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return m.Start(ctx)
+}
+
+// log has the log written as it is to be. Whoever asks for /metrics has a token, which is sent to the API server and must not be in the log.
+func (o *options) log() error {
+	gates := featuregate.NewFeatureGate()
+	if err := logsapi.AddFeatureGates(gates); err != nil {
+		return fmt.Errorf("features of the log: %w", err)
+	}
+	return tokenmask.Apply(o.logging, gates)
 }
 
 // config is how the API server is reached.
@@ -166,7 +180,9 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		LeaderElection: o.elect, LeaderElectionID: o.lease, LeaderElectionNamespace: o.namespace,
 		// The process ends when it is told to, so the next one need not wait for the Lease to run out.
 		LeaderElectionReleaseOnCancel: true,
-		HealthProbeBindAddress:        o.probes, Metrics: metricsserver.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.probes,
+		// The certificate is its own, made at each start.
+		Metrics: metricsserver.Options{BindAddress: o.metrics, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
-	"github.com/espalier-scheduler/espalier/internal/scheduler/tokenmask"
+	"github.com/espalier-scheduler/espalier/internal/tokenmask"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 

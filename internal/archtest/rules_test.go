@@ -37,7 +37,7 @@ var scaffolding = []string{
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
 	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/picture", "internal/plugintest", "internal/policies/...",
-	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/upstream/...",
+	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/tokenmask", "internal/upstream/...",
 }
 
 // product is all that is shipped.

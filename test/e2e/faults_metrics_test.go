@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// metered is a scheduler of a story's own that says what it has counted.
+// metered is a process that says what it has counted: a scheduler of a story's own, or the controller.
 type metered struct {
 	*story
 	url string
@@ -56,6 +56,9 @@ func (m *metered) page() (page string) {
 		request, err := http.NewRequestWithContext(m.ctx, http.MethodGet, m.url, http.NoBody)
 		if err != nil {
 			return err
+		}
+		if world.metricsToken != "" {
+			request.Header.Set("Authorization", "Bearer "+world.metricsToken)
 		}
 		response, err := client.Do(request)
 		if err != nil {

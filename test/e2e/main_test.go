@@ -53,6 +53,8 @@ var world struct {
 	scheduler, controller *rig.Process
 	// controllerMetrics is where the controller serves its metrics, "" if the cluster runs it itself.
 	controllerMetrics string
+	// metricsToken is for whoever asks for metrics.
+	metricsToken string
 	// stock is nil until a story wants the stock scheduler, and on a cluster that has one.
 	stock *rig.Process
 }

@@ -39,7 +39,10 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	world.controllerMetrics = "http://127.0.0.1:" + port + "/metrics"
+	world.controllerMetrics = "https://127.0.0.1:" + port + "/metrics"
+	if world.metricsToken, err = rig.ReaderToken(ctx, world.client, rig.SchedulerNamespace, "e2e-metrics", "/metrics"); err != nil {
+		return nil, err
+	}
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
 		Args: append([]string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", "--move-drained=Blocked", "--moves-at-once=20", "--keep-disconnected"}, slices.Concat(rebalanceFlags, restartFlags, repairFlags)...),

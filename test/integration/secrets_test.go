@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -131,6 +130,20 @@ func silent(t *testing.T, p *rig.Process, secrets []secret, masked bool) {
 	}
 }
 
+// askForMetrics waits for /metrics, and returns what nobody may read in the log of who serves them: the token of who asks.
+func askForMetrics(t *testing.T, ns, port string) []secret {
+	t.Helper()
+	token := metricsToken(t, ns)
+	until(t, "its metrics", func() error {
+		status, _, err := get(t, "https://127.0.0.1:"+port+"/metrics", token)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
+		}
+		return err
+	})
+	return []secret{{"the token of who asks", token}, {"its signature", token[strings.LastIndex(token, ".")+1:]}}
+}
+
 // The scheduler writes no secret into its log, as much as it may write there: neither
 // its own, nor those of whoever asks it.
 func TestSchedulerLogsNoSecret(t *testing.T) {
@@ -144,15 +157,7 @@ func TestSchedulerLogsNoSecret(t *testing.T) {
 				"--bind-address=127.0.0.1", "--secure-port="+port, "--v=10", "--logging-format="+tc.format)
 			pods(t, ns, rig.SchedulerName, 7)
 			settled(t, ns, rig.SchedulerName, 7)
-			token := metricsToken(t, ns)
-			secrets := append(secretsOf(t, kubeconfig), secret{"the token of who asks", token}, secret{"its signature", token[strings.LastIndex(token, ".")+1:]})
-			until(t, "its metrics", func() error {
-				status, _, err := get(t, "https://127.0.0.1:"+port+"/metrics", token)
-				if err == nil && status != http.StatusOK {
-					err = fmt.Errorf("status %d", status)
-				}
-				return err
-			})
+			secrets := append(secretsOf(t, kubeconfig), askForMetrics(t, ns, port)...)
 			stop(t, p)
 			silent(t, p, secrets, kubeconfig == cluster.account)
 		})
@@ -161,27 +166,13 @@ func TestSchedulerLogsNoSecret(t *testing.T) {
 
 // Nor does the controller.
 func TestControllerLogsNoSecret(t *testing.T) {
-	binary, err := rig.Binary(rig.ControllerName, binFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account := filepath.Join(t.TempDir(), "controller.kubeconfig")
-	if err := rig.WriteKubeconfig(t.Context(), cluster.config, cluster.client, rig.ControllerName, account); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { removePolicies(t) })
-	for name, kubeconfig := range map[string]string{"token": account, "certificate": cluster.admin} {
+	for name, kubeconfig := range map[string]string{"token": controllerKubeconfig(t), "certificate": cluster.admin} {
 		t.Run(name, func(t *testing.T) {
-			ns := namespace(t)
+			ns, port := namespace(t), freePort(t)
 			installPolicies(t, ns)
 			pods(t, ns, rig.SchedulerName, 3)
-			p, err := rig.Start(rig.Command{
-				Name: rig.ControllerName, Path: binary, Args: []string{"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=0", "-v=10"}, Dir: t.TempDir(),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(p.Kill)
+			p := startController(t, kubeconfig, "--metrics-bind-address=127.0.0.1:"+port, "-v=10")
 			until(t, "it to write the status of the policy", func() error {
 				log, err := os.ReadFile(p.Log)
 				if err == nil && !bytes.Contains(log, []byte("/namespaces/"+ns+"/placementpolicies/zones/status")) {
@@ -189,8 +180,9 @@ func TestControllerLogsNoSecret(t *testing.T) {
 				}
 				return err
 			})
+			asks := askForMetrics(t, ns, port)
 			stop(t, p)
-			silent(t, p, secretsOf(t, kubeconfig), name == "token")
+			silent(t, p, append(secretsOf(t, kubeconfig), asks...), name == "token")
 		})
 	}
 }

@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // metrics asks for /metrics until it is served.
@@ -42,22 +40,9 @@ func (s *stage) metrics(token string, certificates ...tls.Certificate) error {
 
 // serves: whoever may read /metrics reads them, known by a token.
 func serves(s *stage) error {
-	ctx, name := s.Context(), s.name+"-reader"
-	_, err := cluster.client.CoreV1().ServiceAccounts(s.name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	token, err := rig.ReaderToken(s.Context(), cluster.client, s.name, s.name+"-reader", "/metrics")
 	s.must(err)
-	_, err = cluster.client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
-	}, metav1.CreateOptions{})
-	s.must(err)
-	_, err = cluster.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.name, Name: name}},
-	}, metav1.CreateOptions{})
-	s.must(err)
-	token, err := cluster.client.CoreV1().ServiceAccounts(s.name).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	s.must(err)
-	return s.metrics(token.Status.Token)
+	return s.metrics(token)
 }
 
 // recognizes: or by a certificate that the cluster's authority has signed.

@@ -17,6 +17,11 @@ Every name begins with that of the release, so that two releases never share an 
 {{- end -}}
 {{- end -}}
 
+{{/* The parts that the release runs, with a space between. */}}
+{{- define "espalier.components" -}}
+scheduler{{ if .Values.controller.enabled }} controller{{ end }}
+{{- end -}}
+
 {{/* What a Deployment selects by. Takes (list . COMPONENT). */}}
 {{- define "espalier.selector" -}}
 app.kubernetes.io/name: espalier-{{ index . 1 }}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tokenmask masks the bodies of TokenReviews and TokenRequests in the log of a
-// scheduler, because they carry bearer tokens.
+// command, because they carry bearer tokens.
 package tokenmask
 
 import (
@@ -21,7 +21,7 @@ import (
 const masked = "<masked>"
 
 // Apply does what logsapi.ValidateAndApply does, and keeps the tokens of those who ask for /metrics
-// out of the log. The scheduler sends such a token to the API server in a TokenReview. From -v=8 on,
+// out of the log. A command sends such a token to the API server in a TokenReview. From -v=8 on,
 // the client logs the bodies of requests and responses. It uses the logger of the process, not one
 // from the context of a request, so Apply replaces the logger of the process. Log lines are not
 // buffered.

@@ -1,0 +1,122 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ofKind are the objects of a kind among rendered ones.
+func ofKind[T any](t *testing.T, kind string, objects []object) (found []T) {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() != kind {
+			continue
+		}
+		var is T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, is)
+	}
+	return found
+}
+
+// metricsPort is the port at which the pods of a Deployment serve their metrics.
+func metricsPort(t *testing.T, d *appsv1.Deployment) int32 {
+	t.Helper()
+	for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
+		if p.Name == "https" {
+			return p.ContainerPort
+		}
+	}
+	t.Fatalf("Deployment %s names no port https", d.Name)
+	return 0
+}
+
+// TestControllerServesItsMetrics wants the controller of every way to serve its metrics at the port that its pod names: alerts and dashboard are about
+// what it counts too.
+func TestControllerServesItsMetrics(t *testing.T) {
+	for name, objects := range ways(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, d := range ofKind[appsv1.Deployment](t, "Deployment", objects) {
+				if !strings.HasSuffix(d.Name, "-controller") {
+					continue
+				}
+				if flag := fmt.Sprintf("--metrics-bind-address=:%d", metricsPort(t, &d)); !slices.Contains(d.Spec.Template.Spec.Containers[0].Command, flag) {
+					t.Errorf("the command is %q, without %s", d.Spec.Template.Spec.Containers[0].Command, flag)
+				}
+			}
+		})
+	}
+}
+
+// TestPrometheusReachesMetrics wants what Prometheus goes by to lead it to the pods of each Deployment, and of no other.
+func TestPrometheusReachesMetrics(t *testing.T) {
+	set := []string{
+		"--set", "serviceMonitor.enabled=true", "--set", "networkPolicy.enabled=true", "--set", "controller.port=8444",
+		"--set-json", `networkPolicy.metricsFrom=[{"namespaceSelector":{}}]`,
+	}
+	for want, args := range map[int][]string{2: set, 1: append(slices.Clone(set), "--set", "controller.enabled=false")} {
+		objects := decode(t, template(t, "batch", "espalier-system", args...))
+		deployments := ofKind[appsv1.Deployment](t, "Deployment", objects)
+		services, monitors := ofKind[corev1.Service](t, "Service", objects), ofKind[monitoringv1.ServiceMonitor](t, "ServiceMonitor", objects)
+		policies := ofKind[networkingv1.NetworkPolicy](t, "NetworkPolicy", objects)
+		if len(deployments) != want || len(services) != want || len(monitors) != want || len(policies) != want {
+			t.Fatalf("there are %d Deployments, %d Services, %d ServiceMonitors and %d policies, want %d of each", len(deployments), len(services), len(monitors), len(policies), want)
+		}
+		for i := range deployments {
+			d, pods := &deployments[i], labels.Set(deployments[i].Spec.Template.Labels)
+			var ports []int32
+			for _, s := range services {
+				if labels.SelectorFromSet(s.Spec.Selector).Matches(pods) && s.Spec.Ports[0].TargetPort.String() == "https" && monitored(t, monitors, &s) == 1 {
+					ports = append(ports, s.Spec.Ports[0].Port)
+				}
+			}
+			if !slices.Equal(ports, []int32{metricsPort(t, d)}) {
+				t.Errorf("the metrics of %s are looked for at %v, want %d", d.Name, ports, metricsPort(t, d))
+			}
+			let := 0
+			for _, p := range policies {
+				if selects(t, &p.Spec.PodSelector, pods) && len(p.Spec.Ingress) == 1 && p.Spec.Ingress[0].Ports[0].Port.String() == "https" {
+					let++
+				}
+			}
+			if let != 1 {
+				t.Errorf("%d network policies let Prometheus through to %s", let, d.Name)
+			}
+		}
+	}
+}
+
+// monitored counts the monitors that look at a Service.
+func monitored(t *testing.T, monitors []monitoringv1.ServiceMonitor, s *corev1.Service) (n int) {
+	t.Helper()
+	for _, m := range monitors {
+		if selects(t, &m.Spec.Selector, labels.Set(s.Labels)) && m.Spec.Endpoints[0].Port == s.Spec.Ports[0].Name {
+			n++
+		}
+	}
+	return n
+}
+
+func selects(t *testing.T, selector *metav1.LabelSelector, is labels.Set) bool {
+	t.Helper()
+	by, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return by.Matches(is)
+}
