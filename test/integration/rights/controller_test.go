@@ -36,6 +36,8 @@ var controllerNeeds = map[string]need{
 	"get configmaps":                        {"taints", taints, nil},
 	"list nodes":                            {"taints", taints, []string{listing}},
 	"patch nodes":                           {"taints", taints, nil},
+	"create tokenreviews":                   {"serves", serves, nil},
+	"create subjectaccessreviews":           {"serves", serves, nil},
 }
 
 // startController starts the controller.
@@ -43,7 +45,13 @@ func (s *stage) startController(args ...string) {
 	s.Helper()
 	s.start(cluster.controller, append(args, "--kubeconfig="+s.path("kubeconfig"), "--scheduler-names="+s.name,
 		"--leader-elect-resource-namespace="+s.name, "--leader-elect-resource-name="+s.name, "--health-probe-bind-address=0",
-		"--taint-suspects=NoSchedule", "--failure-record-namespace="+s.name)...)
+		"--metrics-bind-address=127.0.0.1:"+s.port)...)
+}
+
+// startTainting starts the controller with the flags of the component that taints.
+func (s *stage) startTainting(args ...string) {
+	s.Helper()
+	s.startController(append(args, "--taint-suspects=NoSchedule", "--failure-record-namespace="+s.name)...)
 }
 
 // governs: the status of a policy says how many pods it governs.
@@ -156,8 +164,8 @@ func TestControllerWithAllRights(t *testing.T) {
 	for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
 		t.Run(name, func(t *testing.T) {
 			s := build(t, objects, rig.ControllerName, nil)
-			s.startController(args...)
-			for _, tell := range []story{governs, governsCluster, elects, taints, takesOver} {
+			s.startTainting(args...)
+			for _, tell := range []story{governs, governsCluster, elects, taints, takesOver, serves} {
 				if err := tell(s); err != nil {
 					t.Fatal(err)
 				}
@@ -172,5 +180,5 @@ func TestControllerWithAllRights(t *testing.T) {
 
 // TestControllerWithoutARight takes each right away in turn, and wants its story to break.
 func TestControllerWithoutARight(t *testing.T) {
-	withoutEach(t, controllerRights(t), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startController(n.args...) })
+	withoutEach(t, nil, controllerRights(t), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startTainting(n.args...) })
 }

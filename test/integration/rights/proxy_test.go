@@ -33,6 +33,8 @@ type proxy struct {
 	answers map[question]map[int]int
 	// refused are the questions that were refused, in order.
 	refused []question
+	// movesOf, if set, is the namespace of the only Moves that are shown. It is set before there are requests.
+	movesOf string
 	// meddle, if set, is called before a request is passed on; true is that it has answered.
 	meddle func(http.ResponseWriter, *apirequest.RequestInfo) bool
 }
@@ -52,7 +54,12 @@ func startProxy(t *testing.T) *proxy {
 	}
 	p := &proxy{answers: make(map[question]map[int]int)}
 	behind := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if group, is := strings.CutSuffix(r.Out.URL.Path, "/moves"); is && p.movesOf != "" && !strings.Contains(group, "/namespaces/") {
+				r.Out.URL.Path = group + "/namespaces/" + p.movesOf + "/moves"
+			}
+		},
 		Transport:     transport,
 		FlushInterval: -1, // a watch is told at once
 		ModifyResponse: func(r *http.Response) error {

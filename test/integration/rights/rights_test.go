@@ -62,15 +62,7 @@ var schedulerNeeds = map[string]need{
 
 // needOf is the story of a right, as far as there is one.
 func needOf(r right, needs map[string]need) (need, bool) {
-	if r.verb == "" {
-		n, ok := needs[authority]
-		return n, ok
-	}
-	resource := r.resource
-	if r.group == "events.k8s.io" {
-		resource = r.group + "/" + resource
-	}
-	if n, ok := needs[r.verb+" "+resource]; ok {
+	if n, ok := needs[r.key()]; ok {
 		return n, ok
 	}
 	switch r.verb {
@@ -80,6 +72,17 @@ func needOf(r right, needs map[string]need) (need, bool) {
 		return need{"hears", hears(r.question), nil}, true
 	}
 	return need{}, false
+}
+
+// key is how needs are found.
+func (r right) key() string {
+	switch {
+	case r.verb == "":
+		return authority
+	case r.group == "events.k8s.io":
+		return r.verb + " " + r.group + "/" + r.resource
+	}
+	return r.verb + " " + r.resource
 }
 
 // schedulerRights are those of the manifests.
@@ -138,11 +141,11 @@ func (s *stage) asked(objects []*unstructured.Unstructured, listed bool) {
 
 // TestSchedulerWithoutARight takes each right away in turn, and wants its story to break.
 func TestSchedulerWithoutARight(t *testing.T) {
-	withoutEach(t, schedulerRights(t), rig.SchedulerName, schedulerNeeds, func(s *stage, n need) { s.startScheduler(n.args...) })
+	withoutEach(t, nil, schedulerRights(t), rig.SchedulerName, schedulerNeeds, func(s *stage, n need) { s.startScheduler(n.args...) })
 }
 
-// withoutEach starts a program without each of its rights in turn, and tells the story that needs it.
-func withoutEach(t *testing.T, objects []*unstructured.Unstructured, program string, needs map[string]need, start func(*stage, need)) {
+// withoutEach starts a program without each of some rights in turn, and tells the story that needs it. It has those that are given beside.
+func withoutEach(t *testing.T, given, objects []*unstructured.Unstructured, program string, needs map[string]need, start func(*stage, need)) {
 	t.Helper()
 	for _, r := range rightsIn(t, objects) {
 		n, ok := needOf(r, needs)
@@ -152,7 +155,7 @@ func withoutEach(t *testing.T, objects []*unstructured.Unstructured, program str
 		}
 		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
 			t.Parallel()
-			s := build(t, objects, program, &r)
+			s := build(t, slices.Concat(given, objects), program, &r)
 			start(s, n)
 			s.breaks(n)
 		})

@@ -1,0 +1,118 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// drains: a pod that a disruption budget keeps on a cordoned node is replaced before it is evicted.
+func drains(s *stage) error {
+	from, to := s.twoNodes()
+	d := s.deploy("drained", 1)
+	budgets := cluster.client.PolicyV1().PodDisruptionBudgets(s.name)
+	b, err := budgets.Create(s.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "drained"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: d.set.Spec.Selector},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	pod := d.runs(from)
+	s.patchNode(from, `{"spec":{"unschedulable":true}}`)
+	return d.replaced(pod, to, func() {
+		b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 1}
+		_, err := budgets.UpdateStatus(s.Context(), b, metav1.UpdateOptions{})
+		s.must(err)
+	})
+}
+
+// rebalances: of two pods in one zone, one is replaced by another in the other zone.
+func rebalances(s *stage) error {
+	from, to := s.twoNodes()
+	d := s.deploy("uneven", 2)
+	placed := func(cost string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{"espalier.dev/placed-by": "defaults spread=topology.kubernetes.io/zone", corev1.PodDeletionCost: cost}
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{from, to}}}}},
+			}}}
+		}
+	}
+	d.runs(from, placed("-1"))
+	pod := d.runs(from, placed("-2"))
+	return d.replaced(pod, to, func() {})
+}
+
+// restarts: a pod that keeps failing on a node that is faulty for it is replaced on another one.
+func restarts(s *stage) error {
+	from, to := s.twoNodes()
+	d := s.deploy("failing", 1)
+	pod := d.runs(from, func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": "failing", "pod-template-hash": "1"}
+	})
+	s.status(pod, `{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}],
+		"containerStatuses":[{"name":"c","image":"i","imageID":"i","restartCount":9,"ready":false,"started":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`)
+	_, err := cluster.client.CoreV1().ConfigMaps(s.name).Create(s.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-failures"},
+		Data: map[string]string{"failures.json": fmt.Sprintf(
+			`{"version":1,"revisions":[{"workload":"%s/Deployment.apps/failing","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%q]}]}`, s.name, from)},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	return d.replaced(pod, to, func() {})
+}
+
+// keeps: a pod on a node that does not answer is kept and replaced, and goes when the node is back.
+func keeps(s *stage) error {
+	from, to := s.twoNodes()
+	_, err := s.policies().Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": "kept"},
+		"spec": map[string]any{"podSelector": map[string]any{}, "disconnect": map[string]any{"replaceAfterSeconds": int64(0), "keep": "Replacement"}},
+	}}, metav1.CreateOptions{})
+	s.must(err)
+	d := s.deploy("kept", 1)
+	pod := d.runs(from, func(pod *corev1.Pod) {
+		pod.Spec.Tolerations = []corev1.Toleration{{
+			Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300)),
+		}}
+	})
+	s.patchNode(from, `{"spec":{"taints":[{"key":"node.kubernetes.io/unreachable","effect":"NoExecute","timeAdded":"`+now()+`"}]}}`)
+	return d.replaced(pod, to, func() {
+		s.patchNode(from, `{"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"`+now()+`"}]}}`, "status")
+		s.patchNode(from, `{"spec":{"taints":null}}`)
+		s.status(pod, `{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"`+now()+`"}]}`)
+	})
+}
+
+// repairs: a pod whose number leaves a gap in its zone is given another one.
+func repairs(s *stage) error {
+	from, _ := s.twoNodes()
+	d := s.deploy("gap", 2)
+	for _, number := range []string{"1", "3"} {
+		d.runs(from, func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{
+				"espalier.dev/placed-by": "defaults spread=topology.kubernetes.io/zone", corev1.PodDeletionCost: "-" + number, "espalier.dev/deletion-ordinal": number,
+			}
+		})
+	}
+	return s.wait("a pod to be given the number 2", func() error {
+		pods, err := cluster.client.CoreV1().Pods(s.name).List(s.Context(), metav1.ListOptions{LabelSelector: "app=gap"})
+		if err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if pods.Items[i].Annotations["espalier.dev/deletion-ordinal"] == "2" {
+				return nil
+			}
+		}
+		return errors.New("none is")
+	})
+}
