@@ -23,6 +23,7 @@
 //   - extra.go: the pod that has come in the place of another one
 //   - away.go: the same for a pod whose node does not answer; stays.go: which of two stays when it does again
 //   - reconciler.go: the requests, one for each step
+//   - marks.go: what is put on pods meanwhile, and taken off them
 //   - metrics.go: what is counted
 //   - owners.go: what a pod is of; history.go: its Moves; budget.go: how many more may be made
 //   - new.go: a Move as those make it who ask for one

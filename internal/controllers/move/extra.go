@@ -48,7 +48,7 @@ func (o *objects) readTurn(ctx context.Context, api client.Reader) error {
 		}
 		var other placementv1alpha1.Move
 		if err := api.Get(ctx, types.NamespacedName{Namespace: o.move.Namespace, Name: by}, &other); apierrors.IsNotFound(err) {
-			continue // somebody has removed it with its finalizer: nobody takes the mark off
+			continue // somebody has removed it with its finalizer: see sweep
 		} else if err != nil {
 			return fmt.Errorf("reading Move %s/%s: %w", o.move.Namespace, by, err)
 		}

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +79,7 @@ func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 		WithOptions(controller.Options{RateLimiter: limiter}).Complete(r); err != nil {
 		return fmt.Errorf("adding controller %s: %w", Name, err)
 	}
-	return nil
+	return manager.Add(sweeping(r))
 }
 
 // Reconcile does the next step of a Move.
@@ -238,12 +236,12 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	case handBack:
 		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
 			replaceController(pod, replicaSetOf(o.move))
-			setCost(pod, math.MaxInt32) // whatever is ready, the ReplicaSet is to keep this one
+			setCost(pod, keptCost) // whatever is ready, the ReplicaSet is to keep this one
 		})
 	case markExtra:
 		return r.patchPod(ctx, o.extra, func(pod *corev1.Pod) {
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.RemovedForMoveAnnotation, o.move.Name)
-			setCost(pod, math.MinInt32)
+			setCost(pod, goneCost)
 		})
 	case restoreExtra:
 		return r.patchPod(ctx, o.extra, restore)
@@ -275,12 +273,6 @@ func (r *Reconciler) evict(ctx context.Context, move *placementv1alpha1.Move) er
 	return err
 }
 
-// setCost gives a pod another deletion cost, and keeps the one that it has.
-func setCost(pod *corev1.Pod, cost int) {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, strconv.Itoa(cost))
-}
-
 // patchPod changes a pod, unless it has changed since it was read.
 func (r *Reconciler) patchPod(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod)) error {
 	after := pod.DeepCopy()
@@ -298,19 +290,4 @@ func replaceController(pod *corev1.Pod, by metav1.OwnerReference) {
 	pod.OwnerReferences = append(slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller
 	}), by)
-}
-
-// restore takes off a pod what was put on it to move it.
-func restore(pod *corev1.Pod) {
-	if cost := pod.Annotations[clusterview.CostBeforeMoveAnnotation]; cost != "" {
-		pod.Annotations[corev1.PodDeletionCost] = cost
-	} else {
-		delete(pod.Annotations, corev1.PodDeletionCost)
-	}
-	delete(pod.Annotations, clusterview.CostBeforeMoveAnnotation)
-	delete(pod.Annotations, clusterview.RemovedForMoveAnnotation)
-	if _, made := pod.Annotations[clusterview.MadeEvictableAnnotation]; made {
-		delete(pod.Annotations, safeToEvict)
-		delete(pod.Annotations, clusterview.MadeEvictableAnnotation)
-	}
 }

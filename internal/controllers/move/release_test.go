@@ -39,7 +39,7 @@ func TestPodOfAMoveThatHasEnded(t *testing.T) {
 		Status: placementv1alpha1.MoveStatus{Phase: placementv1alpha1.MoveFailed, EndedAt: new(metav1.NewTime(ended))},
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: "p", UID: "p", Annotations: map[string]string{safeToEvict: "true", clusterview.MadeEvictableAnnotation: "true"},
+		Namespace: "ns", Name: "p", UID: "p", Annotations: map[string]string{safeToEvict: "true", clusterview.MadeEvictableAnnotation: "true", corev1.PodDeletionCost: "-3"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: Kind, Name: "p", UID: "move", Controller: new(true)}},
 	}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m, pod).WithStatusSubresource(m).Build()
@@ -52,7 +52,7 @@ func TestPodOfAMoveThatHasEnded(t *testing.T) {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), &is); err != nil {
 			t.Fatal(err)
 		}
-		if owner := metav1.GetControllerOfNoCopy(&is); owner == nil || owner.UID != "web-1" || len(is.Annotations) > 0 {
+		if owner := metav1.GetControllerOfNoCopy(&is); owner == nil || owner.UID != "web-1" || len(is.Annotations) != 1 || is.Annotations[corev1.PodDeletionCost] != "-3" {
 			t.Errorf("the pod is of %v, with annotations %v", owner, is.Annotations)
 		}
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), &placementv1alpha1.Move{}); apierrors.IsNotFound(err) == there {

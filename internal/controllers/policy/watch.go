@@ -165,6 +165,11 @@ func Trim(obj any) (any, error) {
 	if placedBy, there := pod.Annotations[clusterview.PlacedByAnnotation]; there && placedBy != "" && pod.Spec.NodeName != "" {
 		annotations[clusterview.PlacedByAnnotation] = clusterview.Trimmed(placedBy)
 	}
+	for _, key := range []string{clusterview.CostBeforeMoveAnnotation, clusterview.RemovedForMoveAnnotation} { // what a Move may leave
+		if value, there := pod.Annotations[key]; there {
+			annotations[key] = value
+		}
+	}
 	var owners []metav1.OwnerReference
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		owners = append(owners, *owner)

@@ -1,0 +1,99 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"maps"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+func costing(cost string) map[string]string {
+	if cost == "" {
+		return map[string]string{}
+	}
+	return map[string]string{corev1.PodDeletionCost: cost}
+}
+
+// A pod that was moved has its own cost again. What somebody has written meanwhile, as Karpenter does for nodes that it is about to remove, is not ours
+// to change; nor is the cost of a pod that was handed over and not given another one.
+func TestCostsAreRestored(t *testing.T) {
+	const karpenters = "-2147483648"
+	for _, before := range []string{"", "-3", karpenters} {
+		for _, ours := range []int{keptCost, goneCost} {
+			for meanwhile, want := range map[string]string{"": before, karpenters: karpenters, "7": "7"} {
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: costing(before)}}
+				setCost(p, ours)
+				if p.Annotations[corev1.PodDeletionCost] != strconv.Itoa(ours) {
+					t.Errorf("it costs %q, want %d", p.Annotations[corev1.PodDeletionCost], ours)
+				}
+				if meanwhile != "" {
+					p.Annotations[corev1.PodDeletionCost] = meanwhile
+				}
+				if restore(p); !maps.Equal(p.Annotations, costing(want)) {
+					t.Errorf("with %q before and %q meanwhile it has %v", before, meanwhile, p.Annotations)
+				}
+			}
+		}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: costing(before)}}
+		if restore(p); !maps.Equal(p.Annotations, costing(before)) {
+			t.Errorf("with %q before, and nothing changed, it has %v", before, p.Annotations)
+		}
+	}
+}
+
+// What a Move has left on pods that is gone is taken off them, and what one has put there that is busy stays.
+func TestSweep(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pod := func(name, removedFor string, cost int) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: costing("-3")}}
+		if cost != 0 {
+			setCost(p, cost)
+		}
+		if removedFor != "" {
+			p.Annotations[clusterview.RemovedForMoveAnnotation] = removedFor
+		}
+		return p
+	}
+	move := func(name, of string, phase placementv1alpha1.MovePhase) *placementv1alpha1.Move {
+		m := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Status: placementv1alpha1.MoveStatus{Phase: phase}}
+		m.Spec.Pod = placementv1alpha1.ObjectReference{Name: of, UID: of}
+		return m
+	}
+	// Which pods keep their marks.
+	marked := map[string]bool{"original": true, "replacement": true, "of-ended": false, "back-from-none": false, "of-none": false}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		move("busy", "original", placementv1alpha1.MoveUndoing), move("ended", "x", placementv1alpha1.MoveUndone),
+		pod("original", "", keptCost), pod("replacement", "busy", goneCost), pod("of-ended", "ended", goneCost), pod("back-from-none", "", keptCost), pod("of-none", "none", goneCost),
+		pod("never", "", 0),
+	).Build()
+	r := &Reconciler{Client: api, API: api}
+	if err := r.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var pods corev1.PodList
+	if err := api.List(t.Context(), &pods, client.InNamespace("ns")); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if is := !maps.Equal(p.Annotations, costing("-3")); is != marked[p.Name] {
+			t.Errorf("pod %s has %v", p.Name, p.Annotations)
+		}
+	}
+}
