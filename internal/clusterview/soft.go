@@ -13,12 +13,20 @@ import (
 )
 
 // Soft names a node's taints with the effect PreferNoSchedule, "" without any, as KEY=VALUE,KEY=VALUE
-// in order: no key and no value of a taint has a comma in it.
-func Soft(node *corev1.Node) string {
+// in order: no key and no value of a taint has a comma in it. A condition by which the node is Leaving counts as such a taint: the others of
+// that kind are taints, or keep pods off.
+func Soft(node *corev1.Node) string { return soft(node, lifecycleConditions()) }
+
+func soft(node *corev1.Node, conditions bool) string {
 	var taints []string
 	for _, t := range node.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule {
 			taints = append(taints, t.Key+"="+t.Value)
+		}
+	}
+	if conditions {
+		for _, c := range leavingBy(node) {
+			taints = append(taints, c+"=")
 		}
 	}
 	slices.Sort(taints)

@@ -137,9 +137,12 @@ func prepareScheduler(ctx context.Context) error {
 	if world.controller, err = startController(ctx); err != nil {
 		return err
 	}
-	world.scheduler, err = startScheduler(rig.SchedulerName)
+	world.scheduler, err = startScheduler(rig.SchedulerName, lifecycleGate)
 	return err
 }
+
+// lifecycleGate has the scheduler and the controller go by what conditions say of the end of a node. No other story has such nodes.
+const lifecycleGate = "--feature-gates=NodeLifecycleConditions=true"
 
 // startScheduler starts one more scheduler process, its log named after it.
 func startScheduler(name string, args ...string) (*rig.Process, error) {

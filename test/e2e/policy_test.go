@@ -45,7 +45,10 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	}
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
-		Args: append([]string{"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", "--move-drained=Blocked", "--moves-at-once=20", "--keep-disconnected"}, slices.Concat(rebalanceFlags, restartFlags, repairFlags)...),
+		Args: slices.Concat([]string{
+			"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", lifecycleGate,
+			"--move-drained=Blocked", "--moves-at-once=20", "--keep-disconnected",
+		}, rebalanceFlags, restartFlags, repairFlags),
 	})
 }
 

@@ -95,15 +95,10 @@ func (c *Controller) Start(ctx context.Context) error {
 // look makes the Moves that may be made now.
 func (c *Controller) look(ctx context.Context) error {
 	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes); err != nil {
+	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	leaving := make(map[string]bool)
-	for i := range nodes.Items {
-		if clusterview.Leaving(&nodes.Items[i]) != "" {
-			leaving[nodes.Items[i].Name] = true
-		}
-	}
+	leaving := leavingOf(nodes.Items)
 	if len(leaving) == 0 {
 		return nil
 	}
@@ -112,6 +107,27 @@ func (c *Controller) look(ctx context.Context) error {
 		return err
 	}
 	return c.move(ctx, candidates)
+}
+
+// leavingOf returns the nodes that somebody is about to remove. Where all nodes are for the same reason, and take pods all the same, as when a
+// change of all of them is planned, it is none: no pod is better off on another one. With cordoned ones it is different: another pod waits
+// for a node, and autoscalers see that.
+func leavingOf(nodes []corev1.Node) map[string]bool {
+	leaving, taking := make(map[string]bool), make(map[string]int)
+	for i := range nodes {
+		n := &nodes[i]
+		by := clusterview.Leaving(n)
+		if by != "" {
+			leaving[n.Name] = true
+		}
+		if !n.Spec.Unschedulable && clusterview.Soft(n) != "" {
+			taking[by]++
+		}
+		if taking[by] == len(nodes) {
+			return nil
+		}
+	}
+	return leaving
 }
 
 // candidates are the pods on nodes that are to be replaced, if their disruption budgets say so too.

@@ -31,6 +31,8 @@ func options() Options {
 type cluster struct {
 	node *corev1.Node
 	pod  *corev1.Pod
+	// other is another node.
+	other *corev1.Node
 	// budgets select the pod.
 	budgets []*policyv1.PodDisruptionBudget
 	// says is what a policy says of the pod, "" for no policy.
@@ -45,6 +47,7 @@ func newCluster() *cluster {
 		node: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelHostname: "n1.example.com"}}, Spec: corev1.NodeSpec{Unschedulable: true},
 		},
+		other: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}},
 		pod: &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1-0", UID: "web-1-0", Labels: map[string]string{"app": "web"}, OwnerReferences: owned},
 			Spec:       corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: "n1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
@@ -70,7 +73,7 @@ func (c *cluster) moves(t *testing.T) []placementv1alpha1.Move {
 		}
 	}
 	objects := []client.Object{
-		c.node, c.pod, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}},
+		c.node, c.other, c.pod, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}},
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}, Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)), Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(1))}},
 		}},
@@ -130,15 +133,23 @@ func TestWhichPods(t *testing.T) {
 		"a node that an autoscaler removes": {func(c *cluster) {
 			c.node.Spec = corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}
 		}, 1},
-		"all, by policy":                          {func(c *cluster) { c.budgets, c.says = nil, "All" }, 1},
-		"blocked ones alone, by policy":           {func(c *cluster) { c.budgets, c.Pods, c.says = nil, All, "Blocked" }, 0},
-		"none, by policy":                         {func(c *cluster) { c.Pods, c.says = All, "None" }, 0},
-		"by policy alone, and there is none":      {func(c *cluster) { c.Pods = move.ByPolicy }, 0},
-		"by policy alone, all":                    {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "All" }, 1},
-		"by policy alone, blocked ones":           {func(c *cluster) { c.Pods, c.says = move.ByPolicy, "Blocked" }, 1},
-		"by policy alone, and it is not blocked":  {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "Blocked" }, 0},
-		"a choice that another release knows":     {func(c *cluster) { c.says = "Some" }, 0},
-		"by policy, in another namespace":         {func(c *cluster) { c.says, c.Namespaces = "All", labels.SelectorFromSet(labels.Set{"team": "db"}) }, 0},
+		"all nodes are cordoned": {func(c *cluster) { c.other.Spec.Unschedulable = true }, 1},
+		"all nodes may be removed": {func(c *cluster) {
+			may := corev1.NodeSpec{Taints: []corev1.Taint{{Key: "DeletionCandidateOfClusterAutoscaler", Effect: corev1.TaintEffectPreferNoSchedule}}}
+			c.node.Spec, c.other.Spec = may, may
+		}, 0},
+		"the other one is removed for another reason": {func(c *cluster) {
+			c.other.Spec.Taints = []corev1.Taint{{Key: "DeletionCandidateOfClusterAutoscaler", Effect: corev1.TaintEffectPreferNoSchedule}}
+		}, 1},
+		"all, by policy":                         {func(c *cluster) { c.budgets, c.says = nil, "All" }, 1},
+		"blocked ones alone, by policy":          {func(c *cluster) { c.budgets, c.Pods, c.says = nil, All, "Blocked" }, 0},
+		"none, by policy":                        {func(c *cluster) { c.Pods, c.says = All, "None" }, 0},
+		"by policy alone, and there is none":     {func(c *cluster) { c.Pods = move.ByPolicy }, 0},
+		"by policy alone, all":                   {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "All" }, 1},
+		"by policy alone, blocked ones":          {func(c *cluster) { c.Pods, c.says = move.ByPolicy, "Blocked" }, 1},
+		"by policy alone, and it is not blocked": {func(c *cluster) { c.budgets, c.Pods, c.says = nil, move.ByPolicy, "Blocked" }, 0},
+		"a choice that another release knows":    {func(c *cluster) { c.says = "Some" }, 0},
+		"by policy, in another namespace":        {func(c *cluster) { c.says, c.Namespaces = "All", labels.SelectorFromSet(labels.Set{"team": "db"}) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster()

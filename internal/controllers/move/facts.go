@@ -129,22 +129,24 @@ func (o *objects) readNode(ctx context.Context, api client.Reader) error {
 	if o.move.Spec.Reason != placementv1alpha1.MoveDisconnect || o.pod == nil {
 		return nil
 	}
-	var node corev1.Node
-	if err := api.Get(ctx, types.NamespacedName{Name: o.pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("reading node %s: %w", o.pod.Spec.NodeName, err)
-	}
-	o.node = &node
-	return nil
+	var err error
+	o.node, err = nodeOf(ctx, api, o.pod)
+	return err
 }
 
-// readAstray looks where the pods are that have come since the Move was made.
+// readAstray looks where the pods are that have come since the Move was made. The one of a node that is about to be removed is no better off on
+// another one that is for the same reason: it would be moved from node to node.
 func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
 	avoid := o.move.Spec.Avoid
 	phase := o.move.Status.Phase
-	if avoid == nil || phase != placementv1alpha1.MoveHandingOver && phase != placementv1alpha1.MoveReplacing {
+	if avoid == nil || o.pod == nil || phase != placementv1alpha1.MoveHandingOver && phase != placementv1alpha1.MoveReplacing {
 		return nil
+	}
+	leaving := ""
+	if from, err := nodeOf(ctx, api, o.pod); err != nil {
+		return err
+	} else if from != nil && o.move.Spec.Reason == placementv1alpha1.MoveDrain {
+		leaving = clusterview.Leaving(from)
 	}
 	inside, outside := false, false
 	for i := range o.pods {
@@ -152,21 +154,31 @@ func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
 		if p.Spec.NodeName == "" || p.CreationTimestamp.Before(&o.move.CreationTimestamp) {
 			continue
 		}
-		var node corev1.Node
-		if err := api.Get(ctx, types.NamespacedName{Name: p.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
-			continue // it is in no domain any more
-		} else if err != nil {
-			return fmt.Errorf("reading node %s: %w", p.Spec.NodeName, err)
-		}
-		if clusterview.DomainOf(&node, avoid.TopologyKey) == ptr.Deref(avoid.Value, "") {
+		node, err := nodeOf(ctx, api, p)
+		switch {
+		case err != nil:
+			return err
+		case node == nil: // it is in no domain any more
+		case clusterview.DomainOf(node, avoid.TopologyKey) == ptr.Deref(avoid.Value, ""), leaving != "" && clusterview.Leaving(node) == leaving:
 			inside = true
-		} else {
+		default:
 			outside = true
 		}
 	}
 	// Others may have come meanwhile, for a Deployment that grows. As long as one is elsewhere, it is the replacement.
 	o.astray = inside && !outside
 	return nil
+}
+
+// nodeOf reads the node of a pod, nil if it is gone.
+func nodeOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (*corev1.Node, error) {
+	var node corev1.Node
+	if err := api.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none, which is no failure
+	} else if err != nil {
+		return nil, fmt.Errorf("reading node %s: %w", pod.Spec.NodeName, err)
+	}
+	return &node, nil
 }
 
 // get reads an object. It is false if there is none of the UID.

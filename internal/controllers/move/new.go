@@ -40,13 +40,11 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 
 // HostOf is the node of a pod as a domain, for a replacement that must not be there. It is false if the node is gone.
 func HostOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (host *placementv1alpha1.Domain, ok bool, err error) {
-	var node corev1.Node
-	if err := api.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
-		return nil, false, nil
-	} else if err != nil {
-		return nil, false, fmt.Errorf("reading node %s: %w", pod.Spec.NodeName, err)
+	node, err := nodeOf(ctx, api, pod)
+	if node == nil || err != nil {
+		return nil, false, err
 	}
-	value := clusterview.DomainOf(&node, corev1.LabelHostname)
+	value := clusterview.DomainOf(node, corev1.LabelHostname)
 	return &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &value}, true, nil
 }
 

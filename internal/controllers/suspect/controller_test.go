@@ -228,10 +228,12 @@ func TestTrim(t *testing.T) {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.0.0.0/24", Taints: []corev1.Taint{{Key: "k"}}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeDrainInProgress}}, Images: make([]corev1.ContainerImage, 1)},
 	}
 	got, err := Trim(node)
 	trimmed, ok := got.(*corev1.Node)
-	if err != nil || !ok || trimmed.Name != "n" || trimmed.ResourceVersion != "7" || len(trimmed.Spec.Taints) != 1 || trimmed.Labels != nil || trimmed.Spec.PodCIDR != "" {
+	if err != nil || !ok || trimmed.Name != "n" || trimmed.ResourceVersion != "7" || len(trimmed.Spec.Taints) != 1 || trimmed.Labels != nil || trimmed.Spec.PodCIDR != "" ||
+		len(trimmed.Status.Conditions) != 1 || trimmed.Status.Images != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
