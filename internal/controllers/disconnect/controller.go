@@ -117,7 +117,8 @@ var indices = map[string]client.IndexerFunc{
 	isKept: func(o client.Object) []string { return []string{strconv.FormatBool(kept(o.(*corev1.Pod)))} },
 }
 
-// pods returns those on silent nodes and those that are kept, but for those that have ended or are on no node.
+// pods returns those on silent nodes and those that are kept, but for those that have ended or are on no node, and those of other schedulers: another
+// controller may keep them.
 func (c *Controller) pods(ctx context.Context, silent map[string]time.Time) (pods []*corev1.Pod, err error) {
 	list := func(field, value string, also func(*corev1.Pod) bool) error {
 		var found corev1.PodList
@@ -127,7 +128,7 @@ func (c *Controller) pods(ctx context.Context, silent map[string]time.Time) (pod
 		for i := range found.Items {
 			p := &found.Items[i]
 			ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-			if !ended && p.Spec.NodeName != "" && also(p) {
+			if !ended && p.Spec.NodeName != "" && slices.Contains(c.Schedulers, p.Spec.SchedulerName) && also(p) {
 				pods = append(pods, p)
 			}
 		}

@@ -162,14 +162,18 @@ func TestWhoIsKept(t *testing.T) {
 		want string
 		move bool
 	}{
-		"of a Deployment":               {pod("p", "web", "ReplicaSet", "web-2"), "without end", true},
-		"of an older revision":          {pod("p", "web", "ReplicaSet", "web-1"), "300", false},
-		"of one that wants no surge":    {pod("p", "web", "ReplicaSet", "one-2"), "300", false},
-		"of a ReplicaSet that is gone":  {pod("p", "web", "ReplicaSet", "gone"), "300", false},
-		"of a StatefulSet":              {pod("p", "web", "StatefulSet", "db"), "without end", false},
-		"of a Job":                      {pod("p", "web", "Job", "j"), "300", false},
-		"of nobody":                     {pod("p", "web", "", "", func(p *corev1.Pod) { p.OwnerReferences = nil }), "300", false},
-		"of another scheduler":          {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }), "300", false},
+		"of a Deployment":              {pod("p", "web", "ReplicaSet", "web-2"), "without end", true},
+		"of an older revision":         {pod("p", "web", "ReplicaSet", "web-1"), "300", false},
+		"of one that wants no surge":   {pod("p", "web", "ReplicaSet", "one-2"), "300", false},
+		"of a ReplicaSet that is gone": {pod("p", "web", "ReplicaSet", "gone"), "300", false},
+		"of a StatefulSet":             {pod("p", "web", "StatefulSet", "db"), "without end", false},
+		"of a Job":                     {pod("p", "web", "Job", "j"), "300", false},
+		"of nobody":                    {pod("p", "web", "", "", func(p *corev1.Pod) { p.OwnerReferences = nil }), "300", false},
+		"of another scheduler":         {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }), "300", false},
+		"kept for another scheduler": {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.Annotations = "other", map[string]string{clusterview.UnreachableSecondsAnnotation: "300"}
+			p.Spec.Tolerations[1].TolerationSeconds = nil
+		}), "without end", false},
 		"of no policy":                  {pod("p", "other", "ReplicaSet", "web-2"), "300", false},
 		"of a policy that says nothing": {pod("p", "plain", "ReplicaSet", "web-2"), "300", false},
 		"on another node":               {pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.NodeName = "m" }), "300", false},

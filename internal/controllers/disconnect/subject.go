@@ -5,7 +5,6 @@ package disconnect
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,7 +33,7 @@ type subject struct {
 // there may be no pod too many for a moment: nobody knows whether the one on the silent node still runs.
 func (c *Controller) subject(ctx context.Context, pod *corev1.Pod, r *rule) (*subject, error) {
 	is, owner := &subject{pod: pod}, metav1.GetControllerOfNoCopy(pod)
-	if r == nil || owner == nil || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
+	if r == nil || owner == nil {
 		return is, nil
 	}
 	switch owner.Kind {
