@@ -18,7 +18,7 @@ export CGO_ENABLED=0
 
 case $(basename "$output") in
 espalier-scheduler) hint="the scheduler: about 2 minutes the first time" ;;
-kubectl-espalier) hint="the kubectl plugin: seconds, once the scheduler is built" ;;
+kubectl-espalier | kubectl-espalier.exe) hint="the kubectl plugin: seconds, once the scheduler is built" ;;
 espalier-controller) hint="the controller: seconds, once the scheduler is built" ;;
 devcluster) hint="etcd, kube-apiserver and controllers: about 5 minutes the first time" ;;
 demo) hint="seconds, once the scheduler is built" ;;

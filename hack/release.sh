@@ -29,20 +29,22 @@ for arch in ${ARCHITECTURES:-amd64 arm64}; do
   rmdir "$out/linux-$arch"
 done
 
-# krew takes an archive for each platform, which is Linux here, and a manifest that names them with their sums. It is sent to krew's index by hand.
+# krew takes an archive for each platform, and a manifest that names them with their sums. It is sent to krew's index by hand.
 url=${RELEASE_URL:-https://github.com/espalier-scheduler/espalier/releases/download/$version}
 {
   sed "s/VERSION/$version/" hack/krew.yaml
-  for arch in ${ARCHITECTURES:-amd64 arm64}; do
-    plugin=$out/plugin-$arch archive=kubectl-espalier-linux-$arch.tar.gz
-    GOOS=linux GOARCH=$arch hack/go-build.sh "$plugin/kubectl-espalier" ./cmd/kubectl-espalier >&2
+  for platform in ${PLUGIN_PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}; do
+    os=${platform%/*} arch=${platform#*/} bin=kubectl-espalier
+    [[ $os != windows ]] || bin+=.exe
+    plugin=$out/plugin-$os-$arch archive=kubectl-espalier-$os-$arch.tar.gz
+    GOOS=$os GOARCH=$arch hack/go-build.sh "$plugin/$bin" ./cmd/kubectl-espalier >&2
     cp LICENSE "$plugin/"
-    tar --create --gzip --file "$out/$archive" --directory "$plugin" --owner=0 --group=0 --numeric-owner --mtime=@0 --sort=name kubectl-espalier LICENSE
+    tar --create --gzip --file "$out/$archive" --directory "$plugin" --owner=0 --group=0 --numeric-owner --mtime=@0 --sort=name "$bin" LICENSE
     rm -r "$plugin"
-    echo "  - selector: {matchLabels: {os: linux, arch: $arch}}"
+    echo "  - selector: {matchLabels: {os: $os, arch: $arch}}"
     echo "    uri: $url/$archive"
     echo "    sha256: \"$(sha256sum "$out/$archive" | cut -d ' ' -f 1)\""
-    echo "    bin: kubectl-espalier"
+    echo "    bin: $bin"
   done
 } >"$out/krew.yaml"
 

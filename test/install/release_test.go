@@ -51,8 +51,13 @@ func TestRelease(t *testing.T) {
 		bill(t, filepath.Join(dir, name+"-"+platform+".cdx.json"))
 		archive(t, filepath.Join(dir, name+"-"+platform+".tar"), name+":"+tag)
 	}
-	want = append(want, "krew.yaml", "kubectl-espalier-"+platform+".tar.gz")
-	plugin(t, dir, "kubectl-espalier-"+platform+".tar.gz")
+	want = append(want, "krew.yaml")
+	for system, archive := range plugins(t, dir) {
+		want = append(want, archive)
+		if system == runtime.GOOS {
+			binary(t, filepath.Join(unpacked(t, filepath.Join(dir, archive)), "kubectl-espalier"))
+		}
+	}
 	slices.Sort(want)
 	if !slices.Equal(files, want) {
 		t.Errorf("the release consists of\n%q, want\n%q", files, want)
@@ -82,7 +87,7 @@ func release(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../hack/release.sh")
-	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools, "ARCHITECTURES="+runtime.GOARCH, "VERSION="+released, "REGISTRY=registry.example.com/espalier")
+	cmd.Env = append(environment(), "ESPALIER_TOOLS="+cluster.tools, "ARCHITECTURES="+runtime.GOARCH, "PLUGIN_PLATFORMS=linux/"+runtime.GOARCH, "VERSION="+released, "REGISTRY=registry.example.com/espalier")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("hack/release.sh: %v\n%s", err, out)
 	}
@@ -131,18 +136,19 @@ func binary(t *testing.T, path string) {
 	}
 }
 
-// plugin wants an archive to have the plugin of kubectl, and krew's manifest to name it with its sum.
-func plugin(t *testing.T, dir, archive string) {
+// unpacked is a folder with what is in an archive.
+func unpacked(t *testing.T, archive string) string {
 	t.Helper()
-	unpacked := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file", filepath.Join(dir, archive), "--directory", unpacked).CombinedOutput(); err != nil {
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", archive, err, out)
 	}
-	binary(t, filepath.Join(unpacked, "kubectl-espalier"))
-	content, err := os.ReadFile(filepath.Join(dir, archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	return dir
+}
+
+// plugins are the archives of the plugin of kubectl that krew's manifest names with their sums, by operating system.
+func plugins(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "krew.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +165,25 @@ func plugin(t *testing.T, dir, archive string) {
 	if err := yaml.Unmarshal(text, &manifest); err != nil {
 		t.Fatalf("krew.yaml: %v", err)
 	}
-	platforms := manifest.Spec.Platforms
-	if manifest.Spec.Version != released || len(platforms) != 1 || path.Base(platforms[0].URI) != archive || platforms[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) ||
-		platforms[0].Bin != "kubectl-espalier" || platforms[0].Selector.MatchLabels["arch"] != runtime.GOARCH {
+	if manifest.Spec.Version != released || len(manifest.Spec.Platforms) == 0 {
 		t.Errorf("krew.yaml says\n%s", text)
 	}
+	archives := make(map[string]string)
+	for _, p := range manifest.Spec.Platforms {
+		system, archive := p.Selector.MatchLabels["os"], path.Base(p.URI)
+		archives[system] = archive
+		content, err := os.ReadFile(filepath.Join(dir, archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if archive != "kubectl-espalier-"+system+"-"+p.Selector.MatchLabels["arch"]+".tar.gz" || p.SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) {
+			t.Errorf("krew.yaml says of %s that it is %s, with the sum %s", system, archive, p.SHA256)
+		}
+		if _, err := os.Stat(filepath.Join(unpacked(t, filepath.Join(dir, archive)), p.Bin)); err != nil {
+			t.Errorf("%s has no such program: %v", archive, err)
+		}
+	}
+	return archives
 }
 
 // bill wants a bill of materials to name the version, Go's, and the Kubernetes that this is linked from.
