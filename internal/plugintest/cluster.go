@@ -4,6 +4,7 @@
 package plugintest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -61,7 +63,19 @@ func (c *Cluster) WantWoken(t testing.TB, pl NodeFilter, pod *corev1.Pod, before
 	if status := Filter(t, pl, pod, before); status.Code() != fwk.UnschedulableAndUnresolvable {
 		t.Fatalf("before the node has changed: %v", status)
 	}
-	if _, err := c.client.CoreV1().Nodes().UpdateStatus(t.Context(), after, metav1.UpdateOptions{}); err != nil {
+	c.WantWokenBy(t, pod, func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().Nodes().UpdateStatus(ctx, after, metav1.UpdateOptions{})
+		return err
+	})
+	if status := Filter(t, pl, pod, before); !status.IsSuccess() {
+		t.Errorf("it is awake, and refused for what the cache has of the node: %v", status)
+	}
+}
+
+// WantWokenBy fails the test unless a change wakes the pod and nobody else.
+func (c *Cluster) WantWokenBy(t testing.TB, pod *corev1.Pod, change func(context.Context, kubernetes.Interface) error) {
+	t.Helper()
+	if err := change(t.Context(), c.client); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -71,8 +85,5 @@ func (c *Cluster) WantWoken(t testing.TB, pl NodeFilter, pod *corev1.Pod, before
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("nobody is woken")
-	}
-	if status := Filter(t, pl, pod, before); !status.IsSuccess() {
-		t.Errorf("it is awake, and refused for what the cache has of the node: %v", status)
 	}
 }

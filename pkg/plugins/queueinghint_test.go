@@ -53,7 +53,7 @@ func TestEventsToRegister(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"Constraints": 2, "DomainLimits": 3, "FaultyNode": 0, "HostPorts": 2, "NodePlugins": 6, "Platform": 2, "Preferences": 2, "SpreadTree": 0,
+		"Constraints": 2, "DomainLimits": 3, "FaultyNode": 0, "HostPorts": 2, "NodePlugins": 5, "Platform": 2, "Preferences": 2, "SpreadTree": 0,
 	}
 	if !maps.Equal(registered, want) {
 		t.Errorf("the plugins register %v events, want %v", registered, want)

@@ -5,22 +5,22 @@ package nodeplugins
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/storage/volume"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
-// runtimeClasses is how the framework spells a resource that it has no name for.
-const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
-
 // EventsToRegister lists what can make a pod that this plugin refused schedulable.
-// What a pod asks for itself cannot change: its volumes and its RuntimeClass are fixed.
+// What a pod asks for itself cannot change: its volumes and its RuntimeClass are fixed. That the RuntimeClass
+// comes back is none of these events: see wakeOnClass.
 func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A kubelet says that a driver has been installed on its node.
@@ -37,8 +37,6 @@ func (pl *NodePlugins) EventsToRegister(context.Context) ([]fwk.ClusterEventWith
 		{Event: fwk.ClusterEvent{Resource: fwk.StorageClass, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "StorageClass", pl.afterClassChange)},
 		// A provisioner turns out to be no CSI driver.
 		{Event: fwk.ClusterEvent{Resource: fwk.CSIDriver, ActionType: fwk.Delete}, QueueingHintFn: refusal.HintIf(Name, "CSIDriver", pl.afterDriverDeletion)},
-		// The pod's RuntimeClass, without which it is refused everywhere, comes back.
-		{Event: fwk.ClusterEvent{Resource: runtimeClasses, ActionType: fwk.Add}, QueueingHintFn: refusal.HintIf(Name, "RuntimeClass", pl.afterRuntimeClassAdd)},
 	}, nil
 }
 
@@ -112,6 +110,29 @@ func (pl *NodePlugins) anyClass(pod *corev1.Pod, meant func(class string) bool) 
 	})
 }
 
-func (pl *NodePlugins) afterRuntimeClassAdd(pod *corev1.Pod, _, after metav1.Object) bool {
-	return after.GetName() == className(pod)
+// wakeOnClass wakes the pods that wait for a RuntimeClass when it comes back, or comes with another handler. The framework has events of such a
+// kind too, from an informer of its own: a pod that is woken by them may be tried before the plugin sees the class, and would wait for
+// minutes then.
+func wakeOnClass(classes cache.SharedInformer, waiting *refusal.Waiting) error {
+	wake := func(class *nodev1.RuntimeClass) {
+		waiting.Wake(func(pod *corev1.Pod) bool { return className(pod) == class.Name })
+	}
+	_, err := classes.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, isInInitialList bool) {
+			if class, ok := obj.(*nodev1.RuntimeClass); ok && !isInInitialList {
+				wake(class)
+			}
+		},
+		UpdateFunc: func(oldObj, newObj any) {
+			before, ok := oldObj.(*nodev1.RuntimeClass)
+			after, alsoOK := newObj.(*nodev1.RuntimeClass)
+			if ok && alsoOK && before.Handler != after.Handler { // it was made anew
+				wake(after)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching RuntimeClasses: %w", err)
+	}
+	return nil
 }

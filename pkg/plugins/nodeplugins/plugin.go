@@ -47,7 +47,11 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	factory := handle.SharedInformerFactory()
 	nodes := factory.Core().V1().Nodes()
 	pl := &NodePlugins{needed: newResolver(factory), csiNodes: handle.SharedCSIManager(), nodes: nodes.Lister()}
-	if err := refusal.WaitingOf(ctx, handle).OnNodeUpdate(nodes.Informer(), handlersChanged, pl.suits); err != nil {
+	waiting := refusal.WaitingOf(ctx, handle)
+	if err := waiting.OnNodeUpdate(nodes.Informer(), handlersChanged, pl.suits); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	if err := wakeOnClass(factory.Node().V1().RuntimeClasses().Informer(), waiting); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	return pl, nil

@@ -7,20 +7,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
-
-const runtimeClasses fwk.EventResource = "runtimeclasses.v1.node.k8s.io"
-
-// dynamic is a RuntimeClass as the framework hands it over: it has no type for it.
-func dynamic(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
-}
 
 func TestHints(t *testing.T) {
 	cluster := []runtime.Object{
@@ -75,9 +67,6 @@ func TestHints(t *testing.T) {
 		{"the class changes otherwise", fwk.StorageClass, fwk.Update, pod("", claimed("c1")), storageClass("one", "d1"), storageClass("one", "d1"), fwk.QueueSkip},
 		{"another class comes", fwk.StorageClass, fwk.Add, pod("", claimed("c1")), nil, storageClass("two", "d3"), fwk.QueueSkip},
 		{"a class comes, of an inline volume's driver", fwk.StorageClass, fwk.Add, driver, nil, storageClass("one", "d1"), fwk.QueueSkip},
-
-		{"the pod's RuntimeClass comes back", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("gone"), fwk.Queue},
-		{"another RuntimeClass comes", runtimeClasses, fwk.Add, pod("gone"), nil, dynamic("kata"), fwk.QueueSkip},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			event := fwk.ClusterEvent{Resource: tc.resource, ActionType: tc.action}
