@@ -76,3 +76,13 @@ func Prefers(pod *corev1.Pod) bool {
 		a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
+
+// Scoring is what of a profile's scoring decides about pods that prefer nothing themselves. The zero Scoring is that of kube-scheduler's
+// defaults.
+type Scoring struct {
+	// PrefersNodes says that NodeAffinity's addedAffinity prefers some nodes, for all pods.
+	PrefersNodes bool
+	// IgnoresTerms says that InterPodAffinity scores no terms of pods that run for such a pod, and IgnoresRequired that it scores none that these
+	// require.
+	IgnoresTerms, IgnoresRequired bool
+}

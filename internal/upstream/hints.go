@@ -41,6 +41,8 @@ type Hinter interface {
 	Order(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []string) (map[string]int64, error)
 	// BreakTies is given ImageLocality, which scores the nodes that nothing but their names tells apart, before the first cycle.
 	BreakTies(by fwk.ScorePlugin)
+	// SetScoring says what of the profile's scoring decides about pods that prefer nothing themselves, before the first cycle.
+	SetScoring(by clusterview.Scoring)
 	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)
 }
@@ -50,8 +52,8 @@ type Hinter interface {
 // by a Hinter have no hints although their arguments do not switch them off.
 //
 // Beside those of kube-scheduler, local names the filters that look at nothing but the pod and
-// one node.
-func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, local []string) (without []string) {
+// one node. The profiles are those that are configured.
+func Wrap(logger klog.Logger, profiles profile.Map, configured []config.KubeSchedulerProfile, changes podcount.Changes, local []string) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)
@@ -60,13 +62,15 @@ func Wrap(logger klog.Logger, profiles profile.Map, changes podcount.Changes, lo
 		}
 		h.Follow(changes)
 		breakTies(f, h)
+		scoring := scoringOf(f, configured)
+		h.SetScoring(scoring)
 		f = preemptByTree(f, h)
 		profiles[name] = f
 		if !h.Hints() {
 			logger.Info("Node hints are switched off by the arguments", "profile", name, "plugin", h.Name())
 			continue
 		}
-		if reason := unfit(f, h); reason != "" {
+		if reason := unfit(f, h, scoring); reason != "" {
 			without = append(without, fmt.Sprintf("profile %s has no node hints, so that every pod is filtered and scored on all nodes: %s", name, reason))
 			continue
 		}
@@ -88,12 +92,15 @@ func hinterOf(f framework.Framework) Hinter {
 
 // unfit says why the node that a Hinter proposes may not be the one that scoring
 // would choose, or could not be proposed; "" if there is no reason.
-func unfit(f framework.Framework, h Hinter) string {
+func unfit(f framework.Framework, h Hinter, scoring clusterview.Scoring) string {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.OpportunisticBatching) {
 		return fmt.Sprintf("the feature gate %s is off; remove it from --feature-gates", features.OpportunisticBatching)
 	}
 	if len(f.Extenders()) > 0 {
 		return "the configuration has extenders, which a hint would pass by"
+	}
+	if scoring.PrefersNodes {
+		return "its addedAffinity prefers some nodes, so that scores decide between those that are equals to the tree"
 	}
 	ours, others := int64(0), int64(0)
 	for _, p := range f.ListPlugins().Score.Enabled {
@@ -112,7 +119,7 @@ func unfit(f framework.Framework, h Hinter) string {
 // breakTies has a Hinter look where the images of a pod are, if its profile does. Of all scorers this one alone depends on nothing but the
 // pod and the node, so that its score among a few nodes is the one that it would have among all.
 func breakTies(f framework.Framework, h Hinter) {
-	if !slices.ContainsFunc(f.ListPlugins().Score.Enabled, func(p config.Plugin) bool { return p.Name == imagelocality.Name }) {
+	if !scores(f, imagelocality.Name) {
 		return
 	}
 	pl, err := imagelocality.New(context.Background(), nil, f)

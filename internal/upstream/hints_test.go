@@ -11,6 +11,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -33,12 +34,16 @@ func TestWrap(t *testing.T) {
 		hinted        bool
 		want          []string // the only sentence holds them all; none: there is none
 	}{
-		"as shipped":      {configuration: configuration, gate: true, hinted: true},
-		"said so":         {configuration: withArgs("nodeHint: Enabled"), gate: true, hinted: true},
-		"switched off":    {configuration: withArgs("nodeHint: Disabled"), gate: true},
-		"without a tree":  {configuration: strings.Replace(configuration, "- {name: SpreadTree, weight: 10000}", "", 1), gate: true},
-		"without a gate":  {configuration: configuration, want: []string{"profile it", "all nodes", "OpportunisticBatching", "--feature-gates"}},
-		"with extenders":  {configuration: configuration, opts: []frameworkruntime.Option{extenders}, gate: true, want: []string{"profile it", "extenders"}},
+		"as shipped":     {configuration: configuration, gate: true, hinted: true},
+		"said so":        {configuration: withArgs("nodeHint: Enabled"), gate: true, hinted: true},
+		"switched off":   {configuration: withArgs("nodeHint: Disabled"), gate: true},
+		"without a tree": {configuration: strings.Replace(configuration, "- {name: SpreadTree, weight: 10000}", "", 1), gate: true},
+		"without a gate": {configuration: configuration, want: []string{"profile it", "all nodes", "OpportunisticBatching", "--feature-gates"}},
+		"with extenders": {configuration: configuration, opts: []frameworkruntime.Option{extenders}, gate: true, want: []string{"profile it", "extenders"}},
+		"preferred nodes": {
+			configuration: configuration + "  - {name: NodeAffinity, args: {addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: ssd, operator: Exists}]}}]}}}\n",
+			gate:          true, want: []string{"profile it", "addedAffinity"},
+		},
 		"one of many":     {configuration: strings.Replace(configuration, "10000", "1", 1), gate: true, want: []string{"profile it", "SpreadTree", "weight is 1;", "above 1100"}},
 		"scoring nothing": {configuration: strings.Replace(configuration, "score: {disabled: [", "score: {disabled: [{name: SpreadTree}, ", 1), gate: true, want: []string{"weight is 0;"}},
 	} {
@@ -46,7 +51,7 @@ func TestWrap(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpportunisticBatching, tc.gate)
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
-			without := Wrap(r.logger, profiles, nil, plugins.NodeLocal())
+			without := Wrap(r.logger, profiles, []schedulerapi.KubeSchedulerProfile{r.profile(tc.configuration)}, nil, plugins.NodeLocal())
 			_, hinted := profiles["it"].(*hintingFramework)
 			_, preempts := profiles["it"].(preemptingFramework)
 			if hinted != tc.hinted || !hinted && preempts == (profiles["it"] == before) || !hinted && preempts != strings.Contains(tc.configuration, "SpreadTree, weight") {

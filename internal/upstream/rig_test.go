@@ -75,7 +75,7 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
 	var changes podcount.Changes
 	r.cache, changes = Track(r.cache)
-	if without := Wrap(r.logger, profiles, changes, plugins.NodeLocal()); len(without) > 0 {
+	if without := Wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.wrapped, r.judge = profiles["espalier-scheduler"], r.framework(configuration)
@@ -89,14 +89,21 @@ var (
 	factory = informers.NewSharedInformerFactory(client, 0)
 )
 
-// framework is the first profile of a configuration.
-func (r *rig) framework(configuration string, opts ...frameworkruntime.Option) framework.Framework {
+// profile is the first profile of a configuration.
+func (r *rig) profile(configuration string) schedulerapi.KubeSchedulerProfile {
 	r.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
 	r.must(err)
+	return obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0]
+}
+
+// framework is what is made of it.
+func (r *rig) framework(configuration string, opts ...frameworkruntime.Option) framework.Framework {
+	r.Helper()
+	first := r.profile(configuration)
 	registry := frameworkplugins.NewInTreeRegistry()
 	r.must(registry.Merge(plugins.Registry()))
-	f, err := frameworkruntime.NewFramework(r.ctx, registry, &obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0],
+	f, err := frameworkruntime.NewFramework(r.ctx, registry, &first,
 		append(opts,
 			frameworkruntime.WithClientSet(client),
 			frameworkruntime.WithInformerFactory(factory),

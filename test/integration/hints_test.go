@@ -4,14 +4,9 @@
 package integration
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,7 +16,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -180,12 +174,16 @@ func zoneOf(t *testing.T, node string) string {
 // withHints is the flag for the shipped configuration with or without hints.
 func withHints(t *testing.T, mode string) string {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	content := bytes.Replace(manifests.SchedulerConfig, []byte("nodeHint: Enabled"), []byte("nodeHint: "+mode), 1)
-	if err := os.WriteFile(config, content, 0o600); err != nil {
-		t.Fatal(err)
+	return shippedBut(t, "nodeHint: Enabled", "nodeHint: "+mode)
+}
+
+// shippedBut is the flag of the shipped configuration with something else in the place of a part.
+func shippedBut(t *testing.T, part, other string) string {
+	t.Helper()
+	if !strings.Contains(string(manifests.SchedulerConfig), part) {
+		t.Fatalf("%q is not in the configuration", part)
 	}
-	return "--config=" + config
+	return "--config=" + write(t, "config.yaml", strings.Replace(string(manifests.SchedulerConfig), part, other, 1))
 }
 
 // noPods removes all pods of a namespace: on their nodes they would be load.
@@ -201,52 +199,6 @@ func noPods(t *testing.T, ns string) {
 		}
 		return err
 	})
-}
-
-// Of nodes that nothing else tells apart a pod goes to the one that has its image, with hints and without. By name it is the last one.
-func TestImagesBreakTies(t *testing.T) {
-	const image = "registry.example.com/large:1"
-	nodes, err := cluster.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: corev1.LabelTopologyZone + "=zone-b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(nodes.Items, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	last := nodes.Items[len(nodes.Items)-1].Name
-	has := func(ctx context.Context, images string) {
-		patch := fmt.Appendf(nil, `{"status": {"images": %s}}`, images)
-		if _, err := cluster.client.CoreV1().Nodes().Patch(ctx, last, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	has(t.Context(), fmt.Sprintf(`[{"names": [%q], "sizeBytes": %d}]`, image, 1<<30))
-	t.Cleanup(func() { has(context.WithoutCancel(t.Context()), "null") })
-	for _, mode := range []string{"Enabled", "Disabled"} {
-		t.Run(mode, func(t *testing.T) {
-			ns := namespace(t)
-			p, _ := serve(t, withHints(t, mode))
-			pod, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "large"},
-				Spec: corev1.PodSpec{
-					SchedulerName: rig.SchedulerName, NodeSelector: map[string]string{corev1.LabelTopologyZone: "zone-b"},
-					Containers: []corev1.Container{{Name: "c", Image: image}},
-				},
-			}, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			until(t, "the pod to have a node", func() error {
-				if pod, err = cluster.client.CoreV1().Pods(ns).Get(t.Context(), pod.Name, metav1.GetOptions{}); err == nil && pod.Spec.NodeName == "" {
-					err = errors.New("it has none")
-				}
-				return err
-			})
-			if pod.Spec.NodeName != last {
-				t.Errorf("the pod is on node %s, and its image on node %s", pod.Spec.NodeName, last)
-			}
-			stop(t, p)
-			noPods(t, ns)
-		})
-	}
 }
 
 // Pods that something is to be thought of for end the same with hints and without.

@@ -87,7 +87,7 @@ func start(t *testing.T, server *apiServer) *running {
 	r.SchedulingQueue = upstream.Narrow(r.ctx, r.SchedulingQueue, r.Profiles, c.Profiles)
 	cache, changes := upstream.Track(r.Cache)
 	r.Cache = cache
-	if without := upstream.Wrap(klog.FromContext(r.ctx), r.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
+	if without := upstream.Wrap(klog.FromContext(r.ctx), r.Profiles, c.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.turn.Lock()

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // affinities has the terms by which pods on nodes prefer other pods near them, or far from them. kube-scheduler scores nodes by
@@ -21,6 +23,8 @@ type affinities struct {
 	anywhere terms
 	// of has the pods on a node that have any, with their terms.
 	of map[*count][]preferring
+	// scoring says which are scored.
+	scoring clusterview.Scoring
 }
 
 // preferring is a pod with the terms that are scored for others.
@@ -59,7 +63,7 @@ func (a *affinities) set(n *count, info fwk.NodeInfo) {
 				before = slices.Delete(before, at, at+1)
 				continue
 			}
-			if terms := preferred(p); len(terms) > 0 {
+			if terms := a.preferred(p); len(terms) > 0 {
 				now = append(now, preferring{p, terms})
 				a.useAll(terms, +1)
 			}
@@ -77,11 +81,17 @@ func (a *affinities) set(n *count, info fwk.NodeInfo) {
 
 // preferred are the terms of a pod that InterPodAffinity scores for other pods. A required affinity is among them: where such
 // pods are, more of those that they require are welcome.
-func preferred(p fwk.PodInfo) (all []affinity) {
+func (a *affinities) preferred(p fwk.PodInfo) (all []affinity) {
+	if a.scoring.IgnoresTerms {
+		return nil
+	}
 	for _, weighted := range [][]fwk.WeightedAffinityTerm{p.GetPreferredAffinityTerms(), p.GetPreferredAntiAffinityTerms()} {
 		for i := range weighted {
 			all = append(all, keyed(weighted[i].AffinityTerm))
 		}
+	}
+	if a.scoring.IgnoresRequired {
+		return all
 	}
 	for _, t := range p.GetRequiredAffinityTerms() {
 		all = append(all, keyed(t))
@@ -132,6 +142,9 @@ func (t terms) use(a affinity, by int) {
 		delete(t, a.key)
 	}
 }
+
+// SetScoring has the index go by the scoring of a profile. It is for before there are any pods.
+func (c *Index) SetScoring(by clusterview.Scoring) { c.affinities.scoring = by }
 
 // Preferred reports whether a pod on a node prefers pods like this one near it, or far from it, by InterPodAffinity. The labels of the
 // pod's namespace are asked for if it matters.

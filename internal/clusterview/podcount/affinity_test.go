@@ -80,3 +80,29 @@ func TestPreferred(t *testing.T) {
 		})
 	}
 }
+
+// Terms that a profile does not score are none.
+func TestPreferredAsAProfileScores(t *testing.T) {
+	quiet := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "quiet"}}
+	by := func(kind st.PodAffinityKind) *corev1.Pod {
+		return st.MakePod().Namespace("ns").Name("p").UID("p").Node("n").PodAffinity("zone", quiet, kind).Obj()
+	}
+	for scoring, want := range map[clusterview.Scoring][2]bool{ // of a term that is preferred, and of one that is required
+		{}:                      {true, true},
+		{IgnoresRequired: true}: {true, false},
+		{IgnoresTerms: true}:    {false, false},
+		{PrefersNodes: true}:    {true, true},
+	} {
+		for i, pod := range []*corev1.Pod{by(st.PodAffinityWithPreferredReq), by(st.PodAffinityWithRequiredReq)} {
+			info := framework.NewNodeInfo(pod)
+			info.SetNode(st.MakeNode().Name("n").Obj())
+			index := podcount.NewIndex(clusterview.NewIdentifier(nil))
+			index.SetScoring(scoring)
+			index.Refresh(podcount.Snapshot{Nodes: []fwk.NodeInfo{info}})
+			near := st.MakePod().Namespace("ns").Name("q").Label("app", "quiet").Obj()
+			if got := index.Preferred(near, func() labels.Set { return nil }); got != want[i] {
+				t.Errorf("%+v, term %d: %t, want %t", scoring, i, got, want[i])
+			}
+		}
+	}
+}

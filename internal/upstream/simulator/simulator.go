@@ -90,7 +90,7 @@ func New(ctx context.Context, o Options) (*Simulator, error) {
 	}
 	tracked, changes := upstream.Track(sched.Cache)
 	sched.Cache = tracked
-	upstream.Wrap(klog.FromContext(ctx), sched.Profiles, changes, o.NodeLocal)
+	upstream.Wrap(klog.FromContext(ctx), sched.Profiles, o.Config.Profiles, changes, o.NodeLocal)
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSyncWithContext(ctx)
 	if err := sched.WaitForHandlersSync(ctx); err != nil {

@@ -24,10 +24,16 @@ func (pl *SpreadTree) Hints() bool { return pl.hints == config.NodeHintEnabled }
 // Places reports whether the plugin decides about a pod.
 func (pl *SpreadTree) Places(pod *corev1.Pod) bool { return !clusterview.Preassigned(pod) }
 
-// prefersLocked reports whether scoring is to decide between nodes that are equals to the tree: the pod has preferences of its own, or pods
+// SetScoring has the plugin go by the scoring of its profile. It is for before the first cycle.
+func (pl *SpreadTree) SetScoring(by clusterview.Scoring) {
+	pl.prefers = by.PrefersNodes
+	pl.trees.index.SetScoring(by)
+}
+
+// prefersLocked reports whether scoring is to decide between nodes that are equals to the tree: the pod or the profile has preferences, or pods
 // that run have some about pods like it, or it claims volumes that make nodes differ. The index shows the cycle's snapshot.
 func (pl *SpreadTree) prefersLocked(pod *corev1.Pod) bool {
-	return clusterview.Prefers(pod) || pl.claims.Compared(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
+	return pl.prefers || clusterview.Prefers(pod) || pl.claims.Compared(pod) || pl.trees.index.Preferred(pod, func() labels.Set {
 		namespace, err := pl.namespaces.Get(pod.Namespace)
 		if err != nil {
 			return nil // InterPodAffinity takes one that it does not know to have no labels

@@ -38,6 +38,7 @@ type SpreadTree struct {
 	gauges     gauges
 	prefetch   feasibility.Prefetch
 	ties       fwk.ScorePlugin // nil for none
+	prefers    bool            // the profile prefers nodes
 	claims     *claims.Claims
 	notices    *notices.Notices
 

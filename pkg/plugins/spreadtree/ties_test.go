@@ -15,6 +15,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // TestImagesBreakTies is over zone a with three nodes, zone b with two, and the node c1 in a zone of its own. Hints and scores agree.
@@ -105,6 +108,25 @@ func TestFewNodesAreScored(t *testing.T) {
 	c.err = errors.New("no images")
 	f.want(pod, true, "n000", "n000")
 	if scores := f.rank(pod, framework.NewCycleState()); scores["n000"] != fwk.MaxScore || scores["n001"] != fwk.MaxScore-1 {
+		t.Errorf("the scores are %v", scores)
+	}
+}
+
+// Where the profile prefers some nodes its scores decide between all that are equals to the tree, before loads do, and nothing is proposed.
+func TestAProfileThatPrefersNodes(t *testing.T) {
+	f := &filters{rig: newRig(t.Context(), t, args())}
+	for _, name := range []string{"a", "b"} {
+		f.cache.AddNode(f.logger, st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "8", corev1.ResourcePods: "100"}).Obj())
+	}
+	f.must(f.cache.AddPod(f.logger, st.MakePod().Namespace("other").Name("load").UID("load").Node("a").Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj()))
+	pod := webPod("p", "").Obj()
+	f.want(pod, true, "b", "a b") // a is probed, because there is no topology yet
+	f.pl.SetScoring(clusterview.Scoring{PrefersNodes: true})
+	f.feasible()
+	if node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), pod, true, f.fits); node != "" || !errors.Is(err, clusterview.ErrPrefers) {
+		t.Errorf("it proposes %q, %v", node, err)
+	}
+	if scores := f.rank(pod, framework.NewCycleState()); scores["a"] != fwk.MaxScore || scores["b"] != fwk.MaxScore {
 		t.Errorf("the scores are %v", scores)
 	}
 }
