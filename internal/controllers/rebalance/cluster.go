@@ -94,6 +94,12 @@ func (c *cluster) fits(ctx context.Context, pod *corev1.Pod) (func(node string) 
 	return c.filters.Fits(ctx, pod)
 }
 
+// fitsInstead reports whether a node could take another pod like this one when this one is gone. The filters must have been asked before.
+func (c *cluster) fitsInstead(ctx context.Context, pod *corev1.Pod, node string) (bool, error) {
+	fits, err := c.filters.FitsInstead(ctx, pod)
+	return err == nil && fits(node), err
+}
+
 // busy are the Moves that are about to replace or to evict a pod.
 func (c *cluster) busy() (busy []*placementv1alpha1.Move) {
 	for i := range c.moves {

@@ -292,6 +292,26 @@ func TestNoMoveIsMade(t *testing.T) {
 	}
 }
 
+// Zones that must not differ by more than one, and hosts that are to be even: a host is empty, in a zone that may have another pod while the one
+// that would go there is still in its own, and not when it is gone. It stays, as the scheduler would have refused it.
+func TestHardConstraintsHoldWhenAPodIsGone(t *testing.T) {
+	for hard, want := range map[corev1.UnsatisfiableConstraintAction][]string{corev1.DoNotSchedule: nil, corev1.ScheduleAnyway: {"web-3"}} {
+		r := newRig(t, options())
+		for _, host := range []string{"a1", "a2", "a3", "b1"} {
+			r.node(host, host[:1], time.Hour)
+		}
+		r.deploy("web", func(_ *appsv1.Deployment, p *corev1.Pod) {
+			p.Annotations["espalier.dev/placed-by"] = "defaults spread=kubernetes.io/hostname"
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: hard,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			}}
+		}, "a1", "a2", "b1", "b1")
+		r.after(0)
+		r.after(2*time.Minute, want...)
+	}
+}
+
 // A dry run says once what it would do.
 func TestDryRun(t *testing.T) {
 	o := options()

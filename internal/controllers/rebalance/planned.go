@@ -88,6 +88,10 @@ func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	if pod == nil {
 		return nil, false, nil // what is too much there is not of this Deployment, or too young
 	}
+	// The scheduler is asked while the pod is there. What it allows then may break a hard constraint once the pod is gone.
+	if instead, err := c.fitsInstead(ctx, pod, move.To); !instead || err != nil {
+		return nil, false, err
+	}
 	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To]), misplaced}, false, nil
 }
 

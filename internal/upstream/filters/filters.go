@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -82,21 +83,57 @@ func onNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
 // Fits returns which nodes could take another pod like this one, which may run already. It runs all the while: what it
 // holds is not free.
 func (c *Cluster) Fits(ctx context.Context, pod *corev1.Pod) (func(node string) bool, error) {
-	another := pod.DeepCopy()
+	_, _, fits, err := c.ask(ctx, pod)
+	return fits, err
+}
+
+// FitsInstead returns which nodes could take another pod like this one, which runs, when this one is gone. Constraints and affinities may refuse
+// nodes then that they allow while it is there: its domain has one pod less, from which the others must not differ too much.
+func (c *Cluster) FitsInstead(ctx context.Context, pod *corev1.Pod) (func(node string) bool, error) {
+	state, another, fits, err := c.ask(ctx, pod)
+	if err != nil || state == nil {
+		return fits, err
+	}
+	left, err := c.snapshot.NodeInfos().Get(pod.Spec.NodeName)
+	if err != nil {
+		return fits, nil //nolint:nilerr // its node is gone, and so it is not counted there
+	}
+	left = left.Snapshot()
+	if err := left.RemovePod(klog.FromContext(ctx), pod); err != nil {
+		return nil, fmt.Errorf("taking pod %s/%s off its node: %w", pod.Namespace, pod.Name, err)
+	}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if status := c.framework.RunPreFilterExtensionRemovePod(ctx, state, another, info, left); !status.IsSuccess() {
+		return nil, fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+	}
+	return func(node string) bool {
+		if node == pod.Spec.NodeName {
+			return c.framework.RunFilterPlugins(ctx, state, another, left).IsSuccess()
+		}
+		return fits(node)
+	}, nil
+}
+
+// ask asks the filters about another pod like this one. The state is nil if they refuse it everywhere.
+func (c *Cluster) ask(ctx context.Context, pod *corev1.Pod) (state fwk.CycleState, another *corev1.Pod, fits func(node string) bool, err error) {
+	another = pod.DeepCopy()
 	another.Name, another.UID, another.Spec.NodeName, another.Status = pod.Name+"-another", pod.UID+"-another", "", corev1.PodStatus{}
-	state := framework.NewCycleState()
+	state = framework.NewCycleState()
 	result, status, _ := c.framework.RunPreFilterPlugins(ctx, state, another)
 	if status.IsRejected() {
-		return func(string) bool { return false }, nil
+		return nil, another, func(string) bool { return false }, nil
 	}
 	if !status.IsSuccess() {
-		return nil, fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
+		return nil, another, nil, fmt.Errorf("asking the filters about pod %s/%s: %w", pod.Namespace, pod.Name, status.AsError())
 	}
 	var only sets.Set[string]
 	if !result.AllNodes() {
 		only = result.NodeNames
 	}
-	return func(node string) bool {
+	return state, another, func(node string) bool {
 		if only != nil && !only.Has(node) {
 			return false
 		}

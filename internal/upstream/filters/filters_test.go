@@ -4,6 +4,7 @@
 package filters
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,5 +61,38 @@ func TestFits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A hard constraint allows two pods of difference with three pods in two zones while the one is there that is to go, and not when it is gone.
+func TestFitsInstead(t *testing.T) {
+	web := metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	on := func(name, node string) *corev1.Pod {
+		return pod(name).SpreadConstraint(1, "zone", corev1.DoNotSchedule, &web, nil, nil, nil, nil).Node(node).Obj()
+	}
+	one := on("one", "a")
+	c, err := New(t.Context(), []*corev1.Node{node("a", "a", "mine").Obj(), node("b", "b", "mine").Obj()}, []*corev1.Pod{one, on("two", "b")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		ask  func(context.Context, *corev1.Pod) (func(string) bool, error)
+		a, b bool
+	}{"while it is there": {c.Fits, true, true}, "when it is gone": {c.FitsInstead, true, false}} {
+		fits, err := tc.ask(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := fits("a"), fits("b"); a != tc.a || b != tc.b {
+			t.Errorf("%s: a takes another one: %t, b: %t, want %t and %t", name, a, b, tc.a, tc.b)
+		}
+	}
+	if c, err = New(t.Context(), []*corev1.Node{node("a", "a", "mine").Obj()}, []*corev1.Pod{one, on("two", "a")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for want, ask := range map[bool]func(context.Context, *corev1.Pod) (func(string) bool, error){false: c.Fits, true: c.FitsInstead} {
+		if fits, err := ask(t.Context(), one); err != nil || fits("a") != want {
+			t.Errorf("what a pod holds is to be free when it is gone, and not before: %v", err)
+		}
 	}
 }
