@@ -7,6 +7,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain settles what the properties begin with. Each asks the filters of kube-scheduler hundreds of times.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "50"})
+	goleak.VerifyTestMain(m)
+}

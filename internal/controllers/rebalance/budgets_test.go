@@ -1,0 +1,186 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebalance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
+)
+
+// stamping gives what is made the time of the rig, as an API server does.
+type stamping struct {
+	client.Client
+	r *rig
+}
+
+func (s stamping) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	if at := o.GetCreationTimestamp(); at.IsZero() {
+		o.SetCreationTimestamp(metav1.NewTime(s.r.clock.Now()))
+	}
+	return s.Client.Create(ctx, o, options...)
+}
+
+// Whatever the pods of some Deployments and the budgets are: no budget is ever exceeded, each Move that is carried out leaves fewer pods of its
+// Deployment misplaced, by level, and in the end none is where there are too many of the first level.
+func TestPropertyMovesKeepToBudgets(t *testing.T) {
+	moved := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		o := options()
+		o.AtOnce, o.PerNode, o.PerHour = rapid.IntRange(1, 4).Draw(rt, "at once"), rapid.IntRange(1, 3).Draw(rt, "per node"), rapid.IntRange(2, 12).Draw(rt, "per hour")
+		r := newRig(t, o)
+		r.Client = stamping{r.Client, r}
+		var nodes []string
+		for z := range rapid.IntRange(2, 3).Draw(rt, "zones") {
+			for i := range rapid.IntRange(1, 2).Draw(rt, "nodes") {
+				nodes = append(nodes, fmt.Sprintf("%c%d", 'a'+z, i))
+				r.node(nodes[len(nodes)-1], string(rune('a'+z)), time.Hour, func(n *corev1.Node) {
+					n.Status.Allocatable[corev1.ResourceCPU] = n.Status.Capacity[corev1.ResourcePods]
+				})
+			}
+		}
+		apps := []string{"p", "q", "r"}[:rapid.IntRange(1, 3).Draw(rt, "apps")]
+		for _, app := range apps {
+			r.deploy(app, plain, rapid.SliceOfN(rapid.SampledFrom(nodes), 1, 6).Draw(rt, app)...)
+		}
+		made, idle := make(map[string]int), 0
+		for looks := 0; idle < 13; looks++ { // an hour and more
+			if looks > 500 {
+				rt.Fatalf("there is no end to it: %v", made)
+			}
+			r.clock.Step(5 * time.Minute)
+			if err := r.look(t.Context()); err != nil {
+				rt.Fatal(err)
+			}
+			idle++
+			for _, m := range r.underBudget(rt) {
+				idle = 0
+				if rapid.Bool().Draw(rt, "ends") {
+					made[m.OwnerReferences[0].Name]++
+					r.carriedOut(rt, &m)
+				}
+			}
+		}
+		for _, app := range apps {
+			moved += made[app]
+			if left := r.misplaced(rt, app); left[0] > 0 {
+				rt.Fatalf("after %d Moves of %s %v are misplaced", made[app], app, left)
+			}
+		}
+	})
+	if moved == 0 {
+		t.Error("nothing was ever moved")
+	}
+}
+
+// underBudget returns the Moves that have not ended, and fails the property if there are more than there may be.
+func (r *rig) underBudget(rt *rapid.T) (active []placementv1alpha1.Move) {
+	hour, onNode, of := 0, make(map[string]int), make(map[string]int)
+	for _, m := range r.moves() {
+		if m.CreationTimestamp.After(r.clock.Now().Add(-time.Hour)) {
+			hour++
+		}
+		if m.Status.Phase.Ended() {
+			continue
+		}
+		active = append(active, m)
+		pod := &corev1.Pod{}
+		if err := r.API.Get(r.Context(), types.NamespacedName{Namespace: "ns", Name: m.Spec.Pod.Name}, pod); err != nil {
+			rt.Fatal(err)
+		}
+		onNode[pod.Spec.NodeName]++
+		of[m.Spec.ReplicaSet.Name]++
+	}
+	if len(active) > r.AtOnce || hour > r.PerHour {
+		rt.Fatalf("%d Moves at once, and %d in an hour", len(active), hour)
+	}
+	for what, n := range onNode {
+		if n > r.PerNode {
+			rt.Fatalf("%d Moves at once from %s", n, what)
+		}
+	}
+	for what, n := range of {
+		if n > 1 {
+			rt.Fatalf("%d Moves at once of %s", n, what)
+		}
+	}
+	return active
+}
+
+// pods are those of an app, and its ReplicaSet.
+func (r *rig) pods(rt *rapid.T, app string) (*appsv1.ReplicaSet, []*corev1.Pod) {
+	set, list := &appsv1.ReplicaSet{}, &corev1.PodList{}
+	if err := r.API.Get(r.Context(), types.NamespacedName{Namespace: "ns", Name: app + "-1"}, set); err != nil {
+		rt.Fatal(err)
+	}
+	if err := r.API.List(r.Context(), list, client.MatchingLabels{"app": app}); err != nil {
+		rt.Fatal(err)
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return set, pods
+}
+
+// misplaced is how many pods of an app are, by level.
+func (r *rig) misplaced(rt *rapid.T, app string) []int64 {
+	set, pods := r.pods(rt, app)
+	w, ok := workload.Of(set, pods)
+	if !ok {
+		rt.Fatalf("%s is not spread", app)
+	}
+	all, err := read(r.Context(), r.Client, r.API, r.clock.Now())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return workload.MisplacedIn(w.Tree(all.nodes, all.on))
+}
+
+// carriedOut ends a Move as the other controller and the scheduler would: another pod is placed by the tree, and this one is gone.
+func (r *rig) carriedOut(rt *rapid.T, m *placementv1alpha1.Move) {
+	app := m.OwnerReferences[0].Name
+	before := r.misplaced(rt, app)
+	set, pods := r.pods(rt, app)
+	var old *corev1.Pod
+	others := slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
+		if p.Name == m.Spec.Pod.Name {
+			old = p
+		}
+		return p.Name == m.Spec.Pod.Name
+	})
+	another := old.DeepCopy()
+	if err := r.Client.Delete(r.Context(), old); err != nil {
+		rt.Fatal(err)
+	}
+	w, _ := workload.Of(set, append(others, another)) // for the levels that are on it
+	all, err := read(r.Context(), r.Client, r.API, r.clock.Now())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	node, ok := w.Tree(all.nodes, all.on).Next(func(string) bool { return true })
+	if !ok {
+		rt.Fatal("there is no node for it")
+	}
+	another.ResourceVersion, another.CreationTimestamp = "", metav1.Time{}
+	another.Name, another.Spec.NodeName = fmt.Sprintf("%s-%d", app, r.clock.Now().Unix()), node
+	another.UID = types.UID(another.Name)
+	r.make(another)
+	r.end(m.Name, placementv1alpha1.MoveDone)
+	if after := r.misplaced(rt, app); slices.Compare(after, before) >= 0 {
+		rt.Fatalf("%s has %v misplaced after a Move, and %v before", app, after, before)
+	}
+}
