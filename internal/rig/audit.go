@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 )
 
@@ -21,7 +22,14 @@ type Write struct {
 	Object struct {
 		Resource, Subresource, Namespace, Name string
 	} `json:"objectRef"`
+	Answer struct {
+		// Code is the HTTP status.
+		Code int `json:"code"`
+	} `json:"responseStatus"`
 }
+
+// Done reports that the API server has done what was asked.
+func (w *Write) Done() bool { return w.Answer.Code < http.StatusMultipleChoices }
 
 // Writes reads those of an audit log, which devcluster writes with --audit-log.
 func Writes(path string) ([]Write, error) {

@@ -25,7 +25,7 @@ import (
 var (
 	kubeconfigFlag = flag.String("kubeconfig", os.Getenv("ESPALIER_E2E_KUBECONFIG"), "administrator's kubeconfig of the cluster to tell the stories on; empty starts a devcluster")
 	schedulerFlag  = flag.String("scheduler", "process", "process: start bin/espalier-scheduler with the rights of manifests/; deployed: the cluster runs it already")
-	oftenFlag      = flag.Bool("often", false, "repeat what depends on chance as often as its story says; else twice")
+	wholeFlag      = flag.Bool("whole", false, "tell the stories at their whole length, as make e2e-slow does: minutes of silence and of stillness, Kubernetes' own grace period of nodes, and all repetitions of what depends on chance")
 	nodesFlag      = flag.String("nodes", "devcluster", "who plays the nodes that stories make. devcluster: on demand they fail; kwok: KWOK by its own stages, which nothing fails in")
 )
 
@@ -75,7 +75,11 @@ func TestMain(m *testing.M) {
 				return tell(ctx, *kubeconfigFlag, m)
 			}
 			world.auditLog = filepath.Join(dir, "audit.log")
-			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, []string{"--nodes=0", "--audit-log=" + world.auditLog}, func(d *rig.Devcluster) (int, error) {
+			args := []string{"--nodes=0", "--audit-log=" + world.auditLog}
+			if *wholeFlag {
+				args = append(args, "--node-grace=50s")
+			}
+			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
 				return tell(ctx, d.Kubeconfig, m)
 			})
 		})

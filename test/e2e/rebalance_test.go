@@ -4,14 +4,17 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -25,8 +28,6 @@ var rebalanceFlags = []string{
 	"--rebalance=Enabled", "--rebalance-namespace-selector=" + rebalanceLabel,
 	"--rebalance-quiet=3s", "--rebalance-node-ready=2s", "--rebalance-pod-age=2s", "--rebalance-per-hour=10000",
 }
-
-var stillFlag = flag.Duration("still", 15*time.Second, "how long nothing must be moved after pods have been rebalanced")
 
 // rebalanced has the story's pods rebalanced from now on.
 func (s *story) rebalanced() {
@@ -59,13 +60,35 @@ func (s *story) movedExactly(want int) {
 	s.still(want)
 }
 
-// still fails the story if there is another Move for some time.
-func (s *story) still(want int) {
+// movesAtOnce watches the Moves of the story, and fails it if there are more at a time than so many that have not ended, until the returned
+// function is called.
+func (s *story) movesAtOnce(most int) (stop func()) {
 	s.Helper()
-	for end := time.Now().Add(*stillFlag); time.Now().Before(end); time.Sleep(time.Second) {
-		if moves := s.moves(); len(moves) != want {
-			s.Fatalf("there are %d Moves, want %d: %v", len(moves), want, moves)
+	scheme := runtime.NewScheme()
+	s.must(placementv1alpha1.AddToScheme(scheme), "knowing Moves")
+	c, err := client.NewWithWatch(world.config, client.Options{Scheme: scheme})
+	s.must(err, "making a client for Moves")
+	w, err := c.Watch(s.ctx, &placementv1alpha1.MoveList{}, client.InNamespace(s.ns))
+	s.must(err, "watching Moves")
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		under := make(map[string]bool)
+		highest := 0
+		for e := range w.ResultChan() {
+			if m, is := e.Object.(*placementv1alpha1.Move); is {
+				if delete(under, m.Name); !m.Status.Phase.Ended() && e.Type != watch.Deleted {
+					under[m.Name] = true
+				}
+				highest = max(highest, len(under))
+			}
 		}
+		if highest == 0 || highest > most {
+			s.Errorf("%d Moves were under way at a time, want at most %d", highest, most)
+		}
+	})
+	return func() {
+		w.Stop()
+		watching.Wait()
 	}
 }
 
@@ -86,6 +109,7 @@ func TestRebalanceWhenAZoneReturns(t *testing.T) {
 	stop()
 	s.counts(s.settled("app", 30), 0, 10, 10, 10)
 	s.wroteNoReplicas("app")
+	s.wroteToPods(map[string]int{"patch pods": 10, "create pods/eviction": 10})
 }
 
 // A node joins ten that are full of pods, and is not given all of what is moved at once.
@@ -95,16 +119,19 @@ func TestRebalanceWhenANodeJoins(t *testing.T) {
 	s.deploy("app", 100, "")
 	s.eachHas(s.settled("app", 100), 10, full...)
 	joined := s.nodes(1, 20, zone("zone-a"))[0]
+	oneAtATime := s.movesAtOnce(1)
 	s.rebalanced()
 	s.movedExactly(9)
+	oneAtATime()
 	if n := s.settled("app", 100).OnNodes()[joined]; n != 9 {
 		t.Errorf("%d pods are on the node that joined, want 9", n)
 	}
 }
 
-// Where no pod would be better off, none is moved: the other zone is full, or a hard constraint is in the way. Nor is one where zones
-// and nodes cannot both be even, which an evicting descheduler goes on about for ever.
+// Where no pod would be better off, none is moved: the other zone is full or tainted, or a hard constraint is in the way. Nor is one where
+// zones and nodes cannot both be even, which an evicting descheduler goes on about for ever.
 func TestRebalanceMovesNothingForNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("full", func(t *testing.T) {
 		s := begin(t, byZone)
 		s.nodes(2, 20, zone("zone-a"))
@@ -114,16 +141,76 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s.rebalanced()
 		s.still(0)
 	})
+	t.Run("tainted", func(t *testing.T) {
+		s := begin(t, byZone)
+		s.nodes(2, 20, zone("zone-a"))
+		node := s.nodes(1, 20, zone("zone-b"))[0]
+		s.taint(node, `[{"key":"e2e.espalier.dev/keep-off","effect":"NoSchedule"}]`)
+		s.deploy("app", 12, "")
+		s.counts(s.settled("app", 12), 0, 12, 0)
+		s.rebalanced()
+		s.still(0)
+		s.taint(node, `null`) // nothing else has kept them where they are
+		s.movedExactly(6)
+	})
+	t.Run("hard-constraint", func(t *testing.T) {
+		s := begin(t, byZone)
+		s.nodes(3, 20, zone("zone-a"))
+		s.nodes(1, 20, zone("zone-b"))
+		s.deploy("app", 4, "", oneOnANode("app"))
+		s.counts(s.settled("app", 4), 0, 3, 1)
+		s.rebalanced()
+		s.still(0)
+	})
 	t.Run("zone-and-host", func(t *testing.T) {
 		s := begin(t, byZone)
 		s.nodes(5, 20, zone("zone-a"))
 		s.nodes(2, 20, zone("zone-b"))
 		s.nodes(2, 20, zone("zone-c"))
-		s.deploy("app", 7, "")
-		s.even(s.settled("app", 7))
+		for app, pods := range map[string]int32{"app": 7, "more": 9} { // of nine, zones b and c have two on a node, and two nodes of zone a have none
+			s.deploy(app, pods, "", constrained(app, zoneLabel, corev1.LabelHostname), func(spec *corev1.PodSpec) {
+				spec.TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.DoNotSchedule
+			})
+			s.even(s.settled(app, int(pods)))
+		}
 		s.rebalanced()
-		s.still(0)
+		s.stillFor(0, lasting(30*time.Minute, 15*time.Second))
 	})
+}
+
+// oneOnANode allows no two pods of an app on one node.
+func oneOnANode(app string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: selects(app), TopologyKey: corev1.LabelHostname,
+		}}}}
+	}
+}
+
+// taint gives a node these taints, and no others.
+func (s *story) taint(node, taints string) {
+	s.Helper()
+	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"taints":%s}}`, taints), metav1.PatchOptions{})
+	s.must(err, "tainting node "+node)
+}
+
+// Zones of one and three nodes, and constraints over zones and hosts, which cannot both be met. When the one comes back as many pods move as
+// it takes for the zones to be even, and then none: hosts come after.
+func TestRebalanceOfConflictingLevels(t *testing.T) {
+	s := begin(t, byZone)
+	one := s.nodes(1, 20, zone("zone-a"))[0]
+	s.nodes(3, 20, zone("zone-b"))
+	s.cordon(true, one)
+	s.deploy("app", 8, "", constrained("app", zoneLabel, corev1.LabelHostname))
+	s.exactly(s.settled("app", 8), 0, map[string]int{"zone-a": 0, "zone-b": 8})
+	s.cordon(false, one)
+	stop := s.neverBelow("app", 8)
+	s.rebalanced()
+	s.movedExactly(4)
+	stop()
+	o := s.settled("app", 8)
+	s.exactly(o, 0, map[string]int{"zone-a": 4, "zone-b": 4})
+	s.even(o)
 }
 
 // The replacement lands where the pod came from. The pod is handed back, with the same UID, and the Deployment is left alone for a while.

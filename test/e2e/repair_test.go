@@ -57,15 +57,31 @@ func (s *story) numbered(app string) {
 	})
 }
 
+// removedInAnyOrder has the pods of an app bound without costs, from when it returns.
+func (s *story) removedInAnyOrder(app string) {
+	s.Helper()
+	p := &placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: app},
+		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), ScaleDown: placementv1alpha1.ScaleDownAny},
+	}
+	s.until("policy "+app+" to be created", func() error { return client.IgnoreAlreadyExists(s.policies().Create(s.ctx, p)) })
+	// The scheduler hears of the policy and of pods by two watches.
+	s.until("the scheduler to know the policy", func() error {
+		s.deploy(app, 1, "")
+		cost, costed := s.settled(app, 1).Pods[0].Annotations[corev1.PodDeletionCost]
+		s.deleted(app)
+		if costed {
+			return fmt.Errorf("a pod was bound with the cost %s", cost)
+		}
+		return nil
+	})
+}
+
 // Pods that were bound without costs get some, and what is left of them is even.
 func TestBackfillOfDeletionCosts(t *testing.T) {
 	s := begin(t, byZone)
 	s.unequalZones()
-	p := &placementv1alpha1.PlacementPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "any"},
-		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects("app"), ScaleDown: placementv1alpha1.ScaleDownAny},
-	}
-	s.until("the policy to be created", func() error { return client.IgnoreAlreadyExists(s.policies().Create(s.ctx, p)) })
+	s.removedInAnyOrder("app")
 	s.deploy("app", 40, "")
 	for _, pod := range s.settled("app", 40).Pods {
 		if cost, there := pod.Annotations[corev1.PodDeletionCost]; there {

@@ -18,7 +18,8 @@ const restartLabel = "e2e.espalier.dev/restart"
 // restartFlags have the controller look at those namespaces.
 var restartFlags = []string{"--restart-elsewhere=Enabled", "--restart-namespace-selector=" + restartLabel, "--restart-delay=2s", "--restart-delay-function=Constant"}
 
-// One of twenty nodes begins to fail what runs there. Its pods are replaced, and no others.
+// One of twenty nodes begins to fail what runs there. Its pods are replaced, and no others. Those of the stock scheduler fail there until
+// somebody does something about it.
 func TestRestartElsewhere(t *testing.T) {
 	s := begin(t, byZone)
 	s.needsFailures()
@@ -27,6 +28,10 @@ func TestRestartElsewhere(t *testing.T) {
 	s.deploy("app", 60, "")
 	s.eachHas(s.settled("app", 60), 3, nodes...)
 	bad := nodes[0]
+	s.must(startStock(), "starting the stock scheduler")
+	s.deploy("stock", 60, "", by(corev1.DefaultSchedulerName))
+	s.settled("stock", 60)
+	stock := s.podsOn("stock", bad)
 	s.devcluster("fail", "--as=crashloop", "--running", bad)
 	s.Cleanup(func() { s.healLater(bad) })
 	s.moved(3, placementv1alpha1.MoveDone)
@@ -35,6 +40,12 @@ func TestRestartElsewhere(t *testing.T) {
 		t.Errorf("%d pods are on %s", n, bad)
 	}
 	s.still(3)
+	for name, was := range stock {
+		if is, there := s.podsOn("stock", bad)[name]; !there || is.UID != was.UID || isReady(&is) == nil {
+			t.Errorf("pod %s of the stock scheduler is not on %s any more, or ready: this told nothing", name, bad)
+		}
+	}
+	s.Logf("%d of 60 pods of the stock scheduler fail on %s", len(stock), bad)
 }
 
 // An image that crashes everywhere is the fault of no node: no pod is replaced.

@@ -3,12 +3,7 @@
 
 package e2e
 
-import (
-	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-)
+import "testing"
 
 // Autoscalers and operators taint nodes with PreferNoSchedule that are about to go. Such nodes get no
 // pod while others of their zone have room, also where hosts are a level, and the zones stay even. Then they
@@ -47,8 +42,6 @@ func TestSoftTaints(t *testing.T) {
 func (s *story) softTaint(nodes []string) {
 	s.Helper()
 	for _, node := range nodes {
-		patch := `{"spec":{"taints":[{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]}}`
-		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		s.must(err, "tainting "+node)
+		s.taint(node, `[{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]`)
 	}
 }

@@ -34,6 +34,11 @@ var startStock = sync.OnceValue(func() error {
 	return err
 })
 
+// by has a scheduler place pods.
+func by(scheduler string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }
+}
+
 // besideStock has the stock scheduler place a Deployment and, when it is gone, ours place the same with nothing
 // changed but the schedulerName.
 func (s *story) besideStock(app string, pods int, change ...func(*corev1.PodSpec)) (stock, ours *rig.Observation) {
@@ -41,7 +46,7 @@ func (s *story) besideStock(app string, pods int, change ...func(*corev1.PodSpec
 	s.must(startStock(), "starting the stock scheduler")
 	placed := func(scheduler string) *rig.Observation {
 		s.Helper()
-		s.deploy(app, int32(pods), "", append(change, func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler })...)
+		s.deploy(app, int32(pods), "", append(change, by(scheduler))...)
 		o := s.settled(app, pods)
 		s.Logf("%s:\n%s", scheduler, o.Draw())
 		s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
@@ -183,7 +188,7 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 	s.settled("app", 4)
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
 		name := "bare-" + scheduler
-		s.pod(name, s.template("app", "", constrained("app", corev1.LabelHostname), func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }))
+		s.pod(name, s.template("app", "", constrained("app", corev1.LabelHostname), by(scheduler)))
 		s.until("pod "+name, func() error {
 			p, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
 			switch {
@@ -216,7 +221,7 @@ func TestStockBarePodsBehindAService(t *testing.T) {
 	placed := func(scheduler string) *rig.Observation {
 		const pods = 9
 		for i := range pods {
-			s.pod(fmt.Sprintf("bare-%d", i), s.template("app", "", func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }))
+			s.pod(fmt.Sprintf("bare-%d", i), s.template("app", "", by(scheduler)))
 		}
 		o := s.settled("app", pods)
 		s.Logf("%s:\n%s", scheduler, o.Draw())
@@ -251,7 +256,7 @@ func TestStockUnequalNodes(t *testing.T) {
 		for _, size := range sizes {
 			// One after the other, so that both see the pods in the same order.
 			app := fmt.Sprint("app-", size)
-			s.deploy(app, 20, "", asks(size), func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler })
+			s.deploy(app, 20, "", asks(size), by(scheduler))
 			s.settled(app, 20)
 		}
 		used := make(map[string]int)
@@ -293,10 +298,9 @@ func TestStockPreemption(t *testing.T) {
 	s.must(startStock(), "starting the stock scheduler")
 	const room, pods = 36, 12
 	taken := func(scheduler string) (o *rig.Observation, victims int) {
-		by := func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler }
-		s.deploy("low", room, "", asks(1), by)
+		s.deploy("low", room, "", asks(1), by(scheduler))
 		s.settled("low", room)
-		s.deploy("high", pods, "", asks(1), by, high, constrained("high", zoneLabel))
+		s.deploy("high", pods, "", asks(1), by(scheduler), high, constrained("high", zoneLabel))
 		o = s.settled("high", pods)
 		low, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=low"})
 		s.must(err, "listing the pods of low priority")

@@ -107,7 +107,13 @@ func (s *story) must(err error, doing string) {
 // until polls: nil ends it, and when timeout is at its end the last error is the failure.
 func (s *story) until(what string, check func() error) {
 	s.Helper()
-	err := rig.Poll(s.ctx, timeout, 100*time.Millisecond, what, func() error {
+	s.untilWithin(timeout, what, check)
+}
+
+// untilWithin is until for what takes another time.
+func (s *story) untilWithin(limit time.Duration, what string, check func() error) {
+	s.Helper()
+	err := rig.Poll(s.ctx, limit, 100*time.Millisecond, what, func() error {
 		err := check()
 		if err != nil && world.scheduler != nil && s.scheduler == rig.SchedulerName {
 			select {

@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -157,8 +158,8 @@ func (s *story) lowest(app string, n int) func() int {
 	}
 }
 
-// The controller dies after every single change that it makes, before it hears what came of it. One pod is replaced all the same, another
-// one that cannot be is handed back, and at no time is one missed.
+// The controller dies after every single change that it makes, before it hears what came of it, from the making of a Move to its end. One pod
+// is replaced all the same, another one that cannot be is handed back, at no time is one missed, and no Move is left over.
 func TestControllerKilledAfterEachCall(t *testing.T) {
 	s := begin(t)
 	applier, err := rig.NewApplier(world.config)
@@ -184,22 +185,25 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 	s.must(err, "making a client")
 	s.known(client)
 	moves := client.Resource(movesResource).Namespace(s.ns)
-	for seconds, pod := range map[int64]*corev1.Pod{600: &app[0], 30: &only[0]} {
-		set := metav1.GetControllerOf(pod)
-		_, err := moves.Create(s.ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "Move", "metadata": map[string]any{"name": pod.Name},
-			"spec": map[string]any{
-				"pod":        map[string]any{"name": pod.Name, "uid": string(pod.UID)},
-				"replicaSet": map[string]any{"name": set.Name, "uid": string(set.UID)},
-				"reason":     "Drain", "deadlineSeconds": seconds,
-			},
-		}}, metav1.CreateOptions{})
-		s.must(err, "creating a Move")
-	}
+	set := metav1.GetControllerOf(&only[0])
+	_, err = moves.Create(s.ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "Move", "metadata": map[string]any{"name": only[0].Name},
+		"spec": map[string]any{
+			"pod":        map[string]any{"name": only[0].Name, "uid": string(only[0].UID)},
+			"replicaSet": map[string]any{"name": set.Name, "uid": string(set.UID)},
+			"reason":     "Drain", "deadlineSeconds": int64(30),
+		},
+	}}, metav1.CreateOptions{})
+	s.must(err, "creating a Move")
+	s.cordon(app[0].Spec.NodeName, true) // for the controller to make the other Move
+	defer s.cordon(app[0].Spec.NodeName, false)
 	lowestOfApp, lowestOfOnly := s.lowest("app", 3), s.lowest("only", 1)
 
 	phase := func(pod *corev1.Pod) string {
 		m, err := moves.Get(s.ctx, pod.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "not made"
+		}
 		s.must(err, "reading a Move")
 		is, _, _ := unstructured.NestedString(m.Object, "status", "phase")
 		return is
@@ -231,10 +235,21 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 	if len(after.Annotations) != len(only[0].Annotations) {
 		t.Errorf("the only pod has the annotations %v, and had %v", after.Annotations, only[0].Annotations)
 	}
+	if all, err := moves.List(s.ctx, metav1.ListOptions{}); err != nil || len(all.Items) != 2 {
+		t.Errorf("two Moves were to be made, and no others: %v, %v", all, err)
+	}
 	s.Logf("the controller died %d times", deaths)
 	if deaths < 10 {
 		t.Error("two Moves are more changes")
 	}
+}
+
+// cordon closes a node to new pods, or opens it again.
+func (s *story) cordon(node string, closed bool) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
+	_, err := world.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "cordoning node "+node)
 }
 
 // known waits until kube-controller-manager knows the kind of Moves: it looks for new ones every 30 seconds. A disruption budget that it counts

@@ -19,8 +19,9 @@ import (
 
 // controllers are the parts of kube-controller-manager that run: those that make,
 // count and remove pods, those that watch nodes, and those that volumes and resource
-// claims of pending pods wait for. Services, load balancers, certificates and
-// autoscaling have nothing behind them here, so nothing plays them.
+// claims of pending pods wait for. Services, load balancers and certificates have nothing
+// behind them here, so nothing plays them. Autoscalers of pods need metrics, which somebody
+// has to play: the first that asks for them in the API finds the controller there.
 var controllers = []string{
 	names.DeploymentController,
 	names.ReplicaSetController,
@@ -31,6 +32,7 @@ var controllers = []string{
 	names.CronJobController,
 	names.TTLAfterFinishedController,
 	names.DisruptionController,
+	names.HorizontalPodAutoscalerController,
 	names.ResourceQuotaController,
 	names.GarbageCollectorController,
 	names.NamespaceController,
@@ -63,6 +65,7 @@ func controllerArgs(keys pki.PKI, kubeconfig string, grace time.Duration) []stri
 		"--kube-api-qps=2000",
 		"--kube-api-burst=4000",
 		"--concurrent-replicaset-syncs=10",
+		"--horizontal-pod-autoscaler-sync-period=2s",
 		"--node-monitor-period=1s",
 		"--node-monitor-grace-period=" + grace.String(),
 		// The default taints one silent node in ten seconds; stories about a zone

@@ -1,0 +1,173 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// statefulSet creates a StatefulSet whose pods start all at once.
+func (s *story) statefulSet(app string, replicas int32, template corev1.PodTemplateSpec, claims ...corev1.PersistentVolumeClaim) {
+	s.Helper()
+	_, err := s.client.AppsV1().StatefulSets(s.ns).Create(s.ctx, &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selects(app), ServiceName: app, Template: template, VolumeClaimTemplates: claims,
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+		},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating StatefulSet "+app)
+}
+
+func (s *story) scaleStatefulSet(app string, replicas int) {
+	s.Helper()
+	_, err := s.client.AppsV1().StatefulSets(s.ns).Patch(s.ctx, app, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	s.must(err, "scaling StatefulSet "+app)
+}
+
+func (s *story) deletedStatefulSet(app string) {
+	s.Helper()
+	s.must(s.client.AppsV1().StatefulSets(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting StatefulSet "+app)
+	s.settled(app, 0)
+}
+
+// Whatever is left of a StatefulSet is even, though its pods came all at once.
+func TestScaleDownOfAStatefulSet(t *testing.T) {
+	s := begin(t, byZone)
+	for i, nodes := range []int{3, 2, 1} {
+		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
+		s.statefulSet("app", 9, s.template("app", "", by(scheduler)))
+		for _, pods := range []int{9, 6, 3} {
+			s.scaleStatefulSet("app", pods)
+			o := s.settled("app", pods)
+			s.Logf("%s: %d pods are %s", scheduler, pods, byZones(o))
+			if scheduler == s.scheduler {
+				s.counts(o, 0, pods/3, pods/3, pods/3)
+			}
+		}
+		s.deletedStatefulSet("app")
+	}
+}
+
+// zonalVolumes makes so many volumes in each zone, and returns the class of claims that get one in the zone of their pod.
+func (s *story) zonalVolumes(n int, zones ...string) (class string) {
+	s.Helper()
+	class = s.name
+	_, err := s.client.StorageV1().StorageClasses().Create(s.ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}, metav1.CreateOptions{})
+	s.must(err, "creating StorageClass "+class)
+	s.Cleanup(func() { // the volumes are gone when their claims are
+		ctx := context.Background()
+		_ = s.client.StorageV1().StorageClasses().Delete(ctx, class, metav1.DeleteOptions{})
+		_ = s.client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
+	})
+	for _, z := range zones {
+		for i := range n {
+			_, err := s.client.CoreV1().PersistentVolumes().Create(s.ctx, &corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", s.name, z, i), Labels: map[string]string{storyLabel: s.name}},
+				Spec: corev1.PersistentVolumeSpec{
+					StorageClassName: class, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+					PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volume"}},
+					NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: zoneLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{z}}},
+					}}}},
+				},
+			}, metav1.CreateOptions{})
+			s.must(err, "creating a volume in "+z)
+		}
+	}
+	return class
+}
+
+// Four pods with volumes of their zones become three, one, and four again. Three are in three zones, and those that come back find their
+// volumes. With the stock scheduler some may have nowhere to go, if their zones must not differ by more than one.
+func TestScaleDownOfAStatefulSetWithVolumes(t *testing.T) {
+	s := begin(t, byZone)
+	zones := []string{"zone-a", "zone-b", "zone-c"}
+	for _, z := range zones {
+		s.nodes(2, 20, zone(z))
+	}
+	class := s.zonalVolumes(12, zones...)
+	s.must(startStock(), "starting the stock scheduler")
+	must := func(app string) func(*corev1.PodSpec) {
+		return func(spec *corev1.PodSpec) {
+			constrained(app, zoneLabel)(spec)
+			spec.TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.DoNotSchedule
+		}
+	}
+	for app, tc := range map[string]struct {
+		scheduler string
+		over      func(*corev1.PodSpec)
+	}{
+		"stock":      {corev1.DefaultSchedulerName, constrained("stock", zoneLabel)},
+		"stock-must": {corev1.DefaultSchedulerName, must("stock-must")},
+		"app":        {s.scheduler, constrained("app", zoneLabel)},
+	} {
+		s.statefulSet(app, 4, s.template(app, "", tc.over, by(tc.scheduler)), claim("data", class))
+		for _, pods := range []int{4, 3, 1, 4} {
+			s.scaleStatefulSet(app, pods)
+			if app != "app" {
+				o := s.whatever(app, pods)
+				s.Logf("%s: of %d pods %d wait, zones have %s", app, pods, o.Pending, byZones(o))
+				continue
+			}
+			switch o := s.settled(app, pods); pods {
+			case 3:
+				s.counts(o, 0, 1, 1, 1)
+			default:
+				s.even(o)
+			}
+		}
+	}
+}
+
+// claim is a template of claims for a volume of a class.
+func claim(name, class string) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+}
+
+// whatever waits until an app has so many pods, and for some seconds more for them to have nodes.
+func (s *story) whatever(app string, pods int) (o *rig.Observation) {
+	s.Helper()
+	begun := time.Time{}
+	s.until(fmt.Sprintf("%d pods of %s", pods, app), func() (err error) {
+		if o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: s.levels}); err != nil {
+			return err
+		}
+		if len(o.Pods) != pods || o.Leaving > 0 {
+			return fmt.Errorf("there are %d, and %d are leaving", len(o.Pods), o.Leaving)
+		}
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		if o.Pending > 0 && time.Since(begun) < 5*time.Second {
+			return fmt.Errorf("%d have no node", o.Pending)
+		}
+		return nil
+	})
+	return o
+}
