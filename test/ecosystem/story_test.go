@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,19 +191,15 @@ func (s *story) made() (count func() int) {
 	})
 	s.must(err, "watching pods")
 	s.Cleanup(w.Stop)
-	made := 0
-	return func() int {
-		for {
-			select {
-			case e := <-w.ResultChan():
-				if e.Type == apiwatch.Added {
-					made++
-				}
-			default:
-				return made
+	made := &atomic.Int64{}
+	go func() {
+		for e := range w.ResultChan() {
+			if e.Type == apiwatch.Added {
+				made.Add(1)
 			}
 		}
-	}
+	}()
+	return func() int { return int(made.Load()) }
 }
 
 // quiet fails the story if a pod is made within the time that -quiet gives.
