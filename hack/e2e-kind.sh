@@ -145,7 +145,7 @@ REGISTRY='' make deploy DEPLOY_FLAGS='--wait --timeout 3m --values test/kubelet/
 
 status=0
 step "test/kubelet"
-go test ./test/kubelet -v -count=1 -timeout 40m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
+go test ./test/kubelet -v -count=1 -timeout 1h ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
 
 step "test/e2e"
 # What a node and a pod do, in KWOK's own words: all at once, but a Job's pod runs for as long as it says.

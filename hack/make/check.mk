@@ -36,7 +36,7 @@ e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' 
 	@cd test/upstream && go test -v -count=1 -timeout 1h . $(if $(RUN),-ginkgo.focus='$(RUN)')
 
 .PHONY: e2e-ecosystem
-e2e-ecosystem: bin/espalier-scheduler bin/devcluster bin/kwok bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
+e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/ecosystem)
 	@go test -v -count=1 -timeout 1h ./test/ecosystem $(if $(RUN),-run '$(RUN)')
 

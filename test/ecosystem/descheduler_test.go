@@ -72,3 +72,72 @@ func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 	s.quiet()
 	s.even(21, 7, 7, 7)
 }
+
+// Zones that must not differ by more than one, and hosts that should be even, in zones of unequal numbers of hosts: both cannot be had. The
+// descheduler evicts pods for it in each of its runs, which come back to the same hosts. Espalier moves none.
+func TestConstraintsThatCannotBothBeMet(t *testing.T) {
+	s := begin(t)
+	for i, nodes := range []int{5, 2, 2} {
+		for n := range nodes {
+			s.node(string(rune('a'+i)), n)
+		}
+	}
+	s.rebalanced()
+	s.deployOver(9, map[string]string{"story": s.ns}, 3, corev1.LabelHostname)
+	s.even(9, 3, 3, 3)
+	made := s.made()
+	time.Sleep(6 * interval)
+	if n := made(); n > 0 || s.moves() > 0 {
+		t.Errorf("without the descheduler %d pods were made again, by %d Moves", n, s.moves())
+	}
+	s.descheduler()
+	const runs = 6
+	time.Sleep(runs * interval)
+	evicted := made()
+	s.Logf("the descheduler has evicted %d pods in %d runs or so, and Espalier has moved %d", evicted, runs, s.moves())
+	if evicted < runs-1 { // the first run may have been late
+		t.Errorf("the descheduler has evicted %d pods in %d runs: this told nothing", evicted, runs)
+	}
+	if n := s.moves(); n > 0 {
+		t.Errorf("there were %d Moves", n)
+	}
+}
+
+// A zone comes back, once with Moves and once with the descheduler. It gets its share either way. Moves are as many as it takes, and never fewer
+// pods are ready than wanted.
+func TestZoneReturnsByMovesAndByEvictions(t *testing.T) {
+	evicted := make(map[string]int)
+	for _, by := range []string{"moves", "evictions"} {
+		t.Run(by, func(t *testing.T) {
+			s := begin(t)
+			for _, zone := range []string{"a", "b", "c"} {
+				s.node(zone, 0)
+			}
+			away := s.ns + "-c-0"
+			s.cordon(away, true)
+			s.deploy(30, map[string]string{"story": s.ns}, corev1.LabelTopologyZone)
+			s.even(30, 15, 15)
+			made, below := s.made(), s.below(30)
+			s.cordon(away, false)
+			if by == "moves" {
+				s.rebalanced()
+			} else {
+				s.descheduler()
+			}
+			begun := time.Now()
+			s.even(30, 10, 10, 10)
+			took := time.Since(begun)
+			time.Sleep(3 * interval)
+			s.even(30, 10, 10, 10)
+			evicted[by] = made()
+			short := below()
+			s.Logf("%s: zones are even after %s; %d pods were made again, and fewer than 30 were ready for %s", by, took.Round(time.Second), evicted[by], short.Round(time.Millisecond))
+			if by == "moves" && short > 0 {
+				t.Errorf("fewer than 30 pods were ready for %s", short)
+			}
+		})
+	}
+	if evicted["moves"] != 10 || evicted["moves"] > evicted["evictions"] {
+		t.Errorf("%d pods were moved, and %d evicted by the descheduler, want 10 at most", evicted["moves"], evicted["evictions"])
+	}
+}

@@ -5,6 +5,7 @@ package ecosystem
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/signal"
@@ -77,10 +78,33 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer func() {
-		if stopped := scheduler.StopCleanly(15 * time.Second); err == nil {
-			err = stopped
-		}
-	}()
+	defer func() { err = errors.Join(err, scheduler.StopCleanly(15*time.Second)) }()
+	controller, err := startController(ctx, applier)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, controller.StopCleanly(15*time.Second)) }()
 	return rig.UntilInterrupted(ctx, m)
+}
+
+// rebalanceLabel is on the namespaces in which the controller rebalances.
+const rebalanceLabel = "ecosystem.espalier.dev/rebalance"
+
+// startController starts the controller, which rebalances and waits for no longer than it has to.
+func startController(ctx context.Context, applier *rig.Applier) (*rig.Process, error) {
+	if err := applier.Apply(ctx, manifests.Files, "components/rebalance/rbac.yaml", ""); err != nil {
+		return nil, err
+	}
+	binary, err := rig.Binary("espalier-controller", binFolder)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(world.dir, "controller.kubeconfig")
+	if err := rig.WriteKubeconfig(ctx, world.config, world.client, rig.ControllerName, kubeconfig); err != nil {
+		return nil, err
+	}
+	return rig.Start(rig.Command{Name: rig.ControllerName, Path: binary, Dir: world.dir, Args: []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--health-probe-bind-address=0",
+		"--rebalance=Enabled", "--rebalance-namespace-selector=" + rebalanceLabel, "--rebalance-quiet=3s", "--rebalance-node-ready=2s", "--rebalance-pod-age=2s",
+	}})
 }

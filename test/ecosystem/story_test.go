@@ -18,8 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/watch"
 
@@ -100,6 +102,7 @@ func (s *story) deploy(replicas int32, nodes map[string]string, keys ...string) 
 // deployOver is deploy, for pods that must be spread over at least so many zones besides.
 func (s *story) deployOver(replicas int32, nodes map[string]string, zones int32, keys ...string) {
 	s.Helper()
+	s.until("nodes that take pods", s.takePods)
 	labels := map[string]string{"app": "app"}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	spec := corev1.PodSpec{
@@ -126,6 +129,24 @@ func (s *story) deployOver(replicas int32, nodes map[string]string, zones int32,
 	s.must(err, "creating the Deployment")
 }
 
+// takePods wants the story's nodes to be ready: otherwise the first ones of them would get too many pods.
+func (s *story) takePods() error {
+	nodes, err := world.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: "story=" + s.ns})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if tainted := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }); !ready || tainted {
+			return fmt.Errorf("node %s is not ready", n.Name)
+		}
+	}
+	return nil
+}
+
 func (s *story) scale(replicas int) {
 	s.Helper()
 	_, err := world.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "app", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
@@ -146,10 +167,12 @@ func (s *story) zones(want int) (map[string]int, error) {
 	for i := range nodes.Items {
 		zoneOf[nodes.Items[i].Name] = nodes.Items[i].Labels[corev1.LabelTopologyZone]
 	}
-	counts := make(map[string]int)
+	counts, others := make(map[string]int), ""
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
 			counts[zoneOf[p.Spec.NodeName]]++
+		} else {
+			others += fmt.Sprintf("; pod %s is %s on %q: %v", p.Name, p.Status.Phase, p.Spec.NodeName, p.Status.Conditions)
 		}
 	}
 	running := 0
@@ -157,7 +180,7 @@ func (s *story) zones(want int) (map[string]int, error) {
 		running += n
 	}
 	if running != want || len(pods.Items) != want {
-		return nil, fmt.Errorf("%d of %d pods run, and there are %d", running, want, len(pods.Items))
+		return nil, fmt.Errorf("%d of %d pods run, and there are %d, by zone %v%s", running, want, len(pods.Items), counts, others)
 	}
 	return counts, nil
 }
@@ -200,6 +223,63 @@ func (s *story) made() (count func() int) {
 		}
 	}()
 	return func() int { return int(made.Load()) }
+}
+
+// below returns for how long fewer pods of the story than so many were ready, since now.
+func (s *story) below(pods int) (stop func() time.Duration) {
+	s.Helper()
+	w, err := world.client.CoreV1().Pods(s.ns).Watch(s.ctx, metav1.ListOptions{})
+	s.must(err, "watching pods")
+	total := make(chan time.Duration, 1)
+	go func() {
+		ready, once, since, sum := make(map[types.UID]bool), false, time.Time{}, time.Duration(0)
+		for e := range w.ResultChan() {
+			p, is := e.Object.(*corev1.Pod)
+			if !is {
+				continue
+			}
+			if delete(ready, p.UID); e.Type != apiwatch.Deleted && isReady(p) {
+				ready[p.UID] = true
+			}
+			once = once || len(ready) >= pods
+			switch short := once && len(ready) < pods; {
+			case short && since.IsZero():
+				since = time.Now()
+			case !short && !since.IsZero():
+				sum += time.Since(since)
+				since = time.Time{}
+			}
+		}
+		total <- sum
+	}()
+	return func() time.Duration {
+		w.Stop()
+		return <-total
+	}
+}
+
+func isReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// rebalanced has the controller rebalance the story's Deployment.
+func (s *story) rebalanced() {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, rebalanceLabel)
+	_, err := world.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "labelling the namespace")
+}
+
+// moves counts the Moves that were made for pods of the story.
+func (s *story) moves() int {
+	s.Helper()
+	client, err := dynamic.NewForConfig(world.config)
+	s.must(err, "making a client")
+	list, err := client.Resource(schema.GroupVersionResource{Group: "placement.espalier.dev", Version: "v1alpha1", Resource: "moves"}).Namespace(s.ns).List(s.ctx, metav1.ListOptions{})
+	s.must(err, "listing Moves")
+	return len(list.Items)
 }
 
 // quiet fails the story if a pod is made within the time that -quiet gives.

@@ -132,7 +132,7 @@ func TestPullThatFailsOnOneNode(t *testing.T) {
 // as those before, and so is what mends it.
 func TestPullThatFailsEverywhere(t *testing.T) {
 	s := begin(t)
-	s.apply("PlacementPolicy", map[string]any{
+	s.apply("PlacementPolicy", "app", map[string]any{
 		"podSelector": map[string]any{"matchLabels": map[string]any{"app": "app"}},
 		"faults":      map[string]any{"threshold": int64(2)}, // each node of the large zone has two of twelve pods
 	})

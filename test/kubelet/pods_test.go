@@ -98,14 +98,14 @@ func (s *story) open(app string, n int) {
 }
 
 // apply creates an object of a kind of ours.
-func (s *story) apply(kind string, spec map[string]any) {
+func (s *story) apply(kind, name string, spec map[string]any) {
 	s.Helper()
 	applier, err := rig.NewApplier(world.config)
 	s.must(err, "looking for kinds")
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetAPIVersion(policyVersion)
 	object.SetKind(kind)
-	object.SetName("app")
+	object.SetName(name)
 	s.must(applier.ApplyObject(s.ctx, object, s.ns), "creating a "+kind)
 }
 
