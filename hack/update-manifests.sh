@@ -21,6 +21,7 @@ cp manifests/crds/*_*.yaml "$chart/crds/"
 for file in scheduler-config serviceaccount rbac controller-rbac policies-rbac; do
   cp "manifests/base/$file.yaml" "$chart/files/"
 done
+cp "$overlays/leases/rbac.yaml" "$chart/files/jobs-rbac.yaml"
 cp manifests/monitoring/{alerts.yaml,dashboard.json} "$chart/files/"
 for file in annotations native-twins scheduler-name; do
   cp "manifests/admission/$file.yaml" "$chart/files/admission-$file.yaml"
@@ -55,6 +56,9 @@ shipped() {
               values: [espalier]
 EOF
 } >"$overlays/node-pool/scheduler-config.yaml"
+
+shipped "# Made by hack/update-manifests.sh: the shipped profile, with leases.
+" | sed 's/leases: Disabled/leases: AnnotationsAndDeadlines/' >"$overlays/leases/scheduler-config.yaml"
 
 # The second profile says what the first does, and why is written there.
 {

@@ -220,6 +220,13 @@ func TestAdmissionOfOtherAnnotations(t *testing.T) {
 		{"constraints", "", false},
 		{"platforms", "linux/amd64, windows/amd64", true},
 		{"platforms", "linux/arm/v7", false},
+		{"lease", "72h", true},
+		{"lease", " 1h30m0.5s ", true},
+		{"lease", "0", true},
+		{"lease", "3d", false},
+		{"lease", "72", false},
+		{"lease", "", false},
+		{"renew-lease", "true", true},
 		// What Espalier writes: a pod may be made of one that ran.
 		{"placed-by", "constraints spread=zone", true},
 		{"deletion-ordinal", "3", true},
@@ -227,6 +234,7 @@ func TestAdmissionOfOtherAnnotations(t *testing.T) {
 		{"removed-for-move", "m", true},
 		{"unreachable-seconds", "300", true},
 		{"made-evictable", "true", true},
+		{"lease-expiry", "2026-01-31T12:00:00Z", true},
 	} {
 		why := a.refuses(t, annotated("Pod", map[string]any{clusterview.Prefix + tc.key: tc.value}), nil)
 		if (why == "") != tc.ok {

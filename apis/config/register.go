@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HostPortsArgs{},
 		&DomainLimitsArgs{},
 		&FaultyNodeArgs{},
+		&NodeLifetimeArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

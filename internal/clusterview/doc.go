@@ -25,5 +25,6 @@
 //   - forgiven.go: up to when a node's failures are forgiven
 //   - faults.go, cycle.go, deletioncost.go: what one plugin leaves for another within a scheduling cycle
 //   - leaving.go, silent.go, soft.go: nodes about to be removed, unreachable nodes, PreferNoSchedule taints
+//   - lifetime.go: when a node ends; lease.go: for how long a pod wants to stay
 //   - changes.go: in which namespaces something has changed
 package clusterview

@@ -54,6 +54,15 @@ const (
 	// owners, or pods without one, as one workload.
 	WorkloadLabel = Prefix + "workload"
 
+	// LeaseAnnotation on a pod is for how long it wants to stay on its node, in the syntax of lifetime.ParseLease.
+	LeaseAnnotation = Prefix + "lease"
+
+	// LeaseExpiryAnnotation is what the scheduler writes into a pod that it binds: when the lease ends, as a time of RFC 3339.
+	LeaseExpiryAnnotation = Prefix + "lease-expiry"
+
+	// ValidUntilAnnotation on a node is when it ends, in the syntax of lifetime.ParseEnd.
+	ValidUntilAnnotation = Prefix + "valid-until"
+
 	// ReservedHostPortsAnnotation on a node lists the ports that the node itself
 	// holds, in the syntax of hostport.Parse.
 	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"

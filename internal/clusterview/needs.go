@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // Needs tells pods apart as filters do that look at nothing but the pod and one node:
@@ -19,7 +20,7 @@ type Needs string
 
 // NeedsOf returns a pod's needs. They are the hash of a copy that has only what such filters read: the node's name, cordon, taints,
 // resources, ports, node affinity, constraints and platforms. What differs from pod to pod of one template, such as a name, an index or the volume
-// of a token, is not among it.
+// of a token, is not among it. What a filter reads besides is among AddedNeeds.
 func NeedsOf(pod *corev1.Pod) (Needs, error) {
 	bare := corev1.Pod{Spec: corev1.PodSpec{
 		NodeName:       pod.Spec.NodeName,
@@ -59,6 +60,30 @@ func bareContainers(containers []corev1.Container) []corev1.Container {
 		all[i] = corev1.Container{Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 	}
 	return all
+}
+
+// addedNeedsKey is where those needs of the pod being scheduled are kept for the cycle that are not among NeedsOf.
+const addedNeedsKey fwk.StateKey = "Espalier/AddedNeeds"
+
+type addedNeeds Needs
+
+// Clone returns the same.
+func (a addedNeeds) Clone() fwk.StateData { return a }
+
+// AddNeeds tells pods apart that have the same NeedsOf: what the filter of a plugin said of one pod holds for those alone for which it added the
+// same text.
+func AddNeeds(state fwk.CycleState, plugin, text string) {
+	state.Write(addedNeedsKey, addedNeeds(AddedNeeds(state)+Needs(plugin+" "+text+"\n")))
+}
+
+// AddedNeeds is what AddNeeds was given, "" for nothing.
+func AddedNeeds(state fwk.CycleState) Needs {
+	data, err := state.Read(addedNeedsKey)
+	if err != nil {
+		return ""
+	}
+	added, _ := data.(addedNeeds)
+	return Needs(added)
 }
 
 // ErrPrefers says that a pod's preferences, those of others about it, or the volumes that it claims decide between the nodes that are

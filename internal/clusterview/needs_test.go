@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -73,6 +74,30 @@ func TestNeeds(t *testing.T) {
 				t.Errorf("got %q, %v beside %q, want the same: %t", other, err, one, tc.same)
 			}
 		})
+	}
+}
+
+// What two plugins add tells pods apart, whichever of them is asked first in a profile.
+func TestAddedNeeds(t *testing.T) {
+	added := func(texts ...string) Needs {
+		state := framework.NewCycleState()
+		for plugin, text := range texts {
+			if text != "" {
+				AddNeeds(state, fmt.Sprint("plugin", plugin), text)
+			}
+		}
+		return AddedNeeds(state.Clone())
+	}
+	if got := added(); got != "" {
+		t.Errorf("nobody adds anything, and there is %q", got)
+	}
+	seen := make(map[Needs][]string)
+	for _, texts := range [][]string{{"a"}, {"b"}, {"", "a"}, {"a", "a"}, {"a", "b"}, {"b", "a"}} {
+		is := added(texts...)
+		if other, known := seen[is]; known {
+			t.Errorf("%q and %q are the same needs", texts, other)
+		}
+		seen[is] = texts
 	}
 }
 

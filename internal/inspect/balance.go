@@ -95,7 +95,7 @@ func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known m
 	if err != nil {
 		return nil, err
 	}
-	alike := class{pod.Spec.SchedulerName, needs}
+	alike := class{pod.Spec.SchedulerName, needs + clusterview.AddedNeeds(pre.State)}
 	fits, is := known[alike]
 	if lasts := pre.Lasting && !clusterview.AnyExcludes(levels.List); !lasts || !is {
 		filtered, err := c.Filter(ctx, pod)

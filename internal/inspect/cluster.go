@@ -6,6 +6,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -18,6 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/internal/upstream/simulator"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
@@ -74,6 +76,7 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 		}
 		return pl, err
 	}
+	registry[nodelifetime.Name] = nodelifetime.By(func() time.Time { return s.Taken })
 	read := make([]*clusterview.Policy, len(s.Policies))
 	for i, policy := range s.Policies {
 		read[i] = clusterview.DecodePolicy(policy)

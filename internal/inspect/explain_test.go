@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 func TestExplainPending(t *testing.T) {
@@ -63,6 +68,37 @@ func TestExplainPending(t *testing.T) {
 	}
 	if _, err := opened.Explain(t.Context(), "ns", "none"); err == nil {
 		t.Error("a pod that is not there is explained")
+	}
+}
+
+// Leases are judged by the time of the snapshot, however old it is, and by the deadlines of its Jobs.
+func TestExplainLease(t *testing.T) {
+	c := newCluster(t)
+	c.Taken = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, end := range map[string]time.Duration{"short": 2 * time.Hour, "long": 48 * time.Hour} {
+		c.Add(st.MakeNode().Name(name).UID(name).Annotation(clusterview.ValidUntilAnnotation, c.Taken.Add(end).Format(time.RFC3339)).
+			Capacity(map[corev1.ResourceName]string{"cpu": "4", "pods": "10"}).Obj())
+	}
+	c.Add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job"}, Spec: batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(24 * 60 * 60))}})
+	pod := func(name string) *st.PodWrapper {
+		return st.MakePod().Namespace("ns").Name(name).UID(name).SchedulerName(ours)
+	}
+	c.Add(pod("hour").Annotation(clusterview.LeaseAnnotation, "1h").Obj())
+	c.Add(pod("week").Annotation(clusterview.LeaseAnnotation, "168h").Obj())
+	c.Add(pod("day").OwnerReference("job", batchv1.SchemeGroupVersion.WithKind("Job")).Obj())
+	leases := strings.Replace(string(shipped(t)), "leases: Disabled", "leases: AnnotationsAndDeadlines", 1)
+	opened, err := Open(t.Context(), &c.Snapshot, []byte(leases), AllNodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"hour": "2, []", "day": "1, []", "week": "0, [{remove the annotation espalier.dev/lease 2}]"} {
+		e, err := opened.Explain(t.Context(), "ns", name)
+		if err != nil || e.Fits == nil {
+			t.Fatalf("%s: %+v, %v", name, e, err)
+		}
+		if got := fmt.Sprintf("%d, %v", *e.Fits, e.Helps); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 

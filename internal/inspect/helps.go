@@ -56,7 +56,7 @@ func changes(s *snapshot.Snapshot, pod *corev1.Pod, refused map[string][]string)
 			})
 		}
 	}
-	for _, key := range []string{clusterview.PlacementAnnotation, clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation, clusterview.DomainLimitsAnnotation} {
+	for _, key := range []string{clusterview.PlacementAnnotation, clusterview.ConstraintsAnnotation, clusterview.PlatformsAnnotation, clusterview.DomainLimitsAnnotation, clusterview.LeaseAnnotation} {
 		if _, there := pod.Annotations[key]; there {
 			try("remove the annotation "+key, func(p *corev1.Pod) { delete(p.Annotations, key) })
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -23,7 +24,11 @@ import (
 // objects. It has no policies: there is no API server to have them.
 type Cluster struct {
 	fwk.Handle
-	client    *fake.Clientset
+	// Client makes and changes objects.
+	Client *fake.Clientset
+	// Events has those that plugins have written.
+	Events *events.FakeRecorder
+
 	informers informers.SharedInformerFactory
 	woken     chan string // names of the pods given to Activate
 }
@@ -31,11 +36,17 @@ type Cluster struct {
 // NewCluster is one with the objects. They can be seen when it is started.
 func NewCluster(objects ...runtime.Object) *Cluster {
 	client := fake.NewClientset(objects...)
-	return &Cluster{client: client, informers: informers.NewSharedInformerFactory(client, 0), woken: make(chan string, 100)}
+	return &Cluster{
+		Client: client, Events: events.NewFakeRecorder(100),
+		informers: informers.NewSharedInformerFactory(client, 0), woken: make(chan string, 100),
+	}
 }
 
 // SharedInformerFactory is the cluster's.
 func (c *Cluster) SharedInformerFactory() informers.SharedInformerFactory { return c.informers }
+
+// EventRecorder writes into Events.
+func (c *Cluster) EventRecorder() events.EventRecorderLogger { return c.Events }
 
 // KubeConfig is none.
 func (c *Cluster) KubeConfig() *rest.Config { return nil }
@@ -75,7 +86,7 @@ func (c *Cluster) WantWoken(t testing.TB, pl NodeFilter, pod *corev1.Pod, before
 // WantWokenBy fails the test unless a change wakes the pod and nobody else.
 func (c *Cluster) WantWokenBy(t testing.TB, pod *corev1.Pod, change func(context.Context, kubernetes.Interface) error) {
 	t.Helper()
-	if err := change(t.Context(), c.client); err != nil {
+	if err := change(t.Context(), c.Client); err != nil {
 		t.Fatal(err)
 	}
 	select {

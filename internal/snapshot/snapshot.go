@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -52,6 +53,7 @@ func sources() []source {
 		{"deployments", func() client.ObjectList { return &appsv1.DeploymentList{} }, false},
 		{"statefulsets", func() client.ObjectList { return &appsv1.StatefulSetList{} }, false},
 		{"daemonsets", func() client.ObjectList { return &appsv1.DaemonSetList{} }, false},
+		{"jobs", func() client.ObjectList { return &batchv1.JobList{} }, false},
 		{"replicationcontrollers", func() client.ObjectList { return &corev1.ReplicationControllerList{} }, false},
 		{"namespaces", func() client.ObjectList { return &corev1.NamespaceList{} }, false},
 		{"services", func() client.ObjectList { return &corev1.ServiceList{} }, false},

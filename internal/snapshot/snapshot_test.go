@@ -13,6 +13,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -60,6 +61,7 @@ func taken() *Snapshot {
 	}}})
 	s.Add(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Parameters: map[string]string{"key": secret}, MountOptions: []string{secret}})
 	s.Add(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": secret}}}}}})
+	s.Add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j"}, Spec: batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(259200)), Template: corev1.PodTemplateSpec{Spec: tellingPod("p").Spec}}})
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "PlacementPolicy",
 		"metadata": map[string]any{"namespace": "ns", "name": "q", "annotations": map[string]any{"a": secret}},
@@ -79,7 +81,7 @@ func TestFile(t *testing.T) {
 	if strings.Contains(out.String(), secret) {
 		t.Errorf("there is a secret in it: %s", out.String())
 	}
-	for _, want := range []string{"spread=zone", "hostPort", `"claimName":"data"`, `"reason":"Error"`, "malformed"} {
+	for _, want := range []string{"spread=zone", "hostPort", `"claimName":"data"`, `"reason":"Error"`, `"activeDeadlineSeconds":259200`, "malformed"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it lacks %s: %s", want, out.String())
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -41,6 +42,8 @@ func trim(o runtime.Object) runtime.Object {
 		}
 	case *appsv1.DaemonSet:
 		trimTemplate(&o.Spec.Template)
+	case *batchv1.Job:
+		o.Spec, o.Status = batchv1.JobSpec{ActiveDeadlineSeconds: o.Spec.ActiveDeadlineSeconds}, batchv1.JobStatus{}
 	case *corev1.ReplicationController:
 		if o.Spec.Template != nil {
 			trimTemplate(o.Spec.Template)

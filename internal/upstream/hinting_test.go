@@ -47,6 +47,7 @@ var oddPods = map[string]struct {
 		return p.Annotation(clusterview.ConstraintsAnnotation, "node.ip==10.0.0.1")
 	}, false, outcomeNone},
 	"on a platform": {func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation(clusterview.PlatformsAnnotation, "linux") }, true, outcomeNone},
+	"leased":        {func(p *st.PodWrapper) *st.PodWrapper { return p.Annotation(clusterview.LeaseAnnotation, "1h") }, true, outcomeProposed},
 	"excluding": {func(p *st.PodWrapper) *st.PodWrapper {
 		return p.Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude")
 	}, true, outcomeProposed},

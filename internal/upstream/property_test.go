@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ type world struct {
 	pods  map[string]*corev1.Pod  // with their nodes
 	asked map[string]bool         // pods that are nominated for a node
 	born  int
+	// mortal: nodes end, and pods have leases.
+	mortal bool
 }
 
 func drawWorld(t *rapid.T) *world {
@@ -36,6 +39,7 @@ func drawWorld(t *rapid.T) *world {
 		rig: newRig(t.Context(), t), t: t,
 		nodes: make(map[string]*corev1.Node), pods: make(map[string]*corev1.Pod), asked: make(map[string]bool),
 	}
+	w.mortal = rapid.Bool().Draw(t, "nodes end")
 	for i := range rapid.IntRange(2, 9).Draw(t, "nodes") {
 		name := fmt.Sprint("n", i)
 		w.nodes[name] = w.drawNode(name)
@@ -64,6 +68,12 @@ func (w *world) drawNode(name string) *corev1.Node {
 	if w.rarely(3, "has the image") {
 		n.Images(map[string]int64{w.one("image", "image:latest", "large:latest"): 1 << 30})
 	}
+	if end := w.one("ends", "", "0h", "1h", "2h", "5h", "odd"); w.mortal && end != "" {
+		if after, err := time.ParseDuration(end); err == nil {
+			end = w.clock.Now().Add(after).Format(time.RFC3339)
+		}
+		n.Annotation(clusterview.ValidUntilAnnotation, end)
+	}
 	return n.Unschedulable(w.rarely(8, "cordoned")).Obj()
 }
 
@@ -76,6 +86,9 @@ func (w *world) drawPod() *st.PodWrapper {
 	p := st.MakePod().Namespace("ns").Name(name).UID(name).Container(w.one("runs", "image", "image", "large")).
 		Label(clusterview.WorkloadLabel, workload).Label("app", workload).Label("pod-template-hash", "1").
 		Annotation(clusterview.PlacementAnnotation, "spread=zone,spread=rack").Priority(int32(rapid.IntRange(0, 1).Draw(w.t, "priority")))
+	if lease := w.one("lease", "", "90m", "3h"); w.mortal && lease != "" {
+		p.Annotation(clusterview.LeaseAnnotation, lease)
+	}
 	if !w.rarely(3, "exotic") {
 		return p
 	}
@@ -222,6 +235,11 @@ func (w *world) nominate(*rapid.T) {
 	w.asked[pod.Name] = true
 }
 
+// timePasses makes what was said of leases old, or the clock is put back.
+func (w *world) timePasses(*rapid.T) {
+	w.clock.SetTime(w.clock.Now().Add(time.Duration(rapid.IntRange(-60, 120).Draw(w.t, "minutes")) * time.Minute))
+}
+
 // TestPropertyTheHintIsTheBest goes through random lives of a cluster: the node that is
 // proposed is the one that the full path would score best, and there is one whenever it would find one.
 func TestPropertyTheHintIsTheBest(t *testing.T) {
@@ -229,7 +247,7 @@ func TestPropertyTheHintIsTheBest(t *testing.T) {
 		w := drawWorld(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule": w.schedule, "schedule 2": w.schedule, "schedule 3": w.schedule, "schedule 4": w.schedule,
-			"delete pod": w.confirmOrDelete, "change node": w.changeNode, "nominate": w.nominate,
+			"delete pod": w.confirmOrDelete, "change node": w.changeNode, "nominate": w.nominate, "time passes": w.timePasses,
 		})
 	})
 }

@@ -6,6 +6,7 @@ package upstream
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -20,10 +21,12 @@ import (
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
@@ -43,6 +46,7 @@ profiles:
       - {name: Platform}
       - {name: HostPorts}
       - {name: DomainLimits}
+      - {name: NodeLifetime}
       - {name: SpreadTree, weight: 10000}
       # DynamicResources wants a cluster's devices to be tracked.
       disabled: [{name: NodePorts}, {name: DynamicResources}]
@@ -50,6 +54,7 @@ profiles:
     score: {disabled: [{name: PodTopologySpread}]}
   pluginConfig:
   - {name: PodTopologySpread, args: {defaultingType: List}}
+  - {name: NodeLifetime, args: {leases: Annotations}}
 `
 
 // rig is two frameworks of one profile over the scheduler's real cache, snapshot and
@@ -62,13 +67,14 @@ type rig struct {
 	cache     cache.Cache
 	snapshot  *cache.Snapshot
 	nominator nominations
+	clock     *clocktesting.FakePassiveClock // of leases
 	wrapped   framework.Framework
 	judge     framework.Framework
 }
 
 func newRig(ctx context.Context, t placementtest.TB) *rig {
 	t.Helper()
-	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot()}
+	r := &rig{TB: t, logger: logr.Discard(), snapshot: cache.NewEmptySnapshot(), clock: clocktesting.NewFakePassiveClock(noon)}
 	r.ctx = klog.NewContext(ctx, r.logger)
 	r.cache = cache.New(r.ctx, nil, false, false)
 	r.nominator = make(nominations)
@@ -82,6 +88,9 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	breakTies(r.judge, hinterOf(r.judge))
 	return r
 }
+
+// noon is when a rig begins.
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // factory is shared: it is never started, and to make one takes longer than a test.
 var (
@@ -103,6 +112,7 @@ func (r *rig) framework(configuration string, opts ...frameworkruntime.Option) f
 	first := r.profile(configuration)
 	registry := frameworkplugins.NewInTreeRegistry()
 	r.must(registry.Merge(plugins.Registry()))
+	registry[nodelifetime.Name] = nodelifetime.By(r.clock.Now)
 	f, err := frameworkruntime.NewFramework(r.ctx, registry, &first,
 		append(opts,
 			frameworkruntime.WithClientSet(client),

@@ -34,6 +34,10 @@ type Node struct {
 	// with a taint PreferNoSchedule that the pod does not tolerate. Among the nodes of a leaf, and at a
 	// level over host names, it comes after those that are not soft, whatever counts on them.
 	Soft bool
+
+	// Ends is the hour in which the node ends, see lifetime.Hour, 0 for none. Among the nodes of a leaf, and at a level over host names, of
+	// those that tie in all but their loads the one that ends later comes first, and one without an end before all others.
+	Ends int32
 }
 
 // Value is a node's property at one level.

@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 )
@@ -44,6 +45,11 @@ func (u Usage) LoadAfter(request Usage) uint64 {
 // Size is how much CPU and memory a node has, rounded down by less than an eighth. Machines of one kind differ by less
 // than that, so they have few different sizes.
 type Size struct{ CPU, Memory int64 }
+
+// Compare orders sizes.
+func (s Size) Compare(o Size) int {
+	return cmp.Or(cmp.Compare(s.CPU, o.CPU), cmp.Compare(s.Memory, o.Memory))
+}
 
 // Size returns that of what is allocatable.
 func (u Usage) Size() Size { return Size{rounded(u.CPU.Allocatable), rounded(u.Memory.Allocatable)} }

@@ -16,6 +16,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
@@ -34,6 +35,7 @@ func Registry() map[string]Factory {
 		domainlimits.Name:     domainlimits.New,
 		faultynode.Name:       faultynode.New,
 		hostports.Name:        hostports.New,
+		nodelifetime.Name:     nodelifetime.New,
 		nodeplugins.Name:      nodeplugins.New,
 		platform.Name:         platform.New,
 		preassignedfirst.Name: preassignedfirst.New,
@@ -46,11 +48,12 @@ func Registry() map[string]Factory {
 // NodeLocal names the filters of ours that look at nothing but the pod and one node, so that
 // what they said holds until the node changes. DomainLimits looks at pods on other nodes, and
 // NodePlugins at objects that no node knows of. Constraints asks the informer about addresses,
-// which package upstream knows of.
+// which package upstream knows of. NodeLifetime looks at the clock besides, and at Jobs: what it said of a pod's lease
+// holds as time goes by, see clusterview.AddNeeds.
 //
 // What Preferences says depends on the cycle's levels as well, which the needs of a pod
 // do not tell. That is no harm: the nodes that it refuses are those that the levels
 // leave out, and these are not in the pod's tree, so that the filters are not asked about them.
 func NodeLocal() []string {
-	return []string{constraints.Name, hostports.Name, platform.Name, preferences.Name}
+	return []string{constraints.Name, hostports.Name, nodelifetime.Name, platform.Name, preferences.Name}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
@@ -42,7 +43,7 @@ import (
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {
@@ -59,11 +60,13 @@ kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
     multiPoint:
-      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
+      enabled: [{name: Preferences}, {name: NodePlugins}, {name: Constraints}, {name: Platform}, {name: HostPorts}, {name: DomainLimits}, {name: NodeLifetime}, {name: FaultyNode, weight: 30}, {name: SpreadTree, weight: 10000}]
       disabled: [{name: DynamicResources}, {name: NodePorts}]
   pluginConfig:
   - name: PodTopologySpread
     args: {defaultingType: List}
+  - name: NodeLifetime
+    args: {leases: AnnotationsAndDeadlines}
 `
 
 // profile is the profile of configuration over a snapshot.

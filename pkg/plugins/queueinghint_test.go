@@ -25,6 +25,7 @@ func TestEventsToRegister(t *testing.T) {
 		Annotation(clusterview.PlacementAnnotation, "spread=zone;nodesWithoutKey=Exclude").
 		Annotation(clusterview.ConstraintsAnnotation, "node.labels.disk==ssd").
 		Annotation(clusterview.PlatformsAnnotation, "linux/arm64").
+		Annotation(clusterview.LeaseAnnotation, "72h").
 		Annotation(clusterview.DomainLimitsAnnotation, "rack=1").Obj()
 	registered := make(map[string]int)
 	logger, _ := ktesting.NewTestContext(t)
@@ -53,7 +54,7 @@ func TestEventsToRegister(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		"Constraints": 2, "DomainLimits": 3, "FaultyNode": 0, "HostPorts": 2, "NodePlugins": 5, "Platform": 2, "Preferences": 2, "SpreadTree": 0,
+		"Constraints": 2, "DomainLimits": 3, "FaultyNode": 0, "HostPorts": 2, "NodeLifetime": 2, "NodePlugins": 5, "Platform": 2, "Preferences": 2, "SpreadTree": 0,
 	}
 	if !maps.Equal(registered, want) {
 		t.Errorf("the plugins register %v events, want %v", registered, want)

@@ -87,6 +87,14 @@ func takesPods(node *corev1.Node) bool {
 	return false
 }
 
+// annotate gives a node an annotation.
+func (s *story) annotate(node, key, value string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "annotating node "+node)
+}
+
 // lose deletes nodes, and then the pods that were on them, as a zone that goes does.
 func (s *story) lose(nodes ...string) {
 	s.Helper()

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const reservedAnnotation = "espalier.dev/reserved-host-ports"
@@ -29,9 +28,7 @@ func onHostPort(port int32) func(*corev1.PodSpec) {
 // reserve writes down the host ports that a node holds itself.
 func (s *story) reserve(node, ports string) {
 	s.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, reservedAnnotation, ports)
-	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "annotating node "+node)
+	s.annotate(node, reservedAnnotation, ports)
 }
 
 // onNode waits until the pod is on the node.

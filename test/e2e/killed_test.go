@@ -4,9 +4,9 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,16 +28,21 @@ func (s *story) watch() *rig.Bindings {
 }
 
 // ownProfile writes the shipped profile under another scheduler name, so that
-// killing its process disturbs no other story.
-func (s *story) ownProfile() (flag string) {
+// killing its process disturbs no other story: that of the story, if it has one of its own. Changes are lines of it, and what is to be in their place.
+func (s *story) ownProfile(changes ...string) (flag string) {
 	s.Helper()
-	s.scheduler = "e2e-" + s.name
-	old := []byte("schedulerName: " + rig.SchedulerName)
-	if bytes.Count(manifests.SchedulerConfig, old) != 1 {
-		s.Fatalf("the shipped profile has not exactly one line %q", old)
+	if s.scheduler == rig.SchedulerName {
+		s.scheduler = "e2e-" + s.name
+	}
+	profile := string(manifests.SchedulerConfig)
+	for change := range slices.Chunk(append(changes, "schedulerName: "+rig.SchedulerName, "schedulerName: "+s.scheduler), 2) {
+		if strings.Count(profile, change[0]) != 1 {
+			s.Fatalf("the shipped profile has not exactly one line %q", change[0])
+		}
+		profile = strings.Replace(profile, change[0], change[1], 1)
 	}
 	path := filepath.Join(s.TempDir(), "profile.yaml")
-	s.must(os.WriteFile(path, bytes.Replace(manifests.SchedulerConfig, old, []byte("schedulerName: "+s.scheduler), 1), 0o600), "writing the profile")
+	s.must(os.WriteFile(path, []byte(profile), 0o600), "writing the profile")
 	return "--config=" + path
 }
 

@@ -133,8 +133,11 @@ func prepareScheduler(ctx context.Context) error {
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
-	for _, component := range []string{"move-drained", "rebalance", "restart-elsewhere", "keep-disconnected", "repair-deletion-costs"} {
-		if err := applier.Apply(ctx, manifests.Files, "components/"+component+"/rbac.yaml", ""); err != nil {
+	for _, folder := range []string{
+		"components/move-drained", "components/rebalance", "components/restart-elsewhere", "components/keep-disconnected", "components/repair-deletion-costs",
+		"overlays/leases",
+	} {
+		if err := applier.Apply(ctx, manifests.Files, folder+"/rbac.yaml", ""); err != nil {
 			return err
 		}
 	}

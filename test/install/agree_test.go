@@ -43,6 +43,13 @@ func TestChartHasANodePool(t *testing.T) {
 	same(t, overlay, ours)
 }
 
+// TestChartHasLeases wants the same of the overlay leases: with the argument come the rights.
+func TestChartHasLeases(t *testing.T) {
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/leases")))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/leases.yaml")))
+	same(t, overlay, ours)
+}
+
 // TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.
 func TestModesLeaveWhatIsGiven(t *testing.T) {
 	for set, want := range map[string]string{

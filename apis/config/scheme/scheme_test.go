@@ -28,7 +28,7 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 		"- schedulerName: espalier-scheduler\n" +
 		"  plugins:\n" +
 		"    multiPoint:\n" +
-		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: FaultyNode}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
+		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: FaultyNode}, {name: NodeLifetime}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
 	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		return nil, err
@@ -93,6 +93,9 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&defaultFaults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&config.NodeLifetimeArgs{Leases: config.LeasesDisabled}, args[*config.NodeLifetimeArgs](t, cfg, "NodeLifetime")); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {

@@ -46,6 +46,13 @@ func SetDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {
 	}
 }
 
+// SetDefaults_NodeLifetimeArgs fills in that nothing is a lease.
+func SetDefaults_NodeLifetimeArgs(in *NodeLifetimeArgs) {
+	if in.Leases == "" {
+		in.Leases = LeasesDisabled
+	}
+}
+
 // SetDefaults_FaultyNodeArgs fills in SwarmKit's rule, and what goes beyond it.
 func SetDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	if in.Threshold == nil {

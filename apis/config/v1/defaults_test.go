@@ -66,6 +66,8 @@ func TestDefaults(t *testing.T) {
 				Suspects: configv1.Suspects{Workloads: new(int32(0))},
 			},
 		},
+		"lifetimes":               {&configv1.NodeLifetimeArgs{}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesDisabled}},
+		"lifetimes that are told": {&configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{

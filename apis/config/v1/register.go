@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HostPortsArgs{},
 		&DomainLimitsArgs{},
 		&FaultyNodeArgs{},
+		&NodeLifetimeArgs{},
 		&PreferencesArgs{},
 		&SpreadTreeArgs{},
 	)

@@ -17,6 +17,7 @@ import (
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&FaultyNodeArgs{}, func(obj interface{}) { SetObjectDefaults_FaultyNodeArgs(obj.(*FaultyNodeArgs)) })
+	scheme.AddTypeDefaultingFunc(&NodeLifetimeArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLifetimeArgs(obj.(*NodeLifetimeArgs)) })
 	scheme.AddTypeDefaultingFunc(&PreferencesArgs{}, func(obj interface{}) { SetObjectDefaults_PreferencesArgs(obj.(*PreferencesArgs)) })
 	scheme.AddTypeDefaultingFunc(&SpreadTreeArgs{}, func(obj interface{}) { SetObjectDefaults_SpreadTreeArgs(obj.(*SpreadTreeArgs)) })
 	return nil
@@ -26,6 +27,10 @@ func SetObjectDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	SetDefaults_FaultyNodeArgs(in)
 	SetDefaults_Record(&in.Record)
 	SetDefaults_Suspects(&in.Suspects)
+}
+
+func SetObjectDefaults_NodeLifetimeArgs(in *NodeLifetimeArgs) {
+	SetDefaults_NodeLifetimeArgs(in)
 }
 
 func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {

@@ -20,6 +20,8 @@ func PluginArgs(path *field.Path, args runtime.Object) field.ErrorList {
 		return FaultyNodeArgs(path, args)
 	case *config.HostPortsArgs:
 		return HostPortsArgs(path, args)
+	case *config.NodeLifetimeArgs:
+		return NodeLifetimeArgs(path, args)
 	case *config.PreferencesArgs:
 		return PreferencesArgs(path, args)
 	case *config.SpreadTreeArgs:

@@ -141,6 +141,16 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+func TestNodeLifetimeArgs(t *testing.T) {
+	for leases, want := range map[config.Leases][][]string{
+		config.LeasesDisabled: nil, config.LeasesAnnotations: nil, config.LeasesAnnotationsAndDeadlines: nil,
+		"annotations": {{"args.leases", `"annotations"`, `"Annotations"`, `"AnnotationsAndDeadlines"`, `"Disabled"`}},
+		"":            {{"args.leases", `""`}},
+	} {
+		check(t, validation.NodeLifetimeArgs(field.NewPath("args"), &config.NodeLifetimeArgs{Leases: leases}), want)
+	}
+}
+
 func TestSpreadTreeArgs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args config.SpreadTreeArgs

@@ -101,7 +101,7 @@ func (c *Index) setNode(n *count, info fwk.NodeInfo) {
 			CPU:    placement.Amount{Requested: requested.GetMilliCPU(), Allocatable: allocatable.GetMilliCPU()},
 			Memory: placement.Amount{Requested: requested.GetMemory(), Allocatable: allocatable.GetMemory()},
 		},
-		Pods: n.counted, Unready: clusterview.Unready(n.node), Soft: clusterview.Soft(n.node),
+		Pods: n.counted, Unready: clusterview.Unready(n.node), Soft: clusterview.Soft(n.node), Ends: clusterview.EndHour(n.node),
 	})
 	if before != n.node {
 		c.images.replace(before, n.node)

@@ -17,6 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
@@ -24,7 +25,7 @@ import (
 )
 
 // filtersOfPreFilters are the plugins of ours whose filters ask for what they have read before.
-var filtersOfPreFilters = []string{constraints.Name, domainlimits.Name, hostports.Name, nodeplugins.Name, platform.Name, preferences.Name}
+var filtersOfPreFilters = []string{constraints.Name, domainlimits.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preferences.Name}
 
 // validateProfiles checks what kube-scheduler leaves to the plugins: their arguments,
 // and that what one extension point needs of another is there. The plugins would only

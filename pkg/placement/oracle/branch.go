@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -135,9 +136,10 @@ func (f fork) offering(in []candidate) []branch {
 //     where the level packs the most pods of the revision;
 //  3. likewise with the pods of the workload: (2 * pods + 1) / weight, or the most;
 //  4. the fewest unforgiven failures;
-//  5. the lowest load, the larger share of CPU or memory that is requested of all its nodes; at a level over host
+//  5. at a level over host names the node that ends last;
+//  6. the lowest load, the larger share of CPU or memory that is requested of all its nodes; at a level over host
 //     names with the pod that is placed;
-//  6. the value, byte by byte.
+//  7. the value, byte by byte.
 func (f fork) before(a, b branch) int {
 	if d := a.standing() - b.standing(); d != 0 {
 		return d
@@ -153,6 +155,11 @@ func (f fork) before(a, b branch) int {
 	if c := f.compareCounts(a, b); c != 0 {
 		return c
 	}
+	if f.level.Property.IsHost() {
+		if c := cmp.Compare(b.lives(), a.lives()); c != 0 {
+			return c
+		}
+	}
 	if c := cmp.Compare(f.load(a), f.load(b)); c != 0 {
 		return c
 	}
@@ -161,6 +168,14 @@ func (f fork) before(a, b branch) int {
 
 // soft reports whether a branch is one node, which is soft.
 func (b branch) soft() bool { return len(b.nodes) == 1 && b.nodes[0].Soft }
+
+// lives is the hour in which the one node of a branch ends. Several nodes have no end together.
+func (b branch) lives() int64 {
+	if len(b.nodes) != 1 {
+		return math.MaxInt64
+	}
+	return b.nodes[0].lives()
+}
 
 // load is that of all nodes of a branch together, whether a pod fits on them or not; at a level over host names with
 // the pod that is placed.

@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func countFeasible(in []candidate) int { return len(onlyFeasible(in)) }
 
 // nodeBefore orders the nodes of a leaf: the best standing, among faulty nodes fewer
 // failures, those that are not soft, then fewer pods of the revision, of the workload, fewer unforgiven
-// failures, the lower load with the pod that is placed, then names.
+// failures, the later end, the lower load with the pod that is placed, then names.
 func nodeBefore(a, b candidate) int {
 	for _, d := range []int64{
 		int64(a.standing()) - int64(b.standing()),
@@ -97,6 +98,7 @@ func nodeBefore(a, b candidate) int {
 		a.Tally.Revision - b.Tally.Revision,
 		a.Tally.Workload - b.Tally.Workload,
 		a.unforgiven() - b.unforgiven(),
+		b.lives() - a.lives(),
 		int64(a.Usage.LoadAfter(a.request)) - int64(b.Usage.LoadAfter(b.request)),
 	} {
 		if d != 0 {
@@ -104,6 +106,14 @@ func nodeBefore(a, b candidate) int {
 		}
 	}
 	return strings.Compare(a.Name, b.Name)
+}
+
+// lives is the hour in which a node ends, the last that there is for one without an end.
+func (c candidate) lives() int64 {
+	if c.Ends == 0 {
+		return math.MaxInt64
+	}
+	return int64(c.Ends)
 }
 
 func oneIf(is bool) int64 {

@@ -118,7 +118,7 @@ func (t *Tree) Set(n placement.Node) {
 }
 
 func (t *Tree) tell(n *placement.Node) (id int32) {
-	facts := tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready}
+	facts := tree.Facts{Usage: n.Usage, Pods: n.Tally.All, Unready: n.Unready, Ends: n.Ends}
 	if n.Soft {
 		facts.Soft = "soft"
 	}

@@ -4,6 +4,8 @@
 package tree
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -25,15 +27,14 @@ func (g *group) sum(t *Topology) {
 	}
 }
 
-// divideBySize finds the sizes of members, in the order in which they first occur.
+// divideBySize finds the sizes of members and the hours in which they end, the longest-lived first.
 func (g *group) divideBySize(t *Topology) {
 	var sizes []sizeClass
 	for slot, member := range g.members {
-		size := t.usageOf(member).Size()
-		i := slices.IndexFunc(sizes, func(c sizeClass) bool { return c.size == size })
-		if i < 0 {
-			i = len(sizes)
-			sizes = append(sizes, sizeClass{size: size})
+		c := sizeClass{sooner: t.sooner(member), size: t.usageOf(member).Size()}
+		i, known := slices.BinarySearchFunc(sizes, c, sizeClass.compare)
+		if !known {
+			sizes = slices.Insert(sizes, i, c)
 		}
 		sizes[i].members.Add(int32(slot))
 	}
@@ -42,29 +43,46 @@ func (g *group) divideBySize(t *Topology) {
 	}
 }
 
-// after is the load of a member with the pod that is placed, if it is one of nodes that differ in size.
+func (c sizeClass) compare(o sizeClass) int {
+	return cmp.Or(cmp.Compare(c.sooner, o.sooner), c.size.Compare(o.size))
+}
+
+// sooner is the higher the sooner a member ends, and 0 for one that has no end.
+func (t *Topology) sooner(member int32) int32 {
+	if member < 0 || t.nodes.all[member].Ends == 0 {
+		return 0
+	}
+	return math.MaxInt32 - t.nodes.all[member].Ends
+}
+
+// after orders members that tie in all else: nodes that differ by the hour in which they end, the last first, then by their load with the pod
+// that is placed, which has 33 bits. Others are ordered by their load.
 func (v View) after(g *group, slot int32) uint64 {
 	load := uint64(g.load.Of(slot))
 	if g.sizes != nil {
 		load += uint64(v.Topology.usageOf(g.members[slot]).Size().Share(v.Feasibility.Request))
+		load += uint64(v.Topology.sooner(g.members[slot])) << 33
 	}
 	return load
 }
 
-// before reports that a member has the lower load with the pod that is placed, or else the lower slot.
+// before reports that a member is the better of two by what comes after their keys, or else has the lower slot.
 func (v View) before(g *group, a, b int32) bool {
 	aLoad, bLoad := v.after(g, a), v.after(g, b)
 	return aLoad < bLoad || aLoad == bLoad && a < b
 }
 
-// least returns the open member that has the least load with the pod that is placed. Inside one size it is that with
-// the least load.
+// least returns the open member that has the least load with the pod that is placed, of the nodes that live longest. Inside one size it
+// is that with the least load.
 func (v View) least(g *group, open []uint64, among *members.Tied) int32 {
 	if g.sizes == nil {
 		return g.load.Least(open, among)
 	}
 	best := none
 	for i := range g.sizes {
+		if best != none && g.sizes[i].sooner > v.Topology.sooner(g.members[best]) {
+			break
+		}
 		slot := g.load.Least(v.Feasibility.within(open, &g.sizes[i].members), among)
 		if slot != none && (best == none || v.before(g, slot, best)) {
 			best = slot

@@ -16,7 +16,7 @@ import (
 // given to another one.
 //
 // Two versions tell others what to look at again. The structure moves when a node comes
-// or goes, is relabelled, or becomes ready or not, soft, or larger: then topologies are built anew. The
+// or goes, is relabelled, or becomes ready or not, soft, or larger, or ends otherwise: then topologies are built anew. The
 // version moves with every change of a node, and changes has what those were.
 type Nodes struct {
 	all   []nodeInfo
@@ -48,6 +48,8 @@ type Facts struct {
 	// Soft names what makes the node soft to pods that do not tolerate it, "" for nothing: see
 	// placement.Node and Feasibility.Tolerates.
 	Soft string
+	// Ends is the hour in which the node ends, 0 for none: see placement.Node.
+	Ends int32
 }
 
 // change is one change of a node, with what has been added to its usage.
@@ -97,7 +99,7 @@ func (n *Nodes) Set(name string, facts Facts) (id int32) {
 	}
 	is := &n.all[id]
 	by := facts.Usage.Sub(is.Usage)
-	rebuild := !known || is.Unready != facts.Unready || is.Soft != facts.Soft || by.CPU.Allocatable != 0 || by.Memory.Allocatable != 0
+	rebuild := !known || is.Unready != facts.Unready || is.Soft != facts.Soft || is.Ends != facts.Ends || by.CPU.Allocatable != 0 || by.Memory.Allocatable != 0
 	is.Facts = facts
 	n.note(change{id, by})
 	if rebuild {

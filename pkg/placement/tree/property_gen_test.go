@@ -100,6 +100,8 @@ type cluster struct {
 	// most is the highest count of pods of a kind on a node: where it is 0 or 1, branches tie.
 	most    int64
 	healthy bool
+	// mortal: nodes end.
+	mortal bool
 	// unique is a level at which each node has a value of its own, -1 for none.
 	unique int
 	// request is what each pod requests of a node's CPU or memory, if anything.
@@ -119,6 +121,7 @@ func drawCluster(t *rapid.T, s size) *cluster {
 		c.unique = rapid.IntRange(0, len(c.levels)-1).Draw(t, "unique")
 	}
 	c.from = rapid.IntRange(0, len(values)).Draw(t, "first value")
+	c.mortal = oneIn(t, 2, "nodes end")
 	c.most = rapid.Int64Range(0, 4).Draw(t, "most pods")
 	c.request = drawUsage(t, 1)
 	c.request.CPU.Allocatable, c.request.Memory.Allocatable = 0, 0
@@ -202,6 +205,9 @@ func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
 		return n
 	}
 	n.Unready, n.Soft = oneIn(t, 7, "unready"), oneIn(t, 5, "soft")
+	if c.mortal {
+		n.Ends = rapid.SampledFrom([]int32{0, 1, 500_000, 500_001}).Draw(t, "ends")
+	}
 	return n
 }
 

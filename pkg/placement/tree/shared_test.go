@@ -43,6 +43,8 @@ type machine struct {
 	room    int
 	// soft is what makes it soft to needs that do not tolerate it.
 	soft string
+	// ends is the hour in which it ends.
+	ends int32
 	// refuses are the needs that it does not meet, whatever room it has.
 	refuses map[int]bool
 	pods    []int // by revision
@@ -135,6 +137,7 @@ func (s *shared) change(name string) {
 	}
 	m.usage, m.unready, m.room = drawUsage(s.t, 3), oneIn(s.t, 6, "unready"), rapid.IntRange(0, 6).Draw(s.t, "room")
 	m.soft = rapid.SampledFrom([]string{"", "", "", "tainted", "marked"}).Draw(s.t, "soft")
+	m.ends = rapid.SampledFrom([]int32{0, 0, 0, 500_000, 500_001}).Draw(s.t, "ends")
 	for i := range s.needs {
 		m.refuses[i] = oneIn(s.t, 5, "refuses")
 	}
@@ -147,7 +150,7 @@ func (s *shared) change(name string) {
 // tell has the nodes show one as it is, with the pods on it.
 func (s *shared) tell(name string) {
 	m := s.there[name]
-	m.id = s.nodes.Set(name, tree.Facts{Usage: s.usage(m), Unready: m.unready, Soft: m.soft})
+	m.id = s.nodes.Set(name, tree.Facts{Usage: s.usage(m), Unready: m.unready, Soft: m.soft, Ends: m.ends})
 }
 
 func (s *shared) usage(m *machine) placement.Usage {
@@ -234,7 +237,7 @@ func (s *shared) decide() {
 	var seen []placement.Node
 	for _, name := range slices.Sorted(maps.Keys(s.there)) {
 		m := s.there[name]
-		n := placement.Node{Name: name, Usage: s.usage(m), Unready: m.unready, Record: r.records[name]}
+		n := placement.Node{Name: name, Usage: s.usage(m), Unready: m.unready, Record: r.records[name], Ends: m.ends}
 		n.Soft = m.soft != "" && !s.needs[r.needs].Tolerates(m.soft)
 		n.Tally.Revision, n.Tally.Workload = s.pods(m, i)
 		for _, l := range levels {

@@ -52,7 +52,7 @@ type group struct {
 	byShare []shareClass // the largest share first; nil if all weigh 1
 	usage   placement.Usage
 	load    members.Loads
-	sizes   []sizeClass // of members that are one node each; nil where all have one size, or are branches
+	sizes   []sizeClass // of members that are one node each, longest-lived first; nil where all are alike, or are branches
 	mask    int32       // the first of its words in a mask
 }
 
@@ -62,8 +62,9 @@ type shareClass struct {
 	members *members.Set
 }
 
-// sizeClass is the members of one size.
+// sizeClass is the members of one size that end in one hour.
 type sizeClass struct {
+	sooner  int32
 	size    placement.Size
 	members members.Set
 }

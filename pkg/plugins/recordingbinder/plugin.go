@@ -48,15 +48,15 @@ func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *c
 // annotations are those that a pod is bound with, nil for none.
 func annotations(state fwk.CycleState, pod *corev1.Pod) map[string]string {
 	all := make(map[string]string)
-	for _, key := range []string{clusterview.PlacedByAnnotation, clusterview.DecisionAnnotation} {
+	for _, key := range []string{clusterview.PlacedByAnnotation, clusterview.DecisionAnnotation, clusterview.LeaseExpiryAnnotation} {
 		if _, written := pod.Annotations[key]; written {
 			all[key] = ""
 		}
 	}
 	if by := placedBy(state, pod); by != "" {
 		all[clusterview.PlacedByAnnotation] = by
-		maps.Copy(all, clusterview.ReadBinding(state))
 	}
+	maps.Copy(all, clusterview.ReadBinding(state))
 	if len(all) == 0 {
 		return nil
 	}

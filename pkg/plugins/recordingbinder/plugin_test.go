@@ -89,6 +89,13 @@ func TestBind(t *testing.T) {
 	decided := framework.NewCycleState()
 	clusterview.WritePlacedBy(decided, clusterview.Levels{Source: clusterview.FromConstraints})
 	clusterview.WriteBinding(decided, map[string]string{clusterview.DecisionAnnotation: "fast"})
+	leased := framework.NewCycleState()
+	clusterview.WritePlacedBy(leased, clusterview.Levels{Source: clusterview.FromConstraints})
+	expiry := map[string]string{clusterview.LeaseExpiryAnnotation: "2026-01-31T12:00:00Z"}
+	clusterview.WriteBinding(leased, expiry)
+	clusterview.WriteBinding(leased, map[string]string{clusterview.DecisionAnnotation: "fast"})
+	leasedToDaemon := framework.NewCycleState()
+	clusterview.WriteBinding(leasedToDaemon, expiry)
 	by := func(what string) map[string]string { return map[string]string{clusterview.PlacedByAnnotation: what} }
 	for name, tc := range map[string]struct {
 		pod   *st.PodWrapper
@@ -103,6 +110,13 @@ func TestBind(t *testing.T) {
 		}},
 		"one with a decision of its own": {pod().Annotation(clusterview.DecisionAnnotation, "full"), spread, map[string]string{
 			clusterview.PlacedByAnnotation: "constraints", clusterview.DecisionAnnotation: "",
+		}},
+		"one with a lease": {pod().Annotation(clusterview.LeaseExpiryAnnotation, "2099-01-01T00:00:00Z"), leased, map[string]string{
+			clusterview.PlacedByAnnotation: "constraints", clusterview.DecisionAnnotation: "fast", clusterview.LeaseExpiryAnnotation: "2026-01-31T12:00:00Z",
+		}},
+		"a DaemonSet's with a lease": {pod().OwnerReference("ds", daemonSet), leasedToDaemon, expiry},
+		"one that says when its lease ends, and has none": {pod().Annotation(clusterview.LeaseExpiryAnnotation, "2099-01-01T00:00:00Z"), spread, map[string]string{
+			clusterview.PlacedByAnnotation: "constraints", clusterview.LeaseExpiryAnnotation: "",
 		}},
 		"a pod of no cycle":                 {pod(), framework.NewCycleState(), nil},
 		"a DaemonSet's pod":                 {pod().OwnerReference("ds", daemonSet), confined, nil},

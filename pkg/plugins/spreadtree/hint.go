@@ -82,6 +82,7 @@ func (pl *SpreadTree) Hint(ctx context.Context, state fwk.CycleState, pod *corev
 		if needs, err = clusterview.NeedsOf(pod); err != nil {
 			return "", nil, err
 		}
+		needs += clusterview.AddedNeeds(state)
 	}
 	start = time.Now().Add(-refreshed)
 	f := pl.trees.answers(needs, c.pod)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -99,6 +100,9 @@ func (w *world) drawNode(name string) *st.NodeWrapper {
 	if rapid.IntRange(0, 4).Draw(w.t, "soft") == 0 {
 		n.Taints([]corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectPreferNoSchedule}})
 	}
+	if end := rapid.SampledFrom([]string{"", "", "", "2026-01-31T12:00:00Z", "2026-01-31T12:59:59Z", "2026-01-31T13:00:00Z", "odd"}).Draw(w.t, "ends"); end != "" {
+		n.Annotation(clusterview.ValidUntilAnnotation, end)
+	}
 	return n.Unschedulable(rapid.IntRange(0, 5).Draw(w.t, "cordoned") == 0)
 }
 
@@ -136,7 +140,7 @@ func (w *world) seen(p *worldPod) []placement.Node {
 		if !n.here {
 			continue
 		}
-		node := placement.Node{Name: name, Unready: len(n.node.Status.Conditions) > 0, Soft: len(n.node.Spec.Taints) > 0}
+		node := placement.Node{Name: name, Unready: len(n.node.Status.Conditions) > 0, Soft: len(n.node.Spec.Taints) > 0, Ends: endsIn(n.node)}
 		for _, l := range levels {
 			text, ok := n.node.Labels[l.Property.Label]
 			if l.Property.Label == "" {
@@ -162,6 +166,19 @@ func (w *world) seen(p *worldPod) []placement.Node {
 		seen = append(seen, node)
 	}
 	return seen
+}
+
+// endsIn is the hour in which a node ends. One that cannot be read is the first that there is.
+func endsIn(node *corev1.Node) int32 {
+	text, ok := node.Annotations[clusterview.ValidUntilAnnotation]
+	end, err := time.Parse(time.RFC3339, text)
+	switch {
+	case !ok:
+		return 0
+	case err != nil:
+		return 1
+	}
+	return int32(end.Unix() / 3600)
 }
 
 // fits are the filters: cordon, room, and what the plugin Preferences keeps out.

@@ -50,10 +50,12 @@ var inTree = []string{
 
 // fault begins what pods are not told, but those who call or run a plugin, or an Event; and what is only a
 // part of what a pod is told, after that which names the whole.
-var fault = regexp.MustCompile(`^(plugin|args of plugin|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |The (constraint|level) over |The annotation |%s: %w$|%s: %s: keys and values |%w: see whether )`)
+var fault = regexp.MustCompile(`^(plugin|args of plugin|NodeClaim|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |The (constraint|level) over |The annotation |%s: %w$|%s: %s: keys and values |%w: see whether )`)
 
 // keys are the constants that our reasons are composed with.
-var keys = map[string]string{"ReservedHostPortsAnnotation": clusterview.ReservedHostPortsAnnotation}
+var keys = map[string]string{
+	"ReservedHostPortsAnnotation": clusterview.ReservedHostPortsAnnotation, "ValidUntilAnnotation": clusterview.ValidUntilAnnotation,
+}
 
 // row is the first cell of a row, a reason; PORT, RESOURCE and NAME stand for any.
 var row = regexp.MustCompile("(?m)^\\| `([^`]*?)(?:PORT|RESOURCE)?` \\|")

@@ -85,10 +85,10 @@ func (r right) key() string {
 	return r.verb + " " + r.resource
 }
 
-// schedulerRights are those of the manifests.
+// schedulerRights are those of the manifests, with those of the overlay that has leases.
 func schedulerRights(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"))
+	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"), roleObjects(t, "overlays/leases/rbac.yaml"))
 }
 
 // TestSchedulerWithAllRights wants all stories to go as told, and nothing to be refused.

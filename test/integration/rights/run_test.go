@@ -129,6 +129,7 @@ func (s *stage) configuration() string {
 		{"threshold: 5", "threshold: 2"},
 		{"suspects:\n        workloads: 3", "suspects:\n        workloads: 2"},
 		{"provenAfterSeconds: 10", "provenAfterSeconds: 0"},
+		{"leases: Disabled", "leases: AnnotationsAndDeadlines"},
 	} {
 		if !strings.Contains(content, change[0]) {
 			s.Fatalf("%q is not in the configuration", change[0])

@@ -131,6 +131,15 @@ given replaces the shipped one whole. Takes (list SHIPPED NAME PROFILE).
 {{- end -}}
 {{- end -}}
 
+{{/* Whether the deadlines of Jobs are leases in a profile. Empty is no. */}}
+{{- define "espalier.readsJobs" -}}
+{{- range (include "espalier.configuration" . | fromYaml).profiles -}}
+{{- range .pluginConfig -}}
+{{- if and (eq .name "NodeLifetime") (eq (dig "args" "leases" "" .) "AnnotationsAndDeadlines") -}}yes{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
 The KubeSchedulerConfiguration. The Lease is the chart's also where the whole configuration is
 given: the rights are to that Lease and no other. The record of failures is where the configuration

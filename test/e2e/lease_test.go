@@ -1,0 +1,134 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	leaseAnnotation  = "espalier.dev/lease"
+	expiryAnnotation = "espalier.dev/lease-expiry"
+	endAnnotation    = "espalier.dev/valid-until"
+)
+
+// after is a time of RFC 3339.
+func after(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+
+// leasing starts a scheduler of the story's own for which leases are what the overlay leases says.
+func (s *story) leasing() {
+	s.Helper()
+	s.ownScheduler(s.name, s.ownProfile("leases: Disabled", "leases: AnnotationsAndDeadlines"))
+}
+
+// leased is a pod of an app with a lease.
+func (s *story) leased(name, app, lease string) {
+	s.Helper()
+	template := s.template(app, "")
+	template.Annotations[leaseAnnotation] = lease
+	s.pod(name, template)
+}
+
+// expiry is when the lease of a pod ends.
+func (s *story) expiry(pod *corev1.Pod) time.Time {
+	s.Helper()
+	at, err := time.Parse(time.RFC3339, pod.Annotations[expiryAnnotation])
+	s.must(err, "reading when the lease of pod "+pod.Name+" ends")
+	return at
+}
+
+// Vector TV18 in a cluster: a node takes a pod whose lease ends before it does, and a while later it takes no other one with the same lease,
+// while the first runs on. The second is placed as soon as a node lives long enough.
+func TestLease(t *testing.T) {
+	s := begin(t, byZone)
+	s.leasing()
+	node := s.nodes(1, 20, zone("zone-a"))[0]
+	s.deploy("warm-up", 1, "") // so that the scheduler is there when time begins to matter
+	s.settled("warm-up", 1)
+	const lease, lives = 5 * time.Second, 30 * time.Second
+	end := time.Now().Add(lives)
+	s.annotate(node, endAnnotation, end.UTC().Format(time.RFC3339)) // to the second
+	s.leased("first", "app", lease.String())
+	s.onNode("first", node)
+	first, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "first", metav1.GetOptions{})
+	s.must(err, "reading pod first")
+	if expiry := s.expiry(first); !expiry.Before(end) || expiry.Before(first.CreationTimestamp.Add(lease)) {
+		t.Errorf("the lease of a pod made %v ends %v, and its node %v", first.CreationTimestamp, expiry, end)
+	}
+	time.Sleep(time.Until(end.Add(-lease)))
+	s.leased("second", "app", lease.String())
+	s.refusedFor("second", "1 node(s) ended before the pod's lease would")
+	later := time.Now()
+	s.annotate(node, endAnnotation, after(24*time.Hour))
+	s.onNode("second", node)
+	t.Logf("the second pod had its node %s after the node was given a later end", time.Since(later).Round(10*time.Millisecond))
+	if now, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "first", metav1.GetOptions{}); err != nil || now.UID != first.UID || now.DeletionTimestamp != nil {
+		t.Errorf("the first pod does not run on: %v", err)
+	}
+}
+
+// A pod that waits for a node that lives long enough takes the first that comes.
+func TestLeaseWaitsForANode(t *testing.T) {
+	s := begin(t, byZone)
+	s.leasing()
+	short := s.nodes(2, 20, zone("zone-a"))
+	s.annotate(short[0], endAnnotation, after(time.Hour))
+	s.annotate(short[1], endAnnotation, "tomorrow")
+	s.leased("waits", "app", "72h")
+	s.refusedFor("waits", "1 node(s) ended before the pod's lease would", "1 node(s) had a malformed annotation espalier.dev/valid-until")
+	s.tells("NodeEndUnreadable", "Node", short[1])
+	s.leased("odd", "app", "3d")
+	s.refusedFor("odd", `annotation espalier.dev/lease: no duration "3d": use hours, minutes or seconds`)
+	s.deploy("others", 4, "") // which have no lease, and are none of this
+	s.settled("others", 4)
+	another := s.node(20, zone("zone-b"))
+	s.live(another)
+	ready := time.Now()
+	s.onNode("waits", another)
+	t.Logf("the pod had its node %s after it was ready", time.Since(ready).Round(10*time.Millisecond))
+}
+
+// The deadline of a Job is the lease of its pods.
+func TestLeaseOfAJob(t *testing.T) {
+	s := begin(t, byZone)
+	s.leasing()
+	short, long := s.nodes(1, 20, zone("zone-a"))[0], s.nodes(1, 20, zone("zone-b"))[0]
+	s.annotate(short, endAnnotation, after(time.Hour))
+	s.annotate(long, endAnnotation, after(100*time.Hour))
+	for name, deadline := range map[string]int64{"long": 72 * 60 * 60, "short": 30 * 60} {
+		template := s.template(name, "")
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		template.Annotations = runFor("24h")
+		_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       batchv1.JobSpec{Completions: ptr.To[int32](6), Parallelism: ptr.To[int32](6), ActiveDeadlineSeconds: &deadline, Template: template},
+		}, metav1.CreateOptions{})
+		s.must(err, "creating Job "+name)
+	}
+	s.exactly(s.settled("long", 6), 0, map[string]int{"zone-a": 0, "zone-b": 6})
+	s.exactly(s.settled("short", 6), 0, map[string]int{"zone-a": 3, "zone-b": 3})
+}
+
+// Of nodes that tie the one that lives longest gets the pod, until it is full.
+func TestLongestLivedFirst(t *testing.T) {
+	s := begin(t, byZone)
+	nodes := s.nodes(4, 2, zone("zone-a"))
+	for i, hours := range map[int]int{0: 20, 2: 30, 3: 10} {
+		s.annotate(nodes[i], endAnnotation, after(time.Duration(hours)*time.Hour))
+	}
+	for i, want := range []int{1, 1, 2, 2, 0, 0, 3, 3} {
+		app := fmt.Sprint("app-", i)
+		s.deploy(app, 1, "")
+		if node := s.settled(app, 1).Pods[0].Spec.NodeName; node != nodes[want] {
+			t.Errorf("%s is on %s, want %s", app, node, nodes[want])
+		}
+	}
+}
