@@ -75,6 +75,8 @@ type options struct {
 	restartIn  string
 	namespaces string
 	windows    []string
+
+	lifetimes lifetimes
 }
 
 func newCommand(version string) *cobra.Command {
@@ -103,6 +105,7 @@ func newCommand(version string) *cobra.Command {
 	o.restartFlags(flags)
 	flags.BoolVar(&o.disconnects, "keep-disconnected", false, "Whether pods on nodes that do not answer are kept, and those of Deployments replaced, where their policies have a disconnect.")
 	o.costFlags(flags)
+	o.lifetimeFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
 	flags.VarP(logsapi.VerbosityLevelPflag(&o.logging.Verbosity), "v", "v", "How much is written into the log. 0 is the least.")
@@ -120,7 +123,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--taint-suspects: %w", err)
 		}
 	}
-	if err := errors.Join(o.readDrain(), o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts()); err != nil {
+	if err := errors.Join(o.readDrain(), o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts(), o.readLifetimes()); err != nil {
 		return err
 	}
 	config, err := o.config()
@@ -199,6 +202,9 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		if err := m.Add(&deletioncost.Controller{Client: m.GetClient(), Clock: clock.RealClock{}, Options: o.costs}); err != nil {
 			return nil, err
 		}
+	}
+	if err := o.addLifetimes(m); err != nil {
+		return nil, err
 	}
 	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}, Flags: policy.Flags{
 		Disconnect: o.disconnects, Drained: o.drain.Pods != "", Restart: o.restart.Mode != "",

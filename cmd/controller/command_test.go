@@ -36,6 +36,16 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no mode", []string{"--rebalance=Maybe"}, []string{"--rebalance", `"Maybe"`, "DryRun, Enabled or ByPolicy"}},
 		{"no mode of restarts", []string{"--restart-elsewhere=true"}, []string{"--restart-elsewhere", `"true"`, "Enabled or ByPolicy"}},
 		{"no bound of moves", []string{"--move-drained=All", "--moves-at-once=0"}, []string{"--move-drained", "0 is no bound", "1 to 1000"}},
+		{"no bound of renewals", []string{"--renew-leases", "--moves-at-once=0"}, []string{"--renew-leases", "0 is no bound", "1 to 1000"}},
+		{"no namespaces", []string{"--renew-leases", "--renew-namespace-selector=a in"}, []string{"--renew-namespace-selector", `"a in"`}},
+		{"no nodes", []string{"--stagger-ends=a in"}, []string{"--stagger-ends", `"a in"`}},
+		{"no days", []string{"--stagger-ends=a", "--stagger-ends-schedule=someday"}, []string{"--stagger-ends-schedule", `"someday"`, "mon"}},
+		{"no time zone", []string{"--stagger-ends=a", "--stagger-ends-time-zone=Atlantis"}, []string{"--stagger-ends-time-zone", `"Atlantis"`, "Europe/Berlin"}},
+		{"no lifetime", []string{"--stagger-ends=a", "--stagger-ends-lifetime=-1h"}, []string{"--stagger-ends", "-1h0m0s is no time", "1h0m0s to"}},
+		{"no least time", []string{"--stagger-ends=a", "--stagger-ends-least=999h"}, []string{"--stagger-ends", "999h0m0s is no time", "to 504h0m0s"}},
+		{"no time to drain", []string{"--stagger-ends=a", "--stagger-ends-drain-for=0s"}, []string{"--stagger-ends", "0s is no time", "1m0s to 24h0m0s"}},
+		{"no nodes at once", []string{"--stagger-ends=a", "--stagger-ends-per-domain=0"}, []string{"--stagger-ends", "0 is no bound", "1 to 1000"}},
+		{"moves of ended nodes at once", []string{"--stagger-ends=a", "--moves-at-once=0"}, []string{"0 is no bound", "1 to 1000"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := run(t, tc.args...)
@@ -62,7 +72,7 @@ func TestVersionAndHelp(t *testing.T) {
 // TestOperations wants the pages that have flags of taints and of moves to have their defaults.
 func TestOperations(t *testing.T) {
 	var rows [][]string
-	for _, name := range []string{"operations.md", "moves.md"} {
+	for _, name := range []string{"operations.md", "moves.md", "lifetimes.md"} {
 		page, err := os.ReadFile("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

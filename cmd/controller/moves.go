@@ -61,9 +61,12 @@ func namespaceSelector(caller, text string) (labels.Selector, error) {
 	return selector, nil
 }
 
+// drains reports whether they ask for Moves of pods on nodes that are about to be removed.
+func (o *options) drains() bool { return o.drain.Pods != drain.None || o.lifetimes.pool != "" }
+
 // readDrain checks the flags about nodes that are about to be removed.
 func (o *options) readDrain() error {
-	if o.drain.Pods == "" {
+	if !o.drains() {
 		return nil
 	}
 	o.drain.Schedulers = o.schedulers
@@ -131,7 +134,7 @@ func (o *options) readCosts() error {
 
 // moves reports whether the flags ask for any Moves.
 func (o *options) moves() bool {
-	return o.drain.Pods != "" || o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects
+	return o.drains() || o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.lifetimes.renew
 }
 
 // readRebalance checks these flags.
@@ -160,8 +163,11 @@ func (o *options) readRebalance() error {
 // cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.costs.Mode != "" {
+	if o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.costs.Mode != "" || o.lifetimes.renew {
 		pods, nodes = wholePod, cache.TransformStripManagedFields()
+	}
+	if o.lifetimes.claims || o.lifetimes.pool != "" {
+		nodes = cache.TransformStripManagedFields()
 	}
 	return map[client.Object]cache.ByObject{
 		&corev1.Pod{}: {Transform: pods}, &corev1.Namespace{}: {Transform: policy.TrimNamespace}, &corev1.Node{}: {Transform: nodes},
@@ -191,7 +197,7 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 	if err := moves.AddTo(m); err != nil {
 		return err
 	}
-	if o.drain.Pods != "" {
+	if o.drains() {
 		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.drain}); err != nil {
 			return err
 		}
@@ -211,6 +217,9 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 		}); err != nil {
 			return err
 		}
+	}
+	if err := o.addRenewals(m); err != nil {
+		return err
 	}
 	if o.rebalance.Mode == "" {
 		return nil

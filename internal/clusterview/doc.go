@@ -26,5 +26,6 @@
 //   - faults.go, cycle.go, deletioncost.go: what one plugin leaves for another within a scheduling cycle
 //   - leaving.go, silent.go, soft.go: nodes about to be removed, unreachable nodes, PreferNoSchedule taints
 //   - lifetime.go: when a node ends; lease.go: for how long a pod wants to stay
+//   - writtenend.go: which controller has written when a node ends, and since when it runs; nodeclaim.go: when it ends by its NodeClaim
 //   - changes.go: in which namespaces something has changed
 package clusterview

@@ -57,11 +57,32 @@ const (
 	// LeaseAnnotation on a pod is for how long it wants to stay on its node, in the syntax of lifetime.ParseLease.
 	LeaseAnnotation = Prefix + "lease"
 
-	// LeaseExpiryAnnotation is what the scheduler writes into a pod that it binds: when the lease ends, as a time of RFC 3339.
+	// LeaseExpiryAnnotation is what the scheduler writes into a pod that it binds, and the controller into one whose lease it renews: when
+	// the lease ends, as a time of RFC 3339.
 	LeaseExpiryAnnotation = Prefix + "lease-expiry"
+
+	// RenewLeaseAnnotation on a pod says "true" where its lease is to be renewed. Whoever renews it takes it off.
+	RenewLeaseAnnotation = Prefix + "renew-lease"
 
 	// ValidUntilAnnotation on a node is when it ends, in the syntax of lifetime.ParseEnd.
 	ValidUntilAnnotation = Prefix + "valid-until"
+
+	// ValidUntilByAnnotation on a node is who has written ValidUntilAnnotation, and what: see EndIsBy. Where it is another one, or none,
+	// somebody else has.
+	ValidUntilByAnnotation = Prefix + "valid-until-by"
+
+	// UpSinceAnnotation on a node is since when it runs, and by which boot: see UpSince.
+	UpSinceAnnotation = Prefix + "up-since"
+
+	// CordonedForEndAnnotation on a node says that it was cordoned because its end had come, and when.
+	CordonedForEndAnnotation = Prefix + "cordoned-for-end"
+
+	// RebootDueAnnotation on a node says since when it waits for a reboot: its end has come and its pods were replaced. The condition
+	// RebootDue says the same.
+	RebootDueAnnotation = Prefix + "reboot-due"
+
+	// RebootDue is the type of a node's condition.
+	RebootDue = Prefix + "RebootDue"
 
 	// ReservedHostPortsAnnotation on a node lists the ports that the node itself
 	// holds, in the syntax of hostport.Parse.

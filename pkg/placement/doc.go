@@ -16,7 +16,7 @@
 //   - simulation: one workload decided alone
 //   - failure: the nodes on which a workload has failed of late
 //   - hostport: the ports that a node keeps for itself, and their syntax
-//   - lifetime: nodes that end at a known time, and leases of pods on them
+//   - lifetime, stagger: nodes that end at a known time, leases of pods on them, and ends that are not all at once
 //   - constraint: one condition on a node, in Docker's language
 //   - platform: what a program was built for
 //   - syntax: how the languages of annotations refuse what they cannot read

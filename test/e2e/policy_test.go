@@ -48,7 +48,7 @@ func startController(ctx context.Context) (*rig.Process, error) {
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", lifecycleGate,
 			"--move-drained=Blocked", "--moves-at-once=200", "--keep-disconnected",
-		}, rebalanceFlags, restartFlags, repairFlags),
+		}, rebalanceFlags, restartFlags, repairFlags, lifetimeFlags),
 	})
 }
 

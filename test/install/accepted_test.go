@@ -134,8 +134,9 @@ func TestSchedulerAccepts(t *testing.T) {
 		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
 		"chart as my-espalier-controller": "my-espalier-controller-scheduler", "chart as espalier-policies": "espalier-policies-scheduler",
 		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
-		"chart with node-pool.yaml": "espalier-scheduler",
-		"chart as 2024":             "2024-espalier-scheduler", "chart as batch.v1": "batch-v1-espalier-scheduler",
+		"chart with node-pool.yaml": "espalier-scheduler", "chart with leases.yaml": "espalier-scheduler",
+		"chart with lifetimes.yaml": "espalier-scheduler", "overlay leases": "espalier-scheduler",
+		"chart as 2024": "2024-espalier-scheduler", "chart as batch.v1": "batch-v1-espalier-scheduler",
 	}
 	for name, objects := range ways(t) {
 		t.Run(name, func(t *testing.T) {

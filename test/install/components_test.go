@@ -18,9 +18,12 @@ import (
 var switches = map[string]string{
 	"keep-disconnected":     "controller.keepDisconnected.enabled=true",
 	"move-drained":          "controller.moveDrained.pods=Blocked",
+	"node-claims":           "controller.nodeClaims.enabled=true",
 	"rebalance":             "controller.rebalance.mode=Enabled",
+	"renew-leases":          "controller.renewLeases.enabled=true",
 	"repair-deletion-costs": "controller.repairDeletionCosts.mode=Repair",
 	"restart-elsewhere":     "controller.restartElsewhere.mode=Enabled",
+	"stagger-ends":          "controller.staggerEnds.nodes=pool=blue",
 	"taint-suspects":        "controller.taintSuspects.effect=PreferNoSchedule",
 }
 

@@ -48,6 +48,9 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 		"chart as 2024":                   "123/2024-espalier-scheduler",
 		"chart as batch.v1":               "accepted/batch-v1-espalier-scheduler",
 		"chart with node-pool.yaml":       "accepted/espalier-scheduler",
+		"chart with leases.yaml":          "accepted/espalier-scheduler",
+		"chart with lifetimes.yaml":       "accepted/espalier-scheduler",
+		"overlay leases":                  "kube-system/espalier-scheduler",
 		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
 	}
 	for name, objects := range ways(t) {

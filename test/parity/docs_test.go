@@ -27,7 +27,7 @@ var (
 var pages = []struct {
 	name  string
 	names int
-}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/scenarios.md", 45}}
+}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/parity-treadmill.md", 20}, {"docs/scenarios.md", 45}}
 
 // A page of evidence is worth what its evidence is: every test it names must exist, in
 // the package it names or in one only, and no vector may be carried without a row.
@@ -121,4 +121,41 @@ func testsBelow(t *testing.T, root fs.FS) map[string][]string {
 		t.Fatal(err)
 	}
 	return packages
+}
+
+// Each row of a mechanism of Treadmill says who does it, and shows it or says why not. Each vector that has a row has one.
+func TestRowsOfTreadmill(t *testing.T) {
+	const name = "docs/parity-treadmill.md"
+	text, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables, _ := strings.Cut(string(text), "\n## ")
+	rows, vectors := regexp.MustCompile(`(?m)^\| (.*) \| (.*) \| (.*) \|$`).FindAllStringSubmatch(tables, -1), make(map[string]int)
+	for _, row := range rows {
+		mechanism, who, evidence := row[1], row[2], row[3]
+		for _, v := range regexp.MustCompile(`TV\d+`).FindAllString(mechanism, -1) {
+			vectors[v]++
+		}
+		switch who {
+		case "who", "---", "Kubernetes", "no component":
+		case "Espalier", "Espalier and Kubernetes":
+			if !nameInDocs.MatchString(evidence) {
+				t.Errorf("%s: %q is done by %s, and no test shows it", name, mechanism, who)
+			}
+		default:
+			t.Errorf("%s: %q is done by %q: use Espalier, Kubernetes, Espalier and Kubernetes, or no component", name, mechanism, who)
+		}
+		if evidence == "" {
+			t.Errorf("%s: %q has no evidence, and does not say why not", name, mechanism)
+		}
+	}
+	if len(rows) < 20 {
+		t.Errorf("%s has %d rows: it has been read wrongly", name, len(rows))
+	}
+	for _, v := range []string{"TV15", "TV16", "TV17", "TV18", "TV19", "TV20", "TV21", "TV22", "TV25"} {
+		if vectors[v] != 1 {
+			t.Errorf("%s has %d rows of %s", name, vectors[v], v)
+		}
+	}
 }

@@ -112,7 +112,7 @@ type Domain struct {
 // MoveReason is why a pod is replaced.
 //
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:Enum=Drain;Rebalance;Restart;Disconnect
+// +kubebuilder:validation:Enum=Drain;Rebalance;Restart;Disconnect;Lease
 type MoveReason string
 
 // Why a pod is replaced.
@@ -125,6 +125,8 @@ const (
 	MoveRestart MoveReason = "Restart"
 	// MoveDisconnect is for pods of a node that does not answer.
 	MoveDisconnect MoveReason = "Disconnect"
+	// MoveLease is for pods whose lease is to be renewed, on a node that ends before the new one would.
+	MoveLease MoveReason = "Lease"
 )
 
 // MoveStatus is how far a move is.

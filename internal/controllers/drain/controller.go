@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -30,8 +29,10 @@ import (
 // every is the time between two looks at the nodes. kubectl drain asks every five seconds.
 const every = 2 * time.Second
 
-// Which pods of a node that is about to be removed are replaced first, unless their policies say so; with move.ByPolicy none are.
+// Which pods of a node that is about to be removed are replaced first, unless their policies say so; with None and move.ByPolicy none are.
 const (
+	// None are none.
+	None = ""
 	// Blocked are those that a disruption budget keeps from being evicted.
 	Blocked = string(placementv1alpha1.DrainedBlocked)
 	// All are all that can be.
@@ -40,7 +41,7 @@ const (
 
 // Options are what a Controller goes by.
 type Options struct {
-	// Pods is Blocked, All or move.ByPolicy.
+	// Pods is None, Blocked, All or move.ByPolicy. With None only those are that are on nodes which were cordoned for their ends.
 	Pods string
 	// Schedulers are those whose pods are replaced, by schedulerName, and Namespaces selects those in which they are.
 	Schedulers []string
@@ -51,15 +52,24 @@ type Options struct {
 
 // Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
-	if o.Pods != Blocked && o.Pods != All && o.Pods != move.ByPolicy {
+	if o.Pods != None && o.Pods != Blocked && o.Pods != All && o.Pods != move.ByPolicy {
 		return fmt.Errorf("%q is no choice of pods: use %s, %s or %s", o.Pods, Blocked, All, move.ByPolicy)
 	}
 	return move.ValidateAtOnce(o.AtOnce)
 }
 
-// of is which pods of a policy's are replaced. The policy is nil for pods that none governs.
-func (o *Options) of(p *clusterview.Policy) placementv1alpha1.DrainedPods {
-	if o.Pods == move.ByPolicy {
+// of is which pods of a policy's are replaced, on a node that was cordoned for its end or on another one. The policy is nil for pods that none
+// governs. Nobody else empties a node that has reached its end, so all are replaced there if any are.
+func (o *Options) of(p *clusterview.Policy, ended bool) placementv1alpha1.DrainedPods {
+	switch {
+	case ended:
+		if which := p.Drained(placementv1alpha1.DrainedAll); which != placementv1alpha1.DrainedBlocked {
+			return which
+		}
+		return placementv1alpha1.DrainedAll
+	case o.Pods == None:
+		return placementv1alpha1.DrainedNone
+	case o.Pods == move.ByPolicy:
 		return p.Drained(placementv1alpha1.DrainedNone)
 	}
 	return p.Drained(placementv1alpha1.DrainedPods(o.Pods))
@@ -109,7 +119,7 @@ func (c *Controller) look(ctx context.Context) error {
 	return c.move(ctx, candidates)
 }
 
-// leavingOf returns the nodes that somebody is about to remove. Where all nodes are for the same reason, and take pods all the same, as when a
+// leavingOf returns the nodes that somebody is about to remove, and of each whether it was cordoned for its end. Where all nodes are for the same reason, and take pods all the same, as when a
 // change of all of them is planned, it is none: no pod is better off on another one. With cordoned ones it is different: another pod waits
 // for a node, and autoscalers see that.
 func leavingOf(nodes []corev1.Node) map[string]bool {
@@ -118,7 +128,7 @@ func leavingOf(nodes []corev1.Node) map[string]bool {
 		n := &nodes[i]
 		by := clusterview.Leaving(n)
 		if by != "" {
-			leaving[n.Name] = true
+			_, leaving[n.Name] = n.Annotations[clusterview.CordonedForEndAnnotation]
 		}
 		if !n.Spec.Unschedulable && clusterview.Soft(n) != "" {
 			taking[by]++
@@ -151,13 +161,14 @@ func (c *Controller) candidates(ctx context.Context, leaving map[string]bool) (c
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOfNoCopy(p)
-		if !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) || !leaving[p.Spec.NodeName] {
+		ended, leaves := leaving[p.Spec.NodeName]
+		if !leaves || !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
 			continue
 		}
 		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || owner == nil || owner.Kind != "ReplicaSet" {
 			continue
 		}
-		switch which := c.of(policies.Of(p)); which {
+		switch which := c.of(policies.Of(p), ended); which {
 		case placementv1alpha1.DrainedBlocked, placementv1alpha1.DrainedAll:
 			candidates = append(candidates, candidate{p, which})
 		case placementv1alpha1.DrainedNone:
@@ -201,7 +212,7 @@ func (c *Controller) moveOne(ctx context.Context, one candidate, history move.Hi
 	if !ok || err != nil || budget.SpentFor(set, deployment) {
 		return false, err
 	}
-	selecting, blocked, err := c.budgets(ctx, pod)
+	selecting, blocked, err := move.Disruption(ctx, c.API, pod)
 	if err != nil || selecting > 1 || one.which == placementv1alpha1.DrainedBlocked && !blocked {
 		return false, err
 	}
@@ -216,25 +227,4 @@ func (c *Controller) moveOne(ctx context.Context, one candidate, history move.Hi
 		budget.Take(set)
 	}
 	return made, err
-}
-
-// budgets returns how many disruption budgets select a pod, and whether one keeps it from being evicted now. Where two select it, there is no Move
-// to be made: the API server evicts no such pod, however many are ready.
-func (c *Controller) budgets(ctx context.Context, pod *corev1.Pod) (selecting int, blocked bool, err error) {
-	var budgets policyv1.PodDisruptionBudgetList
-	if err := c.API.List(ctx, &budgets, client.InNamespace(pod.Namespace)); err != nil {
-		return 0, false, fmt.Errorf("listing disruption budgets: %w", err)
-	}
-	for i := range budgets.Items {
-		b := &budgets.Items[i]
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil {
-			continue // it selects nothing
-		}
-		if selector.Matches(labels.Set(pod.Labels)) {
-			selecting++
-			blocked = blocked || b.Status.DisruptionsAllowed < 1
-		}
-	}
-	return selecting, blocked, nil
 }

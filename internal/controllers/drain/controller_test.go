@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -130,6 +131,23 @@ func TestWhichPods(t *testing.T) {
 		"the namespace is selected":         {func(c *cluster) { c.Namespaces = labels.SelectorFromSet(labels.Set{"team": "web"}) }, 1},
 		"a pod that is not of a Deployment": {func(c *cluster) { c.pod.OwnerReferences[0].Kind = "StatefulSet" }, 0},
 		"a pod that has not started":        {func(c *cluster) { c.pod.Status.Phase = corev1.PodPending }, 0},
+		"none are":                          {func(c *cluster) { c.Pods = None }, 0},
+		"a node that was cordoned for its end, and none are": {func(c *cluster) {
+			c.Pods, c.budgets = None, nil
+			c.node.Annotations = map[string]string{clusterview.CordonedForEndAnnotation: "2026-01-01T12:00:00Z"}
+		}, 1},
+		"a node that was cordoned for its end, and blocked ones by policy": {func(c *cluster) {
+			c.budgets, c.says = nil, "Blocked"
+			c.node.Annotations = map[string]string{clusterview.CordonedForEndAnnotation: "2026-01-01T12:00:00Z"}
+		}, 1},
+		"a node that was cordoned for its end, and none by policy": {func(c *cluster) {
+			c.says = "None"
+			c.node.Annotations = map[string]string{clusterview.CordonedForEndAnnotation: "2026-01-01T12:00:00Z"}
+		}, 0},
+		"a node that was cordoned for its end, and is not any more": {func(c *cluster) {
+			c.node.Spec.Unschedulable = false
+			c.node.Annotations = map[string]string{clusterview.CordonedForEndAnnotation: "2026-01-01T12:00:00Z"}
+		}, 0},
 		"a node that an autoscaler removes": {func(c *cluster) {
 			c.node.Spec = corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}
 		}, 1},

@@ -44,7 +44,7 @@ func newMeters() *meters {
 
 // reasons are all reasons of Moves.
 var reasons = []placementv1alpha1.MoveReason{
-	placementv1alpha1.MoveDrain, placementv1alpha1.MoveRebalance, placementv1alpha1.MoveRestart, placementv1alpha1.MoveDisconnect,
+	placementv1alpha1.MoveDrain, placementv1alpha1.MoveRebalance, placementv1alpha1.MoveRestart, placementv1alpha1.MoveDisconnect, placementv1alpha1.MoveLease,
 }
 
 // Active are the Moves that have not ended, as metrics.

@@ -10,7 +10,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// components are those of the manifests that have the controller change pods, each with its story and the flags that it takes.
+// components are those of the manifests that have the controller change pods or nodes, each with its story and the flags that it takes.
 var components = map[string]struct {
 	name  string
 	tell  story
@@ -27,12 +27,18 @@ var components = map[string]struct {
 	}},
 	"keep-disconnected":     {"keeps", keeps, func(*stage) []string { return []string{"--keep-disconnected"} }},
 	"repair-deletion-costs": {"repairs", repairs, func(*stage) []string { return []string{"--repair-deletion-costs=Repair", "--repair-quiet=0s"} }},
+	"renew-leases": {"renews", renews, func(s *stage) []string {
+		return []string{"--renew-leases", "--renew-namespace-selector=kubernetes.io/metadata.name=" + s.name}
+	}},
+	"stagger-ends": {"retires", retires, func(s *stage) []string { return []string{"--stagger-ends=" + ofStage + "=" + s.name} }},
+	"node-claims":  {"claims", claims, func(*stage) []string { return []string{"--node-claims"} }},
 }
 
-// startMoving starts the controller for the Moves of the stage alone. It would carry out those of others, with rights that they may lack.
+// startMoving starts the controller for the Moves and NodeClaims of the stage alone. It would carry out those of others, with rights that they
+// may lack.
 func (s *stage) startMoving(args ...string) {
 	s.Helper()
-	s.proxy.movesOf = s.name
+	s.proxy.only = s.name
 	s.startController(args...)
 }
 

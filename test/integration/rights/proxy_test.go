@@ -33,8 +33,9 @@ type proxy struct {
 	answers map[question]map[int]int
 	// refused are the questions that were refused, in order.
 	refused []question
-	// movesOf, if set, is the namespace of the only Moves that are shown. It is set before there are requests.
-	movesOf string
+	// only, if set, is the namespace of the only Moves that are shown, and what the only NodeClaims have as the label of their stage. It is set
+	// before there are requests.
+	only string
 	// meddle, if set, is called before a request is passed on; true is that it has answered.
 	meddle func(http.ResponseWriter, *apirequest.RequestInfo) bool
 }
@@ -56,8 +57,8 @@ func startProxy(t *testing.T) *proxy {
 	behind := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			if group, is := strings.CutSuffix(r.Out.URL.Path, "/moves"); is && p.movesOf != "" && !strings.Contains(group, "/namespaces/") {
-				r.Out.URL.Path = group + "/namespaces/" + p.movesOf + "/moves"
+			if p.only != "" {
+				narrow(r.Out.URL, p.only)
 			}
 		},
 		Transport:     transport,
@@ -91,6 +92,18 @@ func startProxy(t *testing.T) *proxy {
 		p.Close()
 	})
 	return p
+}
+
+// narrow has a request for all Moves or NodeClaims ask for those of a stage.
+func narrow(to *url.URL, stage string) {
+	if group, is := strings.CutSuffix(to.Path, "/moves"); is && !strings.Contains(group, "/namespaces/") {
+		to.Path = group + "/namespaces/" + stage + "/moves"
+	}
+	if strings.HasSuffix(to.Path, "/"+nodeClaims.Resource) {
+		query := to.Query()
+		query.Set("labelSelector", ofStage+"="+stage)
+		to.RawQuery = query.Encode()
+	}
 }
 
 func (p *proxy) note(r *http.Request, status int) error {

@@ -140,6 +140,12 @@ given replaces the shipped one whole. Takes (list SHIPPED NAME PROFILE).
 {{- end -}}
 {{- end -}}
 
+{{/* Whether the controller has pods replaced. Empty is no. */}}
+{{- define "espalier.moves" -}}
+{{- $v := .Values.controller -}}
+{{- if or $v.moveDrained.pods $v.rebalance.mode $v.restartElsewhere.mode $v.keepDisconnected.enabled $v.renewLeases.enabled $v.staggerEnds.nodes -}}yes{{- end -}}
+{{- end -}}
+
 {{/*
 The KubeSchedulerConfiguration. The Lease is the chart's also where the whole configuration is
 given: the rights are to that Lease and no other. The record of failures is where the configuration

@@ -1,0 +1,202 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/upstream/filters"
+	"github.com/espalier-scheduler/espalier/pkg/placement/lifetime"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+)
+
+// asks is the value of the annotation of a pod that asks for a new lease.
+const asks = "true"
+
+// look is the cluster at one moment, and what may be done.
+type look struct {
+	*Controller
+	now       time.Time
+	nodes     []*corev1.Node // in order
+	pods      []*corev1.Pod
+	count     *move.Count
+	histories map[string]move.History
+	budget    *move.Budget
+	// filters are made for the first pod whose node does not live long enough.
+	filters *filters.Cluster
+}
+
+func (l *look) readNodes(ctx context.Context) error {
+	var list corev1.NodeList
+	if err := l.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	for i := range list.Items {
+		l.nodes = append(l.nodes, &list.Items[i])
+	}
+	slices.SortFunc(l.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// renew does what can be done for a pod, and reports whether it is to be moved.
+func (l *look) renew(ctx context.Context, pod *corev1.Pod) (moved bool, err error) {
+	lease, problem := leaseOf(pod)
+	if problem != "" {
+		l.say(pod, problem)
+		return false, nil
+	}
+	at, known := slices.BinarySearchFunc(l.nodes, pod.Spec.NodeName, func(n *corev1.Node, name string) int { return strings.Compare(n.Name, name) })
+	if !known || l.histories[string(pod.UID)].Active {
+		return false, nil // it is about to go
+	}
+	end, problem := endOf(l.nodes[at])
+	to := ""
+	switch lifetime.Renew(end, l.now, lease, func() bool {
+		to, err = l.elsewhere(ctx, pod, lease)
+		return to != ""
+	}) {
+	case lifetime.Extended:
+		return false, l.extend(ctx, pod, l.now.Add(lease))
+	case lifetime.Moved:
+		return l.move(ctx, pod)
+	case lifetime.Kept:
+		if err == nil {
+			l.say(pod, fmt.Sprintf("its node %s %s, and no other node takes it and lives for %s more", pod.Spec.NodeName, problem, lease))
+		}
+	}
+	return false, err
+}
+
+// leaseOf is the lease that a pod asks for, or else what is wrong with it.
+func leaseOf(pod *corev1.Pod) (lease time.Duration, problem string) {
+	if text := pod.Annotations[clusterview.RenewLeaseAnnotation]; text != asks {
+		return 0, fmt.Sprintf("annotation %s: unknown value %q: use %s, or remove it", clusterview.RenewLeaseAnnotation, syntax.Cut(text), asks)
+	}
+	lease, err := clusterview.LeaseOf(pod, nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	if lease == 0 {
+		return 0, fmt.Sprintf("it has none: write the annotation %s", clusterview.LeaseAnnotation)
+	}
+	return lease, ""
+}
+
+// endOf is when a node ends, in words too. One of which that cannot be read has ended.
+func endOf(node *corev1.Node) (end time.Time, text string) {
+	end, err := clusterview.EndOf(node)
+	if err != nil {
+		return time.Unix(0, 0), "has a malformed end: " + err.Error()
+	}
+	return end, "ends " + end.Format(time.RFC3339)
+}
+
+// elsewhere is a node that takes another pod like this one and lives for longer than a lease, "" if there is none.
+func (l *look) elsewhere(ctx context.Context, pod *corev1.Pod, lease time.Duration) (string, error) {
+	var candidates []string
+	for _, n := range l.nodes {
+		end, err := clusterview.EndOf(n)
+		if err == nil && n.Name != pod.Spec.NodeName && lifetime.Outlives(end, l.now, lease) && clusterview.Leaving(n) == "" && !clusterview.Unready(n) {
+			candidates = append(candidates, n.Name)
+		}
+	}
+	if len(candidates) == 0 {
+		return "", nil
+	}
+	if l.filters == nil {
+		var namespaces corev1.NamespaceList
+		if err := l.Client.List(ctx, &namespaces, client.UnsafeDisableDeepCopy); err != nil {
+			return "", fmt.Errorf("listing namespaces: %w", err)
+		}
+		known := make([]*corev1.Namespace, len(namespaces.Items))
+		for i := range namespaces.Items {
+			known[i] = &namespaces.Items[i]
+		}
+		var err error
+		if l.filters, err = filters.New(ctx, l.nodes, l.pods, known); err != nil {
+			return "", err
+		}
+	}
+	fits, err := l.filters.Fits(ctx, pod)
+	if err != nil {
+		return "", err
+	}
+	if at := slices.IndexFunc(candidates, fits); at >= 0 {
+		return candidates[at], nil
+	}
+	return "", nil
+}
+
+// extend has the lease of a pod end at another time, and no longer ask.
+func (l *look) extend(ctx context.Context, pod *corev1.Pod, expiry time.Time) error {
+	after := pod.DeepCopy()
+	delete(after.Annotations, clusterview.RenewLeaseAnnotation)
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, clusterview.LeaseExpiryAnnotation, expiry.UTC().Format(time.RFC3339))
+	err := l.Client.Patch(ctx, after, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{}))
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("renewing the lease of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// move makes a Move for a pod, and reports whether it did. One that cannot be moved is told so.
+func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	history := l.histories[string(pod.UID)]
+	if history.Waits(l.now) || l.budget.Spent() {
+		return false, nil
+	}
+	set, deployment, ok, err := move.Owners(ctx, l.API, pod)
+	if err != nil {
+		return false, err
+	}
+	if !ok || move.Surge(deployment) < 1 {
+		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and only pods of Deployments that allow a surge are moved")
+		return false, nil
+	}
+	if l.budget.SpentFor(set, deployment) {
+		return false, nil
+	}
+	if selecting, _, err := move.Disruption(ctx, l.API, pod); err != nil || selecting > 1 {
+		if err == nil {
+			l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and no pod that several disruption budgets select is moved")
+		}
+		return false, err
+	}
+	host, ok, err := move.HostOf(ctx, l.API, pod)
+	if !ok || err != nil {
+		return false, err
+	}
+	m := move.New(pod, set, deployment, placementv1alpha1.MoveLease, history)
+	m.Spec.Avoid = host
+	made, err := l.count.Make(ctx, l.Client, m)
+	if made {
+		l.budget.Take(set)
+	}
+	return made, err
+}
+
+// say says in an Event of a pod why its lease is not renewed, once for each reason.
+func (l *look) say(pod *corev1.Pod, why string) {
+	if l.said[pod.UID] == why {
+		return
+	}
+	if l.said == nil {
+		l.said = make(map[types.UID]string)
+	}
+	l.said[pod.UID] = why
+	l.Events.Eventf(pod, nil, corev1.EventTypeWarning, "LeaseNotRenewed", "Renew", "The lease is not renewed: %s.", why)
+}

@@ -1,0 +1,187 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stagger
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const dayLong = 24 * time.Hour
+
+// pool is nodes of a few domains under a schedule.
+type pool struct {
+	rule  Rule
+	now   time.Time
+	dates []time.Time
+	nodes []Node
+}
+
+func drawPool(t *rapid.T) *pool {
+	p := &pool{now: time.Date(2026, 1, 5, rapid.IntRange(0, 23).Draw(t, "hour"), 0, 0, 0, time.UTC)}
+	p.rule = Rule{
+		Lifetime:  time.Duration(rapid.IntRange(1, 30).Draw(t, "lifetime")) * dayLong,
+		Least:     time.Duration(rapid.IntRange(0, 2).Draw(t, "least")) * dayLong,
+		PerDomain: rapid.IntRange(0, 3).Draw(t, "per domain"),
+	}
+	s, err := ParseSchedule(rapid.SampledFrom([]string{daily, "sat,sun/10:30", "wed/02:00"}).Draw(t, "schedule"), time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.dates = s.Dates(p.now, p.rule.Lifetime)
+	for i := range rapid.IntRange(0, 60).Draw(t, "nodes") {
+		n := Node{Name: fmt.Sprintf("n%02d", i), Domain: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "domain")}
+		n.Up = p.now.Add(-time.Duration(rapid.IntRange(-24, 40*24).Draw(t, "hours up")) * time.Hour)
+		if rapid.IntRange(0, 4).Draw(t, "has an end") == 0 {
+			n.End = rapid.SampledFrom(p.dates).Draw(t, "end")
+		}
+		if rapid.IntRange(0, 4).Draw(t, "ends anyhow") == 0 {
+			n.Latest = n.Up.Add(time.Duration(rapid.IntRange(0, 40*24).Draw(t, "after")) * time.Hour)
+		}
+		p.nodes = append(p.nodes, n)
+	}
+	return p
+}
+
+// What was given is kept, whoever asks again, in whatever order the nodes are listed.
+func TestPropertyEndsAreKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPool(t)
+		ends := make(map[string]time.Time)
+		for i, end := range p.rule.Assign(p.dates, p.nodes) {
+			if !slices.ContainsFunc(p.dates, end.Equal) {
+				t.Fatalf("%s ends %v, which is none of the dates", p.nodes[i].Name, end)
+			}
+			ends[p.nodes[i].Name] = end
+		}
+		again := rapid.Permutation(p.nodes).Draw(t, "listed")
+		for i, end := range p.rule.Assign(p.dates, again) {
+			if !end.Equal(ends[again[i].Name]) {
+				t.Fatalf("listed otherwise, %s ends %v and not %v", again[i].Name, end, ends[again[i].Name])
+			}
+		}
+		for i := range again {
+			again[i].End = ends[again[i].Name]
+		}
+		for i, end := range p.rule.Assign(p.dates, again) {
+			if !end.Equal(again[i].End) {
+				t.Fatalf("asked again, %s ends %v and not %v", again[i].Name, end, again[i].End)
+			}
+		}
+	})
+}
+
+// A node ends in its time if a date is, and of its domain no more end with it than may, if there is a date with room.
+func TestPropertyEndsAreInTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPool(t)
+		ends := p.rule.Assign(p.dates, p.nodes)
+		inTime := func(n *Node, at time.Time) bool {
+			return !at.After(n.latest(&p.rule)) && !at.Before(n.Up.Add(p.rule.Least))
+		}
+		index := func(of Node) int { return slices.IndexFunc(p.nodes, func(n Node) bool { return n.Name == of.Name }) }
+		together := func(domain string, at time.Time) (n int) {
+			for i := range p.nodes {
+				if p.nodes[i].Domain == domain && ends[i].Equal(at) {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range p.nodes {
+			n := &p.nodes[i]
+			if !n.End.IsZero() {
+				continue // it was given before
+			}
+			usable := slices.DeleteFunc(slices.Clone(p.dates), func(at time.Time) bool { return !inTime(n, at) })
+			if len(usable) > 0 && !inTime(n, ends[i]) {
+				t.Fatalf("%s runs since %v and ends %v, though %v would be in time", n.Name, n.Up, ends[i], usable)
+			}
+			isLast := !slices.ContainsFunc(p.nodes[i+1:], func(o Node) bool { return o.End.IsZero() && o.Domain == n.Domain && ends[index(o)].Equal(ends[i]) })
+			if len(usable) == 0 || p.rule.PerDomain == 0 || !isLast || together(n.Domain, ends[i]) <= p.rule.PerDomain {
+				continue // those before it had a place, and it may have had no other
+			}
+			for _, at := range usable {
+				if got := together(n.Domain, at); got < p.rule.PerDomain {
+					t.Fatalf("%d of domain %s end %v, and %d at %v", together(n.Domain, ends[i]), n.Domain, ends[i], got, at)
+				}
+			}
+		}
+	})
+}
+
+// Nodes that have begun together are shared out evenly over the dates.
+func TestPropertyNodesOfOneAgeAreEven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPool(t)
+		p.rule.PerDomain = 0
+		n := make(map[time.Time]int)
+		for i := range p.nodes {
+			p.nodes[i].Up, p.nodes[i].Latest, p.nodes[i].End = p.now, time.Time{}, time.Time{}
+		}
+		usable := slices.DeleteFunc(slices.Clone(p.dates), func(at time.Time) bool {
+			return at.Before(p.now.Add(p.rule.Least)) || at.After(p.now.Add(p.rule.Lifetime))
+		})
+		if len(usable) == 0 {
+			return
+		}
+		for _, end := range p.rule.Assign(p.dates, p.nodes) {
+			n[end]++
+		}
+		most := (len(p.nodes) + len(usable) - 1) / len(usable)
+		for at, nodes := range n {
+			if nodes > most {
+				t.Fatalf("%d nodes end %v: %d nodes over %d dates are %d at most", nodes, at, len(p.nodes), len(usable), most)
+			}
+		}
+	})
+}
+
+// However many ends have come, no more of a domain are out of service than may be, and each node has its turn.
+func TestPropertyNoDomainIsOutAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPool(t)
+		p.rule.PerDomain = max(1, p.rule.PerDomain)
+		for i := range p.nodes {
+			p.nodes[i].End = rapid.SampledFrom(p.dates).Draw(t, "came")
+		}
+		due := slices.Clone(p.nodes)
+		for rounds := 0; len(due) > 0; rounds++ {
+			if rounds > len(p.nodes) {
+				t.Fatalf("%d nodes have no turn", len(due))
+			}
+			out := make(map[string]int)
+			begun := p.rule.Begin(due, out)
+			for domain, n := range out {
+				if n > p.rule.PerDomain {
+					t.Fatalf("%d nodes of domain %s are out of service", n, domain)
+				}
+			}
+			for _, n := range begun {
+				due = slices.DeleteFunc(due, func(d Node) bool { return d.Name == n.Name })
+				if slices.ContainsFunc(due, func(d Node) bool { return d.Domain == n.Domain && d.End.Before(n.End) }) && out[n.Domain] < p.rule.PerDomain {
+					t.Fatalf("%s is taken before one that ended earlier", n.Name)
+				}
+			}
+		}
+		if begun := p.rule.Begin(p.nodes, map[string]int{"a": p.rule.PerDomain, "b": p.rule.PerDomain, "c": p.rule.PerDomain}); len(begun) > 0 {
+			t.Fatalf("%d nodes are taken beside as many as may be", len(begun))
+		}
+	})
+}
+
+func TestBeginWithoutABound(t *testing.T) {
+	due := []Node{{Name: "b", End: time.Unix(2, 0)}, {Name: "c", End: time.Unix(1, 0)}, {Name: "a", End: time.Unix(2, 0)}}
+	var names string
+	for _, n := range treadmill.Begin(due, make(map[string]int)) {
+		names += n.Name
+	}
+	if names != "cab" {
+		t.Errorf("they are taken in the order %s", names)
+	}
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+const (
+	// renewLabel is on the namespaces of the stories whose leases are renewed, and staggerLabel on the nodes that are given ends.
+	renewLabel   = "e2e.espalier.dev/renew"
+	staggerLabel = "e2e.espalier.dev/stagger"
+	// leasesScheduler places the pods whose leases are renewed: the controller is told its name when it starts.
+	leasesScheduler = "e2e-leases"
+
+	endByAnnotation    = "espalier.dev/valid-until-by"
+	renewAnnotation    = "espalier.dev/renew-lease"
+	cordonedAnnotation = "espalier.dev/cordoned-for-end"
+	rebootAnnotation   = "espalier.dev/reboot-due"
+)
+
+// lifetimeFlags have the controller write on those nodes and pods, and on the nodes of NodeClaims.
+var lifetimeFlags = []string{
+	"--scheduler-names=" + rig.SchedulerName + "," + leasesScheduler,
+	"--renew-leases", "--renew-namespace-selector=" + renewLabel, "--node-claims", "--stagger-ends=" + staggerLabel,
+}
+
+// Vector TV19 in a cluster: a lease is renewed where the node lives long enough. Where it does not, the pod stays and says so, until there is a
+// node that does, and then it is replaced there. At no time is it missed.
+func TestLeaseRenewal(t *testing.T) {
+	s := begin(t, byZone)
+	s.scheduler = leasesScheduler
+	s.leasing()
+	s.label(renewLabel)
+	first := s.nodes(1, 20, zone("zone-a"))[0]
+	s.annotate(first, endAnnotation, after(3*time.Hour))
+	template := s.template("app", "")
+	template.Annotations[leaseAnnotation] = "1h"
+	s.deployment("app", 1, template)
+	before := s.settled("app", 1).Pods[0]
+	s.keeps("app", 1)
+	stop := s.neverBelow("app", 1)
+	time.Sleep(time.Until(s.expiry(&before).Add(2*time.Second - time.Hour))) // times are of whole seconds
+
+	s.asksForALease(before.Name)
+	var now *corev1.Pod
+	s.until("the lease to be renewed", func() (err error) {
+		if now, err = s.client.CoreV1().Pods(s.ns).Get(s.ctx, before.Name, metav1.GetOptions{}); err == nil && now.Annotations[renewAnnotation] != "" {
+			err = fmt.Errorf("the pod still asks, and its lease ends %s", now.Annotations[expiryAnnotation])
+		}
+		return err
+	})
+	if is, was := s.expiry(now), s.expiry(&before); now.UID != before.UID || !is.After(was) {
+		t.Errorf("the lease of the pod ended %v, and ends %v", was, is)
+	}
+
+	s.annotate(first, endAnnotation, after(30*time.Minute))
+	s.asksForALease(before.Name)
+	s.tells("LeaseNotRenewed", "Pod", before.Name)
+	if n := len(s.moves()); n != 0 {
+		t.Errorf("there are %d Moves, and no node to go to", n)
+	}
+	second := s.nodes(1, 20, zone("zone-b"))[0]
+	s.moved(1, placementv1alpha1.MoveDone)
+	o := s.settled("app", 1)
+	stop()
+	if is := o.Pods[0]; is.Spec.NodeName != second || is.Annotations[renewAnnotation] != "" || s.expiry(&is).Before(time.Now().Add(50*time.Minute)) {
+		t.Errorf("the pod is on %s with %v", is.Spec.NodeName, is.Annotations)
+	}
+	if is := s.moves()[0].Spec.Reason; is != placementv1alpha1.MoveLease {
+		t.Errorf("the reason of the Move is %s", is)
+	}
+	s.wroteNoReplicas("app")
+}
+
+// asksForALease has a pod ask for its lease to be renewed.
+func (s *story) asksForALease(pod string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, renewAnnotation)
+	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "asking for a lease of pod "+pod)
+}
+
+// allEnd waits until all nodes of the story have ends, and returns these by name.
+func (s *story) allEnd() map[string]time.Time {
+	s.Helper()
+	ends := make(map[string]time.Time)
+	s.until("all nodes to have ends", func() error {
+		list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			n := &list.Items[i]
+			if ends[n.Name], err = time.Parse(time.RFC3339, n.Annotations[endAnnotation]); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
+		}
+		return nil
+	})
+	return ends
+}
+
+// endsNow moves the end of a node, which the schedule has given, to this moment.
+func (s *story) endsNow(node string) {
+	s.Helper()
+	end := after(0)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`, endAnnotation, end, endByAnnotation, "Schedule "+end)
+	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.must(err, "moving the end of node "+node)
+}
+
+// nodeIs waits until a node is as the check wants it.
+func (s *story) nodeIs(node, what string, check func(*corev1.Node) error) {
+	s.Helper()
+	s.until("node "+node+" to be "+what, func() error {
+		n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return check(n)
+	})
+}
+
+// waitsForReboot is the check of a node that is left to be rebooted.
+func waitsForReboot(n *corev1.Node) error {
+	for _, c := range n.Status.Conditions {
+		if c.Type == "espalier.dev/RebootDue" && c.Status == corev1.ConditionTrue && n.Spec.Unschedulable && n.Annotations[rebootAnnotation] != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("it has %v and %v", n.Annotations, n.Status.Conditions)
+}
+
+// reboots boots a node anew, as a kubelet would say.
+func (s *story) reboots(node string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"status":{"nodeInfo":{"bootID":"boot-%d"}}}`, s.serial())
+	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	s.must(err, "rebooting node "+node)
+}
+
+// Vector TV21 in a cluster: of 40 nodes of one age at most two end on a day. What a wave of three weeks is like is told with another clock by
+// TestVector_TV21_Wave; here the ends of three nodes are moved to this moment. Of two in one zone the second stays in service until the first is
+// back, the pods are moved and none is missed, and the ends of all others stay.
+func TestExpiryWave(t *testing.T) {
+	s := begin(t, byZone)
+	var nodes []string
+	for i := range 40 {
+		labels := zone(fmt.Sprint("zone-", i%3))
+		labels[staggerLabel] = ""
+		nodes = append(nodes, s.node(5, labels))
+	}
+	s.live(nodes...)
+	ends := s.allEnd()
+	perDay := make(map[string]int)
+	for _, end := range ends {
+		perDay[end.Format(time.DateOnly)]++
+	}
+	for day, n := range perDay {
+		if n > 2 {
+			t.Errorf("%d nodes end on %s", n, day)
+		}
+	}
+	s.Logf("40 nodes end on %d days: %v", len(perDay), perDay)
+
+	s.deploy("app", 40, "")
+	s.eachHas(s.settled("app", 40), 1, nodes...)
+	stop := s.neverBelow("app", 40)
+	first, second, third := nodes[0], nodes[3], nodes[1] // the third is in another zone
+	s.endsNow(first)
+	s.nodeIs(first, "left to be rebooted", waitsForReboot)
+	s.endsNow(second)
+	s.endsNow(third)
+	s.nodeIs(third, "left to be rebooted", waitsForReboot)
+	s.nodeIs(second, "in service", func(n *corev1.Node) error {
+		if n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" {
+			return rig.Never(errors.New("two nodes of its zone are out of service"))
+		}
+		return nil
+	})
+	for _, node := range []string{first, third} {
+		s.reboots(node)
+		s.nodeIs(node, "in service again", func(n *corev1.Node) error {
+			if n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" || n.Annotations[rebootAnnotation] != "" {
+				return fmt.Errorf("it has %v", n.Annotations)
+			}
+			return nil
+		})
+	}
+	s.nodeIs(second, "left to be rebooted", waitsForReboot)
+	stop()
+	for node, end := range s.allEnd() {
+		switch {
+		case node == second:
+		case node == first || node == third:
+			if !end.After(time.Now()) {
+				t.Errorf("node %s was rebooted, and has the end %v", node, end)
+			}
+		case !end.Equal(ends[node]):
+			t.Errorf("node %s ends %v, and was to end %v", node, end, ends[node])
+		}
+	}
+	for _, node := range []string{first, second, third} {
+		s.tells("NodeEnded", "Node", node)
+	}
+	if o := s.settled("app", 40); o.OnNodes()[second] != 0 {
+		t.Errorf("pods are on %s", second)
+	}
+	s.moved(3, placementv1alpha1.MoveDone)
+	s.wroteNoReplicas("app")
+}
