@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,9 +31,8 @@ func (c *common) newBalance() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := newProgress(cmd.ErrOrStderr())
-			b, err := cluster.Balance(cmd.Context(), namespace, func(done, all int) { p.show(done, all, "looking at workloads") })
-			p.end()
+			b, err := cluster.Balance(cmd.Context(), namespace, func(done, all int) { c.bar(cmd).Show(done, all, "looking at workloads") })
+			c.bar(cmd).End()
 			if err != nil {
 				return err
 			}
@@ -42,44 +40,45 @@ func (c *common) newBalance() *cobra.Command {
 			if uneven {
 				b.Workloads = b.Uneven()
 			}
-			return out.write(cmd.OutOrStdout(), b, func(w io.Writer) {
-				if all > 0 && len(b.Workloads) == 0 && out.format != "name" {
-					fmt.Fprintf(w, "All workloads are even: %d.\n", all)
+			names := namesOf(b.Workloads, func(s *inspect.Standing) string { return s.Workload })
+			return out.write(cmd.OutOrStdout(), b, names, func(p *printer) {
+				if all > 0 && len(b.Workloads) == 0 {
+					fmt.Fprintf(p, "All workloads are even: %d.\n", all)
 					return
 				}
-				drawBalance(w, b, out.everywhere, out.format)
+				drawBalance(p, b, out.everywhere)
 			})
 		},
 	}
 	c.addSource(cmd)
-	out.add(cmd, "wide", "name")
+	out.add(cmd)
 	cmd.Flags().BoolVar(&uneven, "uneven", false, "list only those with misplaced pods, and those of which that is not known")
 	return cmd
 }
 
-// drawBalance writes a line for each workload.
-func drawBalance(out io.Writer, b *inspect.Balance, everywhere bool, format string) {
-	if format == "name" {
-		for i := range b.Workloads {
-			fmt.Fprintln(out, b.Workloads[i].Workload)
-		}
-		return
-	}
+// drawBalance writes a line for each workload. Where pods are misplaced is said of levels that have some, or of all if it is to be wide.
+func drawBalance(p *printer, b *inspect.Balance, everywhere bool) {
 	if len(b.Workloads) == 0 {
-		fmt.Fprintln(out, "No workloads found.")
+		fmt.Fprintln(p, "No workloads found.")
 		return
 	}
-	row, flush := newTable(out, everywhere)
-	defer flush()
-	row("NAMESPACE", "WORKLOAD", "PODS", "MISPLACED", "WHERE")
+	rows := newTable(everywhere)
+	rows.row(plainly, "NAMESPACE", "WORKLOAD", "PODS", "MISPLACED", "WHERE")
 	for i := range b.Workloads {
 		w := &b.Workloads[i]
-		where := w.Note
-		for _, m := range w.ByLevel {
-			if m.Pods > 0 || format == "wide" {
-				where += fmt.Sprintf("%d over %s, ", m.Pods, m.Level)
+		where, m := w.Note, plainly
+		for _, at := range w.ByLevel {
+			if at.Pods > 0 || p.wide {
+				where += fmt.Sprintf("%d over %s, ", at.Pods, at.Level)
 			}
 		}
-		row(w.Namespace, w.Workload, fmt.Sprint(w.Pods), fmt.Sprint(w.Misplaced), strings.TrimSuffix(where, ", "))
+		switch {
+		case w.Note != "":
+			m = odd
+		case w.Misplaced > 0:
+			m = bad
+		}
+		rows.row(m, w.Namespace, w.Workload, fmt.Sprint(w.Pods), fmt.Sprint(w.Misplaced), strings.TrimSuffix(where, ", "))
 	}
+	rows.write(p)
 }

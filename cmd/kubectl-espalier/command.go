@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
+	"github.com/espalier-scheduler/espalier/internal/progress"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/manifests"
 )
@@ -28,6 +27,16 @@ type common struct {
 	file string
 	// config is a KubeSchedulerConfiguration in a file, "" for the shipped one.
 	config string
+	// shown says how far a command is, nil before anything is shown.
+	shown *progress.Bar
+}
+
+// bar says how far a command is.
+func (c *common) bar(cmd *cobra.Command) *progress.Bar {
+	if c.shown == nil {
+		c.shown = progress.New(cmd.ErrOrStderr())
+	}
+	return c.shown
 }
 
 func newCommand(version string, streams genericiooptions.IOStreams) *cobra.Command {
@@ -49,6 +58,7 @@ func newCommand(version string, streams genericiooptions.IOStreams) *cobra.Comma
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
+	c.completeKubeFlags(cmd)
 	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newMoves(), c.newDoctor(), c.newSnapshot())
 	return cmd
 }
@@ -81,7 +91,8 @@ func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 			return nil, plain(err)
 		}
 		defer func() { _ = in.Close() }()
-		s, err := snapshot.ReadFile(in)
+		s, err := snapshot.ReadFile(&fileReader{File: in, bar: c.bar(cmd)})
+		c.bar(cmd).End()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
 		}
@@ -99,11 +110,30 @@ func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	p := newProgress(cmd.ErrOrStderr())
-	defer p.end()
+	defer c.bar(cmd).End()
 	return snapshot.Read(cmd.Context(), api, version.GitVersion, time.Now(), func(what string, kind, kinds, objects int) {
-		p.show(kind, kinds, fmt.Sprintf("reading %s, %d objects so far", what, objects))
+		c.bar(cmd).Show(kind, kinds, fmt.Sprintf("reading %s, %d objects so far", what, objects))
 	})
+}
+
+// fileReader reads a file, and says how far it is.
+type fileReader struct {
+	*os.File
+
+	bar       *progress.Bar
+	read, all int64
+}
+
+func (f *fileReader) Read(into []byte) (int, error) {
+	n, err := f.File.Read(into)
+	if f.all == 0 {
+		if info, err := f.Stat(); err == nil {
+			f.all = info.Size()
+		}
+	}
+	f.read += int64(n)
+	f.bar.Show(int(f.read>>20), int(f.all>>20), "MiB of "+f.Name()+" read")
+	return n, err
 }
 
 // configuration reads the scheduler's.
@@ -130,7 +160,9 @@ func (c *common) openUntil(ctx context.Context, cmd *cobra.Command) (*inspect.Cl
 		return nil, err
 	}
 	warn(cmd, s.Unread)
+	c.bar(cmd).Show(0, 0, fmt.Sprintf("having a scheduler look at %d objects", len(s.Objects)))
 	cluster, err := inspect.Open(ctx, s, configuration, inspect.AllNodes)
+	c.bar(cmd).End()
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +186,4 @@ func (c *common) source(cmd *cobra.Command) (*snapshot.Snapshot, []byte, error) 
 func (c *common) namespace() (string, error) {
 	namespace, _, err := c.kube.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
-}
-
-// plain is an error of a file without the system call that failed.
-func plain(err error) error {
-	if of, is := errors.AsType[*fs.PathError](err); is {
-		return fmt.Errorf("%s: %w", of.Path, of.Err)
-	}
-	return err
 }

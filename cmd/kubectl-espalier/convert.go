@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -38,7 +39,8 @@ func (c *common) newConvert() *cobra.Command {
 				return err
 			}
 			// What can be converted is written, whatever is wrong with the rest.
-			return errors.Join(out.write(cmd.OutOrStdout(), all, func(w io.Writer) { drawConverted(w, all) }), err)
+			names := namesOf(all, func(c *convert.Converted) string { return strings.ToLower(c.Kind) + "/" + c.Name })
+			return errors.Join(out.write(cmd.OutOrStdout(), all, names, func(p *printer) { drawConverted(p, all) }), err)
 		},
 	}
 	out.add(cmd)
@@ -90,7 +92,7 @@ func readAll(cmd *cobra.Command, file string) ([]byte, error) {
 }
 
 // drawConverted writes the annotations as they stand in a manifest.
-func drawConverted(out io.Writer, all []convert.Converted) {
+func drawConverted(out *printer, all []convert.Converted) {
 	for i := range all {
 		c := &all[i]
 		if i > 0 {
@@ -98,7 +100,7 @@ func drawConverted(out io.Writer, all []convert.Converted) {
 		}
 		fmt.Fprintf(out, "# %s %s\n", c.Kind, c.Name)
 		for _, note := range c.Notes {
-			fmt.Fprintf(out, "# %s\n", note)
+			fmt.Fprintln(out, out.mark(odd, "# "+note))
 		}
 		if c.Replicas != nil {
 			fmt.Fprintf(out, "# replicas: %d\n", *c.Replicas)

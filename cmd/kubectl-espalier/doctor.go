@@ -6,9 +6,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,9 +24,10 @@ func (c *common) newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with the installation",
-		Long: "Look for what is wrong with the installation: kinds of another release, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
+		Long: "Look for what is wrong with the installation: a scheduler of another release or without its replicas, CRDs of another release, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
 			"ends with status 1 if it finds anything.",
-		Args: cobra.NoArgs,
+		Example: "  kubectl espalier doctor",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := out.check(); err != nil {
 				return err
@@ -47,22 +47,20 @@ func (c *common) newDoctor() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			checks := inspect.Checks{API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now()}
+			checks := inspect.Checks{
+				API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Version: cmd.Root().Version, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now(),
+			}
 			findings, err := checks.Run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := out.write(cmd.OutOrStdout(), findings, func(w io.Writer) { drawFindings(w, findings) }); err != nil {
+			wrong := slices.DeleteFunc(slices.Clone(findings), func(f inspect.Finding) bool { return f.OK })
+			names := namesOf(wrong, func(f *inspect.Finding) string { return f.Check })
+			if err := out.write(cmd.OutOrStdout(), findings, names, func(p *printer) { drawFindings(p, findings) }); err != nil {
 				return err
 			}
-			bad := 0
-			for _, f := range findings {
-				if !f.OK {
-					bad++
-				}
-			}
-			if bad > 0 {
-				return fmt.Errorf("%d of %d checks found something", bad, len(findings))
+			if len(wrong) > 0 {
+				return fmt.Errorf("%d of %d checks found something", len(wrong), len(findings))
 			}
 			return nil
 		},
@@ -100,69 +98,15 @@ func definitions() ([]*unstructured.Unstructured, error) {
 }
 
 // drawFindings writes a line for each check, and what to do below it.
-func drawFindings(out io.Writer, findings []inspect.Finding) {
+func drawFindings(p *printer, findings []inspect.Finding) {
 	for _, f := range findings {
-		mark := "ok "
+		is := p.mark(good, "ok ")
 		if !f.OK {
-			mark = "BAD"
+			is = p.mark(bad, "BAD")
 		}
-		fmt.Fprintf(out, "%s  %s: %s\n", mark, f.Check, f.Found)
+		fmt.Fprintf(p, "%s  %s: %s\n", is, f.Check, f.Found)
 		if f.Fix != "" {
-			fmt.Fprintf(out, "     %s\n", f.Fix)
+			fmt.Fprintf(p, "     %s\n", f.Fix)
 		}
-	}
-}
-
-func (c *common) newFaults() *cobra.Command {
-	var out listing
-	cmd := &cobra.Command{
-		Use:     "faults",
-		Short:   "List the nodes on which workloads keep failing",
-		Long:    "List the nodes on which workloads keep failing, by the records that schedulers keep in ConfigMaps. A node that is faulty for a revision comes last for its pods.",
-		Example: "  kubectl espalier faults -A",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			namespace, err := c.listed(&out)
-			if err != nil {
-				return err
-			}
-			api, err := c.api()
-			if err != nil {
-				return err
-			}
-			f, err := inspect.ReadFaults(cmd.Context(), api, namespace)
-			if err != nil {
-				return err
-			}
-			return out.write(cmd.OutOrStdout(), f, func(w io.Writer) { drawFaults(w, f, out.everywhere, time.Now()) })
-		},
-	}
-	out.add(cmd)
-	return cmd
-}
-
-// drawFaults writes a line for each node and revision.
-func drawFaults(out io.Writer, f *inspect.Faults, everywhere bool, now time.Time) {
-	if len(f.Records) == 0 {
-		fmt.Fprintln(out, "No scheduler keeps a record. It does so where its plugin FaultyNode has record.enabled.")
-		return
-	}
-	if len(f.Faults) == 0 {
-		fmt.Fprintln(out, "No failures are known.")
-		return
-	}
-	row, flush := newTable(out, everywhere)
-	defer flush()
-	row("NAMESPACE", "NODE", "WORKLOAD", "REVISION", "STATE", "LAST", "FAILURES")
-	for i := range f.Faults {
-		one := &f.Faults[i]
-		state := ""
-		if one.Faulty {
-			state = "faulty"
-		}
-		if one.Suspect {
-			state += ",suspect"
-		}
-		row(one.Namespace, one.Node, one.Workload, one.Revision, strings.TrimPrefix(state, ","), now.Sub(one.Last).Round(time.Second).String()+" ago", one.Kinds())
 	}
 }

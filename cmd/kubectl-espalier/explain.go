@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,16 +48,16 @@ func (c *common) newExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.write(cmd.OutOrStdout(), e, func(w io.Writer) { drawExplanation(w, e, out.format == "wide") })
+			return out.write(cmd.OutOrStdout(), e, []string{"pod/" + e.Pod}, func(p *printer) { drawExplanation(p, e) })
 		},
 	}
 	c.addSource(cmd)
-	out.add(cmd, "wide")
+	out.add(cmd)
 	return cmd
 }
 
 // drawExplanation writes an explanation for people.
-func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
+func drawExplanation(out *printer, e *inspect.Explanation) {
 	fmt.Fprintf(out, "pod/%s in namespace %s, by %s\n", e.Pod, e.Namespace, e.Scheduler)
 	if e.Node != "" {
 		fmt.Fprintf(out, "on node %s\n", e.Node)
@@ -73,7 +72,7 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 			t := &e.Path[i]
 			fmt.Fprintf(out, "  %s: %s has %d (%s)\n", t.Level, t.Chosen.Name, t.Chosen.Pods, t.Chosen.State)
 			for j, o := range t.Others {
-				if j == maxNamed && !wide {
+				if j == maxNamed && !out.wide {
 					fmt.Fprintf(out, "    and %d more\n", len(t.Others)-j)
 					break
 				}
@@ -82,12 +81,16 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 		}
 	} else {
 		if e.Fits != nil {
-			fmt.Fprintf(out, "pending: fits on %d of %d nodes\n", *e.Fits, e.Nodes)
+			m := bad
+			if *e.Fits > 0 {
+				m = good
+			}
+			fmt.Fprintln(out, out.mark(m, fmt.Sprintf("pending: fits on %d of %d nodes", *e.Fits, e.Nodes)))
 		}
 		for _, r := range e.Reasons {
 			named := r.Nodes
 			more := ""
-			if len(named) > maxNamed && !wide {
+			if len(named) > maxNamed && !out.wide {
 				more = fmt.Sprintf(" and %d more", len(named)-maxNamed)
 				named = named[:maxNamed]
 			}
@@ -95,7 +98,7 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 		}
 		for i, h := range e.Helps {
 			if i == 0 {
-				fmt.Fprintln(out, "it would fit if you")
+				fmt.Fprintln(out, out.mark(good, "it would fit if you"))
 			}
 			fmt.Fprintf(out, "  %s: on %d nodes\n", h.Change, h.Fits)
 		}
@@ -106,7 +109,7 @@ func drawExplanation(out io.Writer, e *inspect.Explanation, wide bool) {
 }
 
 // drawDecision writes how a node was chosen, a line a level.
-func drawDecision(out io.Writer, d *decision.Decision) {
+func drawDecision(out *printer, d *decision.Decision) {
 	if d == nil {
 		return
 	}

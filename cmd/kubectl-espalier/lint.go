@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,8 @@ func (c *common) newLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := out.write(cmd.OutOrStdout(), l, func(w io.Writer) { drawLint(w, l) }); err != nil {
+			names := namesOf(l.Objects, func(o *inspect.Linted) string { return o.Object })
+			if err := out.write(cmd.OutOrStdout(), l, names, func(p *printer) { drawLint(p, l) }); err != nil {
 				return err
 			}
 			if n := l.Problems(); n > 0 {
@@ -64,7 +64,7 @@ func (c *common) newLint() *cobra.Command {
 }
 
 // drawLint writes what was found for people.
-func drawLint(out io.Writer, l *inspect.Lint) {
+func drawLint(out *printer, l *inspect.Lint) {
 	for i := range l.Objects {
 		o := &l.Objects[i]
 		where := ""
@@ -73,10 +73,10 @@ func drawLint(out io.Writer, l *inspect.Lint) {
 		}
 		fmt.Fprintf(out, "%s%s\n", o.Object, where)
 		for _, p := range o.Problems {
-			fmt.Fprintf(out, "  problem: %s\n", p)
+			fmt.Fprintf(out, "  %s %s\n", out.mark(bad, "problem:"), p)
 		}
 		for _, w := range o.Warnings {
-			fmt.Fprintf(out, "  warning: %s\n", w)
+			fmt.Fprintf(out, "  %s %s\n", out.mark(odd, "warning:"), w)
 		}
 		if o.PlacedBy != "" {
 			fmt.Fprintf(out, "  placed by: %s\n", o.PlacedBy)

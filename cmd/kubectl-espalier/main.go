@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -36,7 +35,7 @@ func main() {
 	err := newCommand(version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}).ExecuteContext(ctx)
 	cancel()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", strings.Join(strings.Fields(err.Error()), " ")) // libraries have errors of several lines
+		fmt.Fprintln(os.Stderr, "error:", line(err))
 		os.Exit(1)
 	}
 }

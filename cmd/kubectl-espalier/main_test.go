@@ -22,6 +22,7 @@ import (
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
+	"github.com/espalier-scheduler/espalier/internal/pages"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
@@ -148,15 +149,16 @@ func TestPrinted(t *testing.T) {
 
 // What docs/kubectl-espalier.md shows is what the commands print.
 func TestDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/kubectl-espalier.md")
+	text, err := os.ReadFile("../../docs/kubectl-espalier.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	page := pages.Page{Path: "docs/kubectl-espalier.md", Text: string(text)}
 	file, shown := cluster(t), 0
-	for i, block := range strings.Split(string(page), "```\n") {
-		command, want, found := strings.Cut(block, "\n")
+	for _, block := range page.Blocks() {
+		command, want, _ := strings.Cut(block.Text, "\n")
 		args, is := strings.CutPrefix(command, "$ kubectl espalier ")
-		if i%2 == 0 || !found || !is {
+		if !is {
 			continue
 		}
 		shown++
@@ -182,7 +184,7 @@ func TestMistakes(t *testing.T) {
 		"tree web":                            "write kind/name",
 		"tree job/web":                        `kind "job" is none of those`,
 		"tree deployment/none":                "there is no deployment/none",
-		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, wide, svg, html, dot",
+		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, name, wide, svg, html, dot",
 		"tree deployment/web --snapshot none": "none: no such file",
 		"tree deployment/web --levels sprawl=zone":                 `level 1 "sprawl=zone"`,
 		"tree deployment/web --levels ,":                           "level 1",

@@ -5,12 +5,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 )
 
@@ -34,28 +34,40 @@ func (c *common) newMoves() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.write(cmd.OutOrStdout(), moves, func(w io.Writer) { drawMoves(w, moves, out.everywhere, time.Now()) })
+			names := namesOf(moves, func(m *inspect.Move) string { return "move.placement.espalier.dev/" + m.Name })
+			return out.write(cmd.OutOrStdout(), moves, names, func(p *printer) { drawMoves(p, moves, out.everywhere, time.Now()) })
 		},
 	}
 	out.add(cmd)
 	return cmd
 }
 
-// drawMoves writes a line for each Move.
-func drawMoves(out io.Writer, moves []inspect.Move, everywhere bool, now time.Time) {
+// drawMoves writes a line for each Move, with its own name if it is to be wide.
+func drawMoves(p *printer, moves []inspect.Move, everywhere bool, now time.Time) {
 	if len(moves) == 0 {
-		fmt.Fprintln(out, "No Moves are known.")
+		fmt.Fprintln(p, "No Moves are known.")
 		return
 	}
-	row, flush := newTable(out, everywhere)
-	defer flush()
-	row("NAMESPACE", "POD", "REPLICASET", "REASON", "PHASE", "AGE", "TOOK", "MESSAGE")
+	rows := newTable(everywhere)
+	head := []string{"POD", "REPLICASET", "REASON", "PHASE", "AGE", "TOOK", "MESSAGE"}
+	if p.wide {
+		head = append([]string{"MOVE"}, head...)
+	}
+	rows.row(plainly, "NAMESPACE", head...)
 	for i := range moves {
 		m := &moves[i]
 		took := ""
 		if m.Ended != nil {
 			took = duration.HumanDuration(m.Ended.Sub(m.Created.Time))
 		}
-		row(m.Namespace, m.Pod, m.ReplicaSet, string(m.Reason), string(m.Phase), duration.HumanDuration(now.Sub(m.Created.Time)), took, m.Message)
+		cells := []string{m.Pod, m.ReplicaSet, string(m.Reason), string(m.Phase), duration.HumanDuration(now.Sub(m.Created.Time)), took, m.Message}
+		if p.wide {
+			cells = append([]string{m.Name}, cells...)
+		}
+		rows.row(phases[m.Phase], m.Namespace, cells...)
 	}
+	rows.write(p)
 }
+
+// phases are what is thought of those in which a Move has ended.
+var phases = map[placementv1alpha1.MovePhase]mark{placementv1alpha1.MoveDone: good, placementv1alpha1.MoveUndone: odd, placementv1alpha1.MoveFailed: bad}

@@ -15,20 +15,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// forms are the formats of every command, beside text.
+var forms = []string{"json", "yaml", "name", "wide"}
+
 // output is how an answer is written.
 type output struct {
 	format string
-	// formats are those that a command has beside text, json and yaml.
+	// formats are those that a command has beside text.
 	formats []string
 }
 
-// add adds the flag.
-func (o *output) add(cmd *cobra.Command, formats ...string) {
-	o.formats = append([]string{"json", "yaml"}, formats...)
+// add adds the flag, with formats that the command alone has.
+func (o *output) add(cmd *cobra.Command, own ...string) {
+	o.formats = slices.Concat(forms, own)
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "text if empty, or one of: "+strings.Join(o.formats, ", "))
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is no such flag
-	}
+	complete(cmd, "output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // check refuses a format that there is not.
@@ -39,8 +40,8 @@ func (o *output) check() error {
 	return nil
 }
 
-// write writes an answer as JSON or YAML, or has text written.
-func (o *output) write(out io.Writer, answer any, text func(io.Writer)) error {
+// write writes an answer as JSON or YAML, or the names of what it is about, or has text written for people.
+func (o *output) write(out io.Writer, answer any, names []string, text func(*printer)) error {
 	switch o.format {
 	case "json":
 		encoder := json.NewEncoder(out)
@@ -53,10 +54,25 @@ func (o *output) write(out io.Writer, answer any, text func(io.Writer)) error {
 		}
 		_, err = out.Write(encoded)
 		return err
+	case "name":
+		for _, name := range names {
+			fmt.Fprintln(out, name)
+		}
+		return nil
 	default:
-		text(out)
+		text(&printer{Writer: out, colours: hasColours(out), wide: o.format == "wide"})
 		return nil
 	}
+}
+
+// namesOf are the names of what an answer is about, each once, in its order.
+func namesOf[T any](all []T, name func(*T) string) (names []string) {
+	for i := range all {
+		if is := name(&all[i]); !slices.Contains(names, is) {
+			names = append(names, is)
+		}
+	}
+	return names
 }
 
 // listing is the output of a command that lists what is in a namespace, or in all of them.
@@ -66,8 +82,8 @@ type listing struct {
 }
 
 // add adds the flags.
-func (l *listing) add(cmd *cobra.Command, formats ...string) {
-	l.output.add(cmd, formats...)
+func (l *listing) add(cmd *cobra.Command) {
+	l.output.add(cmd)
 	cmd.Flags().BoolVarP(&l.everywhere, "all-namespaces", "A", false, "list those of all namespaces")
 }
 
@@ -79,13 +95,38 @@ func (c *common) listed(l *listing) (string, error) {
 	return c.namespace()
 }
 
-// newTable returns what writes a row of a table, with a namespace in front if rows of several are listed, and what writes it all at the end.
-func newTable(out io.Writer, everywhere bool) (row func(namespace string, cells ...string), flush func()) {
-	table := printers.GetNewTabWriter(out)
-	return func(namespace string, cells ...string) {
-		if everywhere {
-			cells = append([]string{namespace}, cells...)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}, func() { _ = table.Flush() }
+// table is rows in columns, which are written when all of them are known.
+type table struct {
+	text  strings.Builder
+	marks []mark
+	// everywhere says that a namespace stands in front of each row.
+	everywhere bool
+	columns    io.Writer
+	flush      func() error
+}
+
+func newTable(everywhere bool) *table {
+	t := &table{everywhere: everywhere}
+	w := printers.GetNewTabWriter(&t.text)
+	t.columns, t.flush = w, w.Flush
+	return t
+}
+
+// row adds one.
+func (t *table) row(m mark, namespace string, cells ...string) {
+	if t.everywhere {
+		cells = append([]string{namespace}, cells...)
+	}
+	t.marks = append(t.marks, m)
+	fmt.Fprintln(t.columns, strings.ReplaceAll(strings.Join(cells, "\t"), "\n", " "))
+}
+
+// write writes the rows. Colours come last: the columns are as wide as what is seen.
+func (t *table) write(p *printer) {
+	_ = t.flush() // into memory
+	n := 0
+	for line := range strings.Lines(t.text.String()) {
+		fmt.Fprintln(p, p.mark(t.marks[n], strings.TrimSuffix(line, "\n")))
+		n++
+	}
 }

@@ -59,22 +59,25 @@ func (c *common) newSimulate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := newProgress(cmd.ErrOrStderr())
-			result, err := inspect.Simulate(cmd.Context(), s, configuration, change, m, replicas, func(done, all int) { p.show(done, all, "placing pods") })
-			p.end()
+			c.bar(cmd).Show(0, 0, fmt.Sprintf("having a scheduler look at %d objects", len(s.Objects)))
+			result, err := inspect.Simulate(cmd.Context(), s, configuration, change, m, replicas, func(done, all int) { c.bar(cmd).Show(done, all, "placing pods") })
+			c.bar(cmd).End()
 			if err != nil {
 				return err
 			}
 			warn(cmd, result.Unread)
-			return out.write(cmd.OutOrStdout(), result, func(w io.Writer) { drawSimulation(w, result, out.format == "wide") })
+			names := namesOf(result.Pods, func(p *inspect.Placed) string { return "pod/" + p.Name })
+			return out.write(cmd.OutOrStdout(), result, names, func(p *printer) { drawSimulation(p, result) })
 		},
 	}
 	c.addSource(cmd)
-	out.add(cmd, "wide")
+	out.add(cmd)
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest of Deployments, StatefulSets, ReplicaSets or Pods; - for the standard input; may be repeated")
 	cmd.Flags().IntVar(&replicas, "replicas", -1, "how many pods each of them is to have, in place of what the manifest says")
 	cmd.Flags().StringSliceVar(&change.Cordon, "cordon", nil, "nodes that are cordoned first")
 	cmd.Flags().StringSliceVar(&change.Drain, "drain", nil, "nodes that are drained first: their pods are placed anew")
+	complete(cmd, "cordon", c.completeNodes)
+	complete(cmd, "drain", c.completeNodes)
 	cmd.Flags().StringArrayVar(&add, "add-nodes", nil, "empty nodes that come first: COUNT,like=NODE[,LABEL=VALUE...]")
 	return cmd
 }
@@ -138,7 +141,7 @@ func parseNodes(text string) (inspect.AddNodes, error) {
 }
 
 // drawSimulation says what came of a simulation.
-func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
+func drawSimulation(out *printer, s *inspect.Simulation) {
 	for _, why := range []struct{ is, words string }{{inspect.WhyPending, "pending before"}, {inspect.WhyDrained, "drained"}, {inspect.WhyManifest, "manifest"}} {
 		placed, all := 0, 0
 		for i := range s.Pods {
@@ -150,7 +153,11 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 			}
 		}
 		if all > 0 {
-			fmt.Fprintf(out, "%s: %d of %d pods placed\n", why.words, placed, all)
+			m := good
+			if placed < all {
+				m = bad
+			}
+			fmt.Fprintln(out, out.mark(m, fmt.Sprintf("%s: %d of %d pods placed", why.words, placed, all)))
 		}
 	}
 	said := make(map[string]int)
@@ -163,7 +170,7 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 			fallthrough
 		case p.Node == "":
 			said[p.Message]++
-		case wide || p.Why == inspect.WhyDrained:
+		case out.wide || p.Why == inspect.WhyDrained:
 			fmt.Fprintf(out, "  %s/%s on %s\n", p.Namespace, p.Name, p.Node)
 		}
 	}
@@ -171,10 +178,10 @@ func drawSimulation(out io.Writer, s *inspect.Simulation, wide bool) {
 		fmt.Fprintln(out, "Nothing to place: no pod of these schedulers is pending, and the cluster has all pods of the manifest.")
 	}
 	for _, note := range s.Notes {
-		fmt.Fprintf(out, "note: %s\n", note)
+		fmt.Fprintf(out, "%s %s\n", out.mark(odd, "note:"), note)
 	}
 	for _, message := range order {
-		fmt.Fprintf(out, "pending, %d: %s\n", said[message], message)
+		fmt.Fprintf(out, "%s %s\n", out.mark(bad, fmt.Sprintf("pending, %d:", said[message])), message)
 	}
 	if len(s.Ignored) > 0 {
 		fmt.Fprintf(out, "not simulated: %s\n", strings.Join(s.Ignored, ", "))

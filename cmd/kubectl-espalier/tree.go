@@ -42,6 +42,7 @@ func (c *common) newTree() *cobra.Command {
 				return err
 			}
 			draw := func(to io.Writer) error {
+				c.shown = nil // each drawing takes a time of its own
 				ctx, cancel := context.WithCancel(cmd.Context())
 				defer cancel()
 				cluster, err := c.openUntil(ctx, cmd)
@@ -60,7 +61,7 @@ func (c *common) newTree() *cobra.Command {
 				if draw := pictures[out.format]; draw != nil {
 					return draw(to, &t, full)
 				}
-				return out.write(to, &t, func(w io.Writer) { drawTree(w, &t, full || out.format == "wide") })
+				return out.write(to, &t, []string{t.Workload}, func(p *printer) { drawTree(p, &t, full) })
 			}
 			switch {
 			case !watch:
@@ -75,7 +76,7 @@ func (c *common) newTree() *cobra.Command {
 		},
 	}
 	c.addSource(cmd)
-	out.add(cmd, "wide", "svg", "html", "dot")
+	out.add(cmd, "svg", "html", "dot")
 	cmd.Flags().StringVar(&levels, "levels", "", "draw it over other levels than its own: keys of node labels, or levels in the syntax of the annotation "+clusterview.PlacementAnnotation)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "draw again whenever pods of the namespace change")
 	cmd.Flags().BoolVar(&full, "all-nodes", false, "draw every node, also those without pods of the workload where there are many")
@@ -105,10 +106,10 @@ func warn(cmd *cobra.Command, unread []string) {
 // manyBelow is from how many members on a branch is folded.
 const manyBelow = 12
 
-// drawTree draws a tree: a line for each branch and node.
-func drawTree(out io.Writer, t *inspect.Tree, full bool) {
-	fmt.Fprintf(out, "%s in namespace %s, by %s\n", t.Workload, t.Namespace, t.Scheduler)
-	fmt.Fprintf(out, "placed by: %s\n", t.PlacedBy)
+// drawTree draws a tree: a line for each branch and node, all of them if it is to be full or wide.
+func drawTree(p *printer, t *inspect.Tree, full bool) {
+	fmt.Fprintf(p, "%s in namespace %s, by %s\n", t.Workload, t.Namespace, t.Scheduler)
+	fmt.Fprintf(p, "placed by: %s\n", t.PlacedBy)
 	var misplaced []string
 	sum := int64(0)
 	for _, m := range t.Misplaced {
@@ -116,45 +117,80 @@ func drawTree(out io.Writer, t *inspect.Tree, full bool) {
 		sum += m.Pods
 	}
 	if sum == 0 {
-		misplaced = []string{"none"}
+		fmt.Fprintf(p, "misplaced: %s\n", p.mark(good, "none"))
+	} else {
+		fmt.Fprintf(p, "misplaced: %s\n", p.mark(bad, strings.Join(misplaced, ", ")))
 	}
-	fmt.Fprintf(out, "misplaced: %s\n", strings.Join(misplaced, ", "))
 	for _, n := range t.Notices {
-		fmt.Fprintf(out, "notice: %s\n", n)
+		fmt.Fprintf(p, "%s %s\n", p.mark(odd, "notice:"), n)
 	}
 	if t.Refused != "" {
-		fmt.Fprintf(out, "the next pod fits nowhere: %s\n", t.Refused)
+		fmt.Fprintf(p, "%s %s\n", p.mark(bad, "the next pod fits nowhere:"), t.Refused)
 	}
-	fmt.Fprintln(out)
-	rows := [][4]string{{"", "PODS", "OLD", "STATE"}}
-	line := func(label string, b *inspect.Branch) {
-		state := b.State
-		if len(b.Reasons) > 0 {
-			state += ": " + strings.Join(b.Reasons, ", ")
-		}
-		rows = append(rows, [4]string{label, fmt.Sprint(b.Pods), fmt.Sprint(b.All - b.Pods), state})
+	fmt.Fprintln(p)
+	d := &treeDrawing{wide: p.wide, full: full || p.wide}
+	d.rows = [][]string{{"", "PODS", "OLD", "STATE"}}
+	if p.wide {
+		d.rows[0] = []string{"", "PODS", "OLD", "OTHERS", "ROOM", "STATE"}
 	}
-	line(t.All.Name, &t.All)
-	var below func(of *inspect.Branch, indent string)
-	below = func(of *inspect.Branch, indent string) {
-		shown, folded := of.Below, 0
-		if len(shown) > manyBelow && !full {
-			shown, folded = fold(shown)
-		}
-		for i := range shown {
-			twig, trunk := "├── ", "│   "
-			if i == len(shown)-1 && folded == 0 {
-				twig, trunk = "└── ", "    "
-			}
-			line(indent+twig+shown[i].Name, &shown[i])
-			below(&shown[i], indent+trunk)
-		}
-		if folded > 0 {
-			rows = append(rows, [4]string{fmt.Sprintf("%s└── %d more without pods of it", indent, folded), "", "", ""})
-		}
+	d.marks = []mark{plainly}
+	d.line(t.All.Name, &t.All)
+	d.below(&t.All, "")
+	d.write(p)
+}
+
+// treeDrawing is the lines of a tree.
+type treeDrawing struct {
+	// wide adds the pods of other workloads, and for how many more there is room.
+	wide, full bool
+	rows       [][]string
+	marks      []mark
+}
+
+// line adds one for a branch.
+func (d *treeDrawing) line(label string, b *inspect.Branch) {
+	state := b.State
+	if len(b.Reasons) > 0 {
+		state += ": " + strings.Join(b.Reasons, ", ")
 	}
-	below(&t.All, "")
-	write(out, rows)
+	cells := []string{label, fmt.Sprint(b.Pods), fmt.Sprint(b.All - b.Pods)}
+	if d.wide {
+		cells = append(cells, fmt.Sprint(b.Others-int64(b.All)), fmt.Sprint(b.Room))
+	}
+	d.rows, d.marks = append(d.rows, append(cells, state)), append(d.marks, markOf(b))
+}
+
+// markOf is what is thought of a branch or node.
+func markOf(b *inspect.Branch) mark {
+	switch {
+	case strings.Contains(b.State, "faulty"), strings.Contains(b.State, "not ready"), strings.Contains(b.State, "none healthy"):
+		return bad
+	case !b.Fits, strings.Contains(b.State, "soft"), strings.Contains(b.State, "on trial"):
+		return odd
+	default:
+		return plainly
+	}
+}
+
+// below adds lines for what is below a branch.
+func (d *treeDrawing) below(of *inspect.Branch, indent string) {
+	shown, folded := of.Below, 0
+	if len(shown) > manyBelow && !d.full {
+		shown, folded = fold(shown)
+	}
+	for i := range shown {
+		twig, trunk := "├── ", "│   "
+		if i == len(shown)-1 && folded == 0 {
+			twig, trunk = "└── ", "    "
+		}
+		d.line(indent+twig+shown[i].Name, &shown[i])
+		d.below(&shown[i], indent+trunk)
+	}
+	if folded > 0 {
+		cells := make([]string, len(d.rows[0]))
+		cells[0] = fmt.Sprintf("%s└── %d more without pods of it", indent, folded)
+		d.rows, d.marks = append(d.rows, cells), append(d.marks, plainly)
+	}
 }
 
 // fold returns what is shown of many: what has pods of the workload, and the first few of the others. It says how many it leaves out.
@@ -169,16 +205,26 @@ func fold(all []inspect.Branch) (shown []inspect.Branch, folded int) {
 	return shown, folded
 }
 
-// write writes rows in columns: the numbers to the right.
-func write(out io.Writer, rows [][4]string) {
-	var width [4]int
-	for _, row := range rows {
+// write writes the lines in columns: the numbers to the right, the state as it is.
+func (d *treeDrawing) write(p *printer) {
+	width := make([]int, len(d.rows[0]))
+	for _, row := range d.rows {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range rows {
-		pad := func(i int) string { return strings.Repeat(" ", width[i]-utf8.RuneCountInString(row[i])) }
-		fmt.Fprintln(out, strings.TrimRight(row[0]+pad(0)+"  "+pad(1)+row[1]+"  "+pad(2)+row[2]+"  "+row[3], " "))
+	for n, row := range d.rows {
+		last := len(row) - 1
+		var line strings.Builder
+		for i, cell := range row[:last] {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				line.WriteString(cell + pad + "  ")
+				continue
+			}
+			line.WriteString(pad + cell + "  ")
+		}
+		line.WriteString(p.mark(d.marks[n], row[last]))
+		fmt.Fprintln(p, strings.TrimRight(line.String(), " "))
 	}
 }

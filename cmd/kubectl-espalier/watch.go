@@ -8,17 +8,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/espalier-scheduler/espalier/internal/progress"
 )
 
 // A drawing reads the whole cluster. The next one begins leastPause later at the earliest, and in a large cluster after timesPause the
@@ -38,12 +38,10 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		return err
 	}
 	out := cmd.OutOrStdout()
-	f, is := out.(*os.File)
-	terminal := is && term.IsTerminal(int(f.Fd()))
 	var shown []byte
 	for {
 		begun := time.Now()
-		var drawn bytes.Buffer
+		drawn := drawing{colours: hasColours(out)}
 		failed := false
 		switch err := draw(&drawn); {
 		case ctx.Err() != nil:
@@ -57,7 +55,7 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		}
 		if !bytes.Equal(shown, drawn.Bytes()) {
 			shown = drawn.Bytes()
-			if terminal {
+			if progress.IsTerminal(out) {
 				fmt.Fprint(out, "\x1b[H\x1b[2J")
 			} else {
 				fmt.Fprintf(out, "at %s\n", time.Now().Format(time.TimeOnly))

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,8 +40,9 @@ type Finding struct {
 type Checks struct {
 	API      client.Reader
 	Snapshot *snapshot.Snapshot
-	// Definitions are the CustomResourceDefinitions of this release.
+	// Definitions are the CustomResourceDefinitions of this release, and Version is its version.
 	Definitions []*unstructured.Unstructured
+	Version     string
 	// Lease is the name of that of the scheduler, and Schedulers are the names that it serves.
 	Lease      string
 	Schedulers []string
@@ -51,7 +54,7 @@ const overdue = time.Minute
 
 // Run makes all checks.
 func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
-	findings := []Finding{c.version()}
+	findings := append([]Finding{c.version()}, c.installed()...)
 	definitions, err := c.definitions(ctx)
 	if err != nil {
 		return nil, err
@@ -74,6 +77,42 @@ func (c *Checks) version() Finding {
 		f.OK, f.Fix = false, "this release is tried with Kubernetes 1.37 and 1.38: see docs/versions.md"
 	}
 	return f
+}
+
+// installed says of each Deployment of the scheduler and of the controller whether it has its replicas, and whether it is of this release. There need be none: the
+// scheduler may run in another way, and whether it does the Lease says.
+func (c *Checks) installed() []Finding {
+	var all []Finding
+	for _, d := range snapshot.Of[*appsv1.Deployment](c.Snapshot) {
+		if name := d.Labels["app.kubernetes.io/name"]; name != "espalier-scheduler" && name != "espalier-controller" || len(d.Spec.Template.Spec.Containers) == 0 {
+			continue
+		}
+		image := d.Spec.Template.Spec.Containers[0].Image
+		wanted := ptr.Deref(d.Spec.Replicas, 1)
+		f := Finding{Check: "Deployment " + d.Namespace + "/" + d.Name, OK: true, Found: fmt.Sprintf("image %s, %d of %d replicas available", image, d.Status.AvailableReplicas, wanted)}
+		switch {
+		case d.Status.AvailableReplicas < wanted:
+			f.OK, f.Fix = false, fmt.Sprintf("see why: kubectl -n %s describe deployment %s", d.Namespace, d.Name)
+		case otherRelease(image, c.Version):
+			f.OK, f.Fix = false, fmt.Sprintf("this command is of %s, and computes what that release would: use the one of the release that runs, or upgrade", c.Version)
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		all = append(all, Finding{"Deployment", true, "none of Espalier: it runs in another way, if there is a leader", ""})
+	}
+	return all
+}
+
+// otherRelease reports whether the tag of an image is of another minor version than this. Versions between releases are not compared.
+func otherRelease(image, version string) bool {
+	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
+	is, err := utilversion.ParseSemantic(tag)
+	this, err2 := utilversion.ParseSemantic(version)
+	if err != nil || err2 != nil || is.Major()+is.Minor() == 0 || this.Major()+this.Minor() == 0 {
+		return false
+	}
+	return is.Major() != this.Major() || is.Minor() != this.Minor()
 }
 
 // definitions say whether the kinds are those of this release.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,6 +69,17 @@ func waiting(name, scheduler string, since time.Time) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(since)}, Spec: corev1.PodSpec{SchedulerName: scheduler}}
 }
 
+// installation is the Deployment of the scheduler, with so many of its two replicas.
+func installation(image string, available int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler", Labels: map[string]string{"app.kubernetes.io/name": "espalier-scheduler"}},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "scheduler", Image: image}},
+		}}},
+		Status: appsv1.DeploymentStatus{AvailableReplicas: available},
+	}
+}
+
 func TestDoctor(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -103,6 +115,20 @@ func TestDoctor(t *testing.T) {
 			},
 			map[string]string{"nodes": "nodes with pods of two schedulers, which may promise the same capacity: 1"},
 		},
+		"a scheduler that lacks a replica": {
+			func(c *cluster, _ *api) {
+				c.Add(installation("registry.example.com:5000/espalier-scheduler:v0.1.3", 1))
+			},
+			map[string]string{"Deployment kube-system/espalier-scheduler": "1 of 2 replicas available"},
+		},
+		"a scheduler of another release": {
+			func(c *cluster, _ *api) {
+				c.Add(installation("registry.example.com:5000/espalier-scheduler:v0.2.0", 2))
+			},
+			map[string]string{"Deployment kube-system/espalier-scheduler": "espalier-scheduler:v0.2.0"},
+		},
+		"a scheduler of this release":  {func(c *cluster, _ *api) { c.Add(installation("espalier-scheduler:v0.1.3", 2)) }, nil},
+		"a scheduler between releases": {func(c *cluster, _ *api) { c.Add(installation("espalier-scheduler:v0.0.0-g8e28f11", 2)) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -116,7 +142,7 @@ func TestDoctor(t *testing.T) {
 			tc.change(c, a)
 			checks := Checks{
 				API: a, Snapshot: &c.Snapshot, Definitions: []*unstructured.Unstructured{definition("moves", "new")},
-				Lease: ours, Schedulers: []string{ours}, Now: now,
+				Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now,
 			}
 			findings, err := checks.Run(t.Context())
 			if err != nil {

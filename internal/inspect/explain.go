@@ -75,7 +75,7 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 	pods := snapshot.Of[*corev1.Pod](c.Snapshot)
 	at := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Namespace == namespace && p.Name == name })
 	if at < 0 {
-		return nil, fmt.Errorf("there is no pod/%s in namespace %q", name, namespace)
+		return nil, fmt.Errorf("there is no pod/%s in namespace %q: -n names another namespace", name, namespace)
 	}
 	pod := pods[at]
 	e := &Explanation{

@@ -56,6 +56,8 @@ type Branch struct {
 	Others int64 `json:"podsOfEverybody"`
 	// Fits says that the next pod fits there.
 	Fits bool `json:"fits"`
+	// Room is for how many pods like the next one there are resources on the nodes that it fits on.
+	Room int64 `json:"room"`
 	// State says how many of its nodes are open, and what is held against it.
 	State string `json:"state"`
 	// Reasons are why the next pod does not fit on a node.
@@ -146,22 +148,38 @@ func (c *Cluster) treeOf(ctx context.Context, of Ref, pod *corev1.Pod) (Tree, er
 		}
 		t.Misplaced = append(t.Misplaced, Misplaced{at, pods})
 	}
-	t.All = branch(&outline.Root, filtered.Refused, keys)
+	room, err := c.Room(pod)
+	if err != nil {
+		return Tree{}, err
+	}
+	t.All = (&branches{filtered.Refused, room, keys}).branch(&outline.Root)
 	if len(filtered.Fits) == 0 {
 		t.Refused = filtered.Message
 	}
 	return t, nil
 }
 
-// branch is one for output, with why its nodes are refused, and the keys of levels. A host with the node of its name is that node.
-func branch(b *tree.Branch, refused map[string][]string, keys map[string]string) Branch {
-	out := Branch{Level: cmp.Or(keys[b.What], b.What), Name: b.Label, Pods: b.Revision, All: b.Workload, Others: b.Pods, Fits: b.Open, State: b.State}
+// branches is what is known of nodes beside a tree, and the keys of its levels.
+type branches struct {
+	refused map[string][]string
+	room    map[string]int64
+	keys    map[string]string
+}
+
+// branch is one for output. A host with the node of its name is that node.
+func (o *branches) branch(b *tree.Branch) Branch {
+	out := Branch{Level: cmp.Or(o.keys[b.What], b.What), Name: b.Label, Pods: b.Revision, All: b.Workload, Others: b.Pods, Fits: b.Open, State: b.State}
 	if b.What == "node" {
-		out.Reasons = refused[b.Label]
+		out.Reasons = o.refused[b.Label]
+		if out.Fits {
+			out.Room = o.room[b.Label]
+		}
 	}
 	for i := range b.Below {
-		out.Below = append(out.Below, branch(&b.Below[i], refused, keys))
-		out.Fits = out.Fits || out.Below[i].Fits
+		below := o.branch(&b.Below[i])
+		out.Below = append(out.Below, below)
+		out.Fits = out.Fits || below.Fits
+		out.Room += below.Room
 	}
 	if len(out.Below) == 1 && out.Below[0].Level == "node" && out.Below[0].Name == out.Name {
 		return out.Below[0]

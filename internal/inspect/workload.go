@@ -135,7 +135,7 @@ func find[T interface {
 			return o, nil
 		}
 	}
-	return found, fmt.Errorf("there is no %s in namespace %q", of, of.Namespace)
+	return found, fmt.Errorf("there is no %s in namespace %q: -n names another namespace", of, of.Namespace)
 }
 
 // currentSet is the ReplicaSet that a Deployment makes pods by: the one with its template, or the latest while there is none.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -232,6 +233,33 @@ func (s *Simulator) Filter(ctx context.Context, pod *corev1.Pod) (Filtered, erro
 		}
 	}
 	return f, nil
+}
+
+// Room returns for how many more pods like this one each node has resources, whatever else keeps them away.
+func (s *Simulator) Room(pod *corev1.Pod) (map[string]int64, error) {
+	all, err := s.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, fmt.Errorf("looking at the nodes: %w", err)
+	}
+	wanted := framework.NewResource(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
+	room := make(map[string]int64, len(all))
+	for _, n := range all {
+		has, taken := n.GetAllocatable(), n.GetRequested()
+		free := int64(has.GetAllowedPodNumber() - len(n.GetPods()))
+		fits := func(has, taken, wanted int64) {
+			if wanted > 0 {
+				free = min(free, (has-taken)/wanted)
+			}
+		}
+		fits(has.GetMilliCPU(), taken.GetMilliCPU(), wanted.MilliCPU)
+		fits(has.GetMemory(), taken.GetMemory(), wanted.Memory)
+		fits(has.GetEphemeralStorage(), taken.GetEphemeralStorage(), wanted.EphemeralStorage)
+		for name, amount := range wanted.ScalarResources {
+			fits(has.GetScalarResources()[name], taken.GetScalarResources()[name], amount)
+		}
+		room[n.Node().Name] = max(free, 0)
+	}
+	return room, nil
 }
 
 // of returns what a pod is decided by, with the snapshot up to date.
