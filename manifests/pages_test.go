@@ -4,7 +4,6 @@
 package manifests_test
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,35 +19,37 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/convert"
+	"github.com/espalier-scheduler/espalier/internal/pages"
 )
-
-// fence is a block of YAML in a page.
-var fence = regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n")
 
 // foreign are the kinds of blocks that no API server takes: those of kind and of kustomize. What test/install does with the latter is
 // its own.
 var foreign = []string{"kind.x-k8s.io/v1alpha4", "kustomize.config.k8s.io/v1beta1"}
 
-// TestPages reads every block of YAML in every page as the API server and the scheduler would: strictly, with its defaults, and
-// with what its pods ask for.
-func TestPages(t *testing.T) {
-	pages, root := []string{"README.md", "CONTRIBUTING.md"}, os.DirFS("..")
-	more, err := fs.Glob(root, "docs/*.md")
+// readPages reads all pages.
+func readPages(t *testing.T) []pages.Page {
+	t.Helper()
+	all, err := pages.All(os.DirFS(".."))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// TestPages reads every block of YAML in every page as the API server and the scheduler would: strictly, with its defaults, and
+// with what its pods ask for.
+func TestPages(t *testing.T) {
 	read := 0
-	for _, page := range append(pages, more...) {
-		text, err := fs.ReadFile(root, page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range fence.FindAllSubmatchIndex(text, -1) {
-			line := 2 + bytes.Count(text[:block[0]], []byte("\n"))
-			for _, doc := range strings.Split(string(text[block[2]:block[3]]), "\n---\n") {
-				objects, err := inPage(page, []byte(doc))
+	all := readPages(t)
+	for i := range all {
+		for _, block := range all[i].Blocks() {
+			if block.Lang != "yaml" {
+				continue
+			}
+			for _, doc := range strings.Split(block.Text, "\n---\n") {
+				objects, err := inPage(all[i].Path, []byte(doc))
 				if read += objects; err != nil {
-					t.Errorf("%s, the block in line %d: %v", page, line, err)
+					t.Errorf("%s, the block in line %d: %v", all[i].Path, block.Line, err)
 				}
 			}
 		}
@@ -110,18 +111,15 @@ func TestPagesRefuse(t *testing.T) {
 	}
 }
 
-// commands is a block of commands in a page.
-var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
-
 // targets are those of a Makefile.
 var targets = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 
-// TestShellOfPages wants every block of commands to be what a shell can read, and to name targets and files that there are.
+// TestShellOfPages wants every block of commands to be what a shell can read, and to name targets and files that there are. What comes of
+// the commands is for test/pages.
 func TestShellOfPages(t *testing.T) {
 	root := os.DirFS("..")
-	pages, err := fs.Glob(root, "docs/*.md")
-	makefiles, err2 := fs.Glob(root, "hack/make/*.mk")
-	if err := errors.Join(err, err2); err != nil {
+	makefiles, err := fs.Glob(root, "hack/make/*.mk")
+	if err != nil {
 		t.Fatal(err)
 	}
 	known := make(map[string]bool)
@@ -136,26 +134,27 @@ func TestShellOfPages(t *testing.T) {
 	}
 	made, named := regexp.MustCompile(`(?m)^make ([a-z /-]*)(?: |$)`), regexp.MustCompile(`\b(?:hack|manifests)/[A-Za-z0-9_./-]*[A-Za-z0-9]`)
 	blocks := 0
-	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
-		text, err := fs.ReadFile(root, page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range commands.FindAllSubmatch(text, -1) {
+	all := readPages(t)
+	for i := range all {
+		page := all[i].Path
+		for _, block := range all[i].Blocks() {
+			if block.Lang != "sh" {
+				continue
+			}
 			blocks++
 			read := exec.CommandContext(t.Context(), "bash", "-n")
-			read.Stdin = bytes.NewReader(block[1])
+			read.Stdin = strings.NewReader(block.Text)
 			if out, err := read.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v: %s\n%s", page, err, out, block[1])
+				t.Errorf("%s: %v: %s\n%s", page, err, out, block.Text)
 			}
-			for _, line := range made.FindAllSubmatch(block[1], -1) {
-				for _, target := range strings.Fields(string(line[1])) {
+			for _, line := range made.FindAllStringSubmatch(block.Text, -1) {
+				for _, target := range strings.Fields(line[1]) {
 					if !strings.ContainsAny(target, "/=") && !known[target] { // a file, or a variable
 						t.Errorf("%s: there is no target %q", page, target)
 					}
 				}
 			}
-			for _, file := range named.FindAllString(string(block[1]), -1) {
+			for _, file := range named.FindAllString(block.Text, -1) {
 				if _, err := fs.Stat(root, file); err != nil {
 					t.Errorf("%s: %v", page, err)
 				}

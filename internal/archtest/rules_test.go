@@ -70,8 +70,8 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
-		name: "rooms-for-tests", room: "...", except: []string{"internal/commandtest", "pkg/placement/placementtest", "internal/plugintest"},
-		deny:   []string{"internal/commandtest", "pkg/placement/placementtest", "internal/plugintest"},
+		name: "rooms-for-tests", room: "...", except: []string{"internal/browser", "internal/commandtest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
+		deny:   []string{"internal/browser", "internal/commandtest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
 		why:    "what tests share asks and judges; it is no part of what it judges",
 		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
 	},

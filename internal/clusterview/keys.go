@@ -67,11 +67,11 @@ const (
 	// ValidUntilAnnotation on a node is when it ends, in the syntax of lifetime.ParseEnd.
 	ValidUntilAnnotation = Prefix + "valid-until"
 
-	// ValidUntilByAnnotation on a node is who has written ValidUntilAnnotation, and what: see EndIsBy. Where it is another one, or none,
-	// somebody else has.
+	// ValidUntilByAnnotation on a node is who has written its espalier.dev/valid-until, and what was written. Where that is another
+	// time now, or this annotation is missing, somebody else has written it.
 	ValidUntilByAnnotation = Prefix + "valid-until-by"
 
-	// UpSinceAnnotation on a node is since when it runs, and by which boot: see UpSince.
+	// UpSinceAnnotation on a node is since when it runs, and by which boot.
 	UpSinceAnnotation = Prefix + "up-since"
 
 	// CordonedForEndAnnotation on a node says that it was cordoned because its end had come, and when.
@@ -89,7 +89,7 @@ const (
 	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"
 
 	// FailuresForgivenAnnotation on a node says up to when its failures are forgiven, as
-	// a time of RFC 3339: an operator has mended it.
+	// a time of RFC 3339: an operator has fixed the node.
 	FailuresForgivenAnnotation = Prefix + "failures-forgiven"
 
 	// SuspectTaint is on nodes on which several unrelated workloads fail. Its value is

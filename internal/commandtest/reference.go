@@ -21,6 +21,10 @@ func Reference(flags *pflag.FlagSet) string {
 			return
 		}
 		name, usage := pflag.UnquoteUsage(f)
+		if f.Name == "feature-gates" { // there are hundreds, which are those of Kubernetes
+			usage, _, _ = strings.Cut(usage, "Options are:")
+			usage = strings.TrimSpace(usage)
+		}
 		spelling := "`--" + f.Name + "`"
 		if f.Shorthand != "" {
 			spelling = "`-" + f.Shorthand + "`, " + spelling

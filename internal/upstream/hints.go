@@ -71,7 +71,7 @@ func Wrap(logger klog.Logger, profiles profile.Map, configured []config.KubeSche
 			continue
 		}
 		if reason := unfit(f, h, scoring); reason != "" {
-			without = append(without, fmt.Sprintf("profile %s has no node hints, so that every pod is filtered and scored on all nodes: %s", name, reason))
+			without = append(without, fmt.Sprintf("profile %q: fast path disabled, every pod is filtered and scored on all nodes: %s", name, reason))
 			continue
 		}
 		begin(name)

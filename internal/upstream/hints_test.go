@@ -38,13 +38,13 @@ func TestWrap(t *testing.T) {
 		"said so":        {configuration: withArgs("nodeHint: Enabled"), gate: true, hinted: true},
 		"switched off":   {configuration: withArgs("nodeHint: Disabled"), gate: true},
 		"without a tree": {configuration: strings.Replace(configuration, "- {name: SpreadTree, weight: 10000}", "", 1), gate: true},
-		"without a gate": {configuration: configuration, want: []string{"profile it", "all nodes", "OpportunisticBatching", "--feature-gates"}},
-		"with extenders": {configuration: configuration, opts: []frameworkruntime.Option{extenders}, gate: true, want: []string{"profile it", "extenders"}},
+		"without a gate": {configuration: configuration, want: []string{`profile "it"`, "all nodes", "OpportunisticBatching", "--feature-gates"}},
+		"with extenders": {configuration: configuration, opts: []frameworkruntime.Option{extenders}, gate: true, want: []string{`profile "it"`, "extenders"}},
 		"preferred nodes": {
 			configuration: configuration + "  - {name: NodeAffinity, args: {addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: ssd, operator: Exists}]}}]}}}\n",
-			gate:          true, want: []string{"profile it", "addedAffinity"},
+			gate:          true, want: []string{`profile "it"`, "addedAffinity"},
 		},
-		"one of many":     {configuration: strings.Replace(configuration, "10000", "1", 1), gate: true, want: []string{"profile it", "SpreadTree", "weight is 1;", "above 1100"}},
+		"one of many":     {configuration: strings.Replace(configuration, "10000", "1", 1), gate: true, want: []string{`profile "it"`, "SpreadTree", "weight is 1;", "above 1100"}},
 		"scoring nothing": {configuration: strings.Replace(configuration, "score: {disabled: [", "score: {disabled: [{name: SpreadTree}, ", 1), gate: true, want: []string{"weight is 0;"}},
 	} {
 		t.Run(name, func(t *testing.T) {

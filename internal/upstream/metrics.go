@@ -34,7 +34,7 @@ const (
 var hints = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: subsystem,
 	Name:      "hints_total",
-	Help: "Number of pods by profile and by what became of the node hint: proposed, and then used or unused; refused " +
+	Help: "Number of pods by profile and by what became of the node hint. It is proposed, and then used or unused; refused " +
 		"because it was known that no node fits; none because no node fits; or the reason for which the pod was filtered and scored on all nodes.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})

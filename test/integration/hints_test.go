@@ -72,7 +72,7 @@ func TestHintsWithoutTheirGate(t *testing.T) {
 	if got := hintCounts(t, metrics, metricsToken(t, ns)); len(got) != 0 {
 		t.Errorf("there were hints: %v", got)
 	}
-	const want = "Warning: profile espalier-scheduler has no node hints"
+	const want = `Warning: profile "espalier-scheduler": fast path disabled`
 	if log := p.Tail(1000); strings.Count(log, want) != 1 {
 		t.Errorf("%q is not one line of its log:\n%s", want, log)
 	}

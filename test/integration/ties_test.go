@@ -92,7 +92,7 @@ func TestAddedPreferencesBreakTies(t *testing.T) {
 	if node := inZoneB(t, ns, "busybox:1.37"); node != last {
 		t.Errorf("the pod is on node %s, and node %s is preferred", node, last)
 	}
-	const want = "has no node hints, so that every pod is filtered and scored on all nodes: its addedAffinity prefers some nodes"
+	const want = "fast path disabled, every pod is filtered and scored on all nodes: its addedAffinity prefers some nodes"
 	if log := p.Tail(1000); strings.Count(log, want) != 1 {
 		t.Errorf("%q is not one line of its log:\n%s", want, log)
 	}
