@@ -54,6 +54,10 @@ perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the sto
 	@hack/go-build.sh _output/perf/perf ./test/perf
 	@_output/perf/perf --scale='$(SCALE)' $(if $(ROUNDS),--rounds='$(ROUNDS)') $(if $(ONLY),--only='$(ONLY)') $(if $(CHECK),--check='$(CHECK)') $(if $(PROFILE),--profile='$(PROFILE)')
 
+.PHONY: perf-kubectl
+perf-kubectl: bin/kubectl-espalier bin/devcluster ## measure kubectl espalier in a cluster of 5,000 nodes and 50,000 pods, minutes; NODES=1000
+	@go test -v -count=1 -timeout 30m ./test/kubectl -run '^TestLarge$$' -large='$(or $(NODES),5000)'
+
 .PHONY: bench
 bench: $(TOOLS)/benchstat ## compare the tree with SwarmKit's, pure; SCALE=small for a look, COUNT=6 for more rounds; CHECK=1 fails if a promise is missed
 	@CHECK='$(CHECK)' hack/bench.sh

@@ -1,0 +1,14 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubectl runs bin/kubectl-espalier as its users do, before a devcluster of three zones of two racks of two nodes on which the
+// scheduler has placed pods.
+//
+//   - prints_test.go: every command, as text and as JSON, beside golden files
+//   - flags_test.go: kubeconfig, context, namespace, and what shells complete
+//   - mistakes_test.go: what it says of bad input, and its status then
+//   - explain_test.go: every pod that is bound
+//   - large_test.go: time and memory in a large cluster, `make perf-kubectl`
+//
+// `go test ./test/kubectl -update` writes the golden files.
+package kubectl

@@ -1,0 +1,140 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubectl
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// clusters writes a kubeconfig with the cluster as one of its contexts, and another one, which is current, that nobody answers at.
+func clusters(t *testing.T) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(world.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := config.Contexts[config.CurrentContext]
+	there.Namespace = namespace
+	config.Contexts = map[string]*clientcmdapi.Context{"there": there, "gone": {Cluster: "gone", AuthInfo: there.AuthInfo, Namespace: namespace}}
+	config.Clusters["gone"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	config.CurrentContext = "gone"
+	file := filepath.Join(t.TempDir(), "config")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Each command takes the kubeconfig, the context and the namespace by flags, as kubectl does.
+func TestKubeconfigContextNamespace(t *testing.T) {
+	file := clusters(t)
+	for _, name := range []string{"tree", "explain", "balance", "simulate", "lint", "faults", "moves", "doctor", "snapshot"} {
+		args, is := printed[name]
+		if !is {
+			args = name
+		}
+		full := append(strings.Fields(args), "--kubeconfig", file)
+		if out, said, status := run(t, append(full, "--context", "there")...); status != 0 || out == "" {
+			t.Errorf("%s: with the context it ends with %d and says %q", name, status, said)
+		}
+		if out, said, status := run(t, full...); status != 1 || out != "" || !strings.Contains(said, "127.0.0.1:1") {
+			t.Errorf("%s: with the current context, which is gone, it ends with %d, prints %q and says %q", name, status, out, said)
+		}
+	}
+	for args, want := range map[string]string{
+		"tree deployment/web -n default":                     `no deployment/web in namespace "default"`,
+		"explain pod/db-0 -n default":                        `no pod/db-0 in namespace "default"`,
+		"balance -n default -o name":                         "",
+		"moves -n default -o name":                           "",
+		"faults -n default -o name":                          "",
+		"balance -n default -A -o name":                      "deployment/api\ndeployment/web\nstatefulset/db\n",
+		"moves -n default -A -o name":                        "move.placement.espalier.dev/web-2\nmove.placement.espalier.dev/web-1\n",
+		"faults -n default -A -o name":                       "node/node-001\nnode/node-002\n",
+		"doctor -o name":                                     "",
+		"simulate --drain node-011 -n default -o name":       "",
+		"lint -f testdata/api.yaml -n other -o name":         "deployment/api\n",
+		"tree deployment/web --cluster gone":                 "127.0.0.1:1",
+		"tree deployment/web --server https://127.0.0.1:2":   "127.0.0.1:2",
+		"tree deployment/web --user none":                    "none",
+		"tree deployment/web --as nobody --as-group nogroup": "nobody",
+	} {
+		out, said, _ := run(t, append(strings.Fields(args), "--kubeconfig", file, "--context", "there")...)
+		if !strings.Contains(out+said, want) || want == "" && out != "" && !strings.HasPrefix(out, "pod/choosy") {
+			t.Errorf("%s prints %q and says %q, want %q", args, out, said, want)
+		}
+	}
+}
+
+// Shells complete what there is: commands, workloads, pods, nodes, namespaces, contexts and formats.
+func TestCompletion(t *testing.T) {
+	file := clusters(t)
+	for args, want := range map[string][]string{
+		"sim":                                   {"simulate"},
+		"tree ":                                 {"deployment/api", "deployment/web", "statefulset/db"},
+		"tree deploy/w":                         {"deploy/web"},
+		"tree sts/":                             {"sts/db"},
+		"explain pod/d":                         {"pod/db-0", "pod/db-1", "pod/db-2", "pod/db-3", "pod/db-4"},
+		"simulate --drain node-01":              {"node-010", "node-011"},
+		"simulate --cordon node-001,node-01":    {"node-001,node-010", "node-001,node-011"},
+		"tree deployment/web -n sh":             {"shop"},
+		"balance --namespace sh":                {"shop"},
+		"tree deployment/web --context ":        {"there", "gone"},
+		"tree deployment/web -o ":               {"json", "yaml", "name", "wide", "svg", "html", "dot"},
+		"moves --output ":                       {"json", "yaml", "name", "wide"},
+		"tree deployment/web --snapshot x dep":  nil,
+		"tree job/":                             nil,
+		"tree --context gone ":                  nil,
+		"tree deployment/web --context there x": nil,
+	} {
+		words := strings.Split(args, " ") // the last is what is completed
+		command := len(words) - 1
+		flags := []string{"--kubeconfig", file}
+		if !strings.Contains(args, "--context") {
+			flags = append(flags, "--context", "there")
+		}
+		out, _, status := run(t, slices.Concat([]string{"__complete"}, words[:min(command, 1)], flags, words[min(command, 1):])...)
+		for _, name := range want {
+			if !strings.Contains("\n"+out, "\n"+name) {
+				t.Errorf("%q is completed by %q, and not by %s", args, out, name)
+			}
+		}
+		if offered := strings.Contains(out, "/") || strings.HasPrefix(out, "node-"); status != 0 || want == nil && offered {
+			t.Errorf("%q is completed by %q, status %d", args, out, status)
+		}
+	}
+}
+
+// kubectl itself finds the plugin, and completes for it where its completion script is in the PATH too.
+func TestBelowKubectl(t *testing.T) {
+	kubectl, err := filepath.Abs(filepath.Join(toolsFolder, "kubectl"))
+	if err == nil {
+		_, err = os.Stat(kubectl)
+	}
+	if err != nil {
+		t.Fatalf("kubectl: %v: run `make tools`", err)
+	}
+	scripts, err := filepath.Abs("../../hack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string]string{
+		"deployment/web in namespace shop": "espalier tree deployment/web -n shop",
+		"statefulset/db\n":                 "__complete espalier tree -n shop statefulset/",
+	} {
+		cmd := exec.CommandContext(t.Context(), kubectl, strings.Fields(args)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+world.kubeconfig, "PATH="+filepath.Dir(world.binary)+":"+scripts+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("kubectl %s: %v: %s", args, err, out)
+		}
+	}
+}
