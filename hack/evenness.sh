@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 out=$root/_output/evenness page=docs/evenness.md
 rm -rf "$out"
-(cd test/e2e && go test -count=1 -timeout 20m -run '^TestStock|^TestScaleDownUnequalZones$' . -evenness="$out")
+hack/go-test.sh ./test/e2e -run '^TestStock|^TestScaleDownUnequalZones$' -count=1 -timeout 20m -evenness="$out"
 # The table is between the two lines that say so.
 awk -v table="$out/evenness.md" '
   /^<!-- end of the table -->$/ { inside = 0 }

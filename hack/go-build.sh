@@ -18,7 +18,7 @@ export CGO_ENABLED=0
 
 case $(basename "$output") in
 espalier-scheduler) hint="the scheduler: about 2 minutes the first time" ;;
-kubectl-espalier | kubectl-espalier.exe) hint="the kubectl plugin: seconds, once the scheduler is built" ;;
+kubectl-espalier*) hint="the kubectl plugin: seconds, once the scheduler is built" ;;
 espalier-controller) hint="the controller: seconds, once the scheduler is built" ;;
 devcluster) hint="etcd, kube-apiserver and controllers: about 5 minutes the first time" ;;
 demo) hint="seconds, once the scheduler is built" ;;
@@ -56,18 +56,23 @@ if [[ $module == "$root/" ]]; then
   ldflags+=" $("$root/hack/version.sh")"
 fi
 
-# -v names each package as it is compiled. Those names become a count of how many there are at most: those in the
-# build cache are not compiled. Whatever else go build says, downloads and errors, passes as it is.
+# -v names each package as it is compiled. Those names become a count, on a terminal with a bar. Packages that are in the build cache
+# are not compiled, so the total is how many there are at most. Whatever else go build says, downloads and errors, passes as it is.
 cd "$module"
 all=$({ go list -deps "$package" 2>/dev/null || true; } | wc -l)
-if [[ -t 1 ]]; then every=10 line='\r' last='\r\033[K'; else every=200 line= last=; fi
-go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | awk -v all="$all" -v every="$every" -v line="$line" -v last="$last" '
+if [[ -t 1 ]]; then every=10 bar=1; else every=200 bar=; fi
+go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | awk -v all="$all" -v every="$every" -v bar="$bar" '
   /^[^ :#]+$/ {
-    if (++n % every == 0) { printf "%s  %d of at most %d packages compiled%s", line, n, all, line == "" ? "\n" : ""; fflush() }
+    if (++n % every) next
+    text = n " of " (n > all ? n : all) " packages compiled at most"
+    if (!bar) { print "  " text; fflush(); next }
+    full = int(30 * n / (n > all ? n : all))
+    printf "\r\033[K[%s%s] %s", substr("==============================", 1, full), substr("                              ", 1, 30 - full), text
+    fflush()
     next
   }
-  { print; fflush() }
-  END { printf "%s", last }
+  { if (bar) printf "\r\033[K"; print; fflush() }
+  END { if (bar) printf "\r\033[K" }
 '
 # A target that go build found up to date keeps its old time, and make would ask again.
 touch "$output"

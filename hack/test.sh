@@ -42,7 +42,7 @@ step "test/storm, simulations"
 go test -v -count=1 -timeout 10m -run '^TestSimulation' ./test/storm
 
 # These start processes, which the test cache knows nothing about: -count=1. One
-# package at a time with -v is the only way to see each story as it ends.
+# package at a time, which shows each story as it ends, and how many there are.
 for suite in test/integration test/install test/e2e test/kubectl test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")
@@ -51,7 +51,7 @@ for suite in test/integration test/install test/e2e test/kubectl test/perf; do
     exit 1
   fi
   for package in $packages; do
-    go test -v -count=1 -timeout 20m "$package"
+    hack/go-test.sh "$package" -count=1 -timeout 20m
   done
 done
 

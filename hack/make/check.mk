@@ -29,7 +29,7 @@ e2e-slow: build perf-tools ## tell what becomes of running pods at its whole len
 .PHONY: e2e-reliability
 e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=Paused
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
-	@go test -v -count=1 -timeout 30m ./test/reliability $(if $(RUN),-run '$(RUN)')
+	@hack/go-test.sh ./test/reliability -count=1 -timeout 30m $(if $(RUN),-run '$(RUN)')
 
 .PHONY: e2e-upstream
 e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption
@@ -38,7 +38,7 @@ e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' 
 .PHONY: e2e-ecosystem
 e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/ecosystem)
-	@go test -v -count=1 -timeout 1h ./test/ecosystem $(if $(RUN),-run '$(RUN)')
+	@hack/go-test.sh ./test/ecosystem -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
 .PHONY: soak
 soak: bin/espalier-scheduler bin/devcluster bin/kwok ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7

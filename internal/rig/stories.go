@@ -55,7 +55,7 @@ func OnDevcluster(ctx context.Context, name, binFolder, dir string, args []strin
 		return 1, err
 	}
 	fmt.Fprintf(os.Stderr, "%s: starting a devcluster\n", name)
-	d, err := StartDevcluster(ctx, DevclusterOptions{Binary: binary, Dir: dir, Args: args})
+	d, err := StartDevcluster(ctx, DevclusterOptions{Binary: binary, Dir: dir, Args: args, Progress: os.Stderr})
 	if err != nil {
 		return 1, err
 	}

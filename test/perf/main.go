@@ -21,6 +21,8 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/espalier-scheduler/espalier/internal/progress"
+	"github.com/espalier-scheduler/espalier/test/perf/bench"
 	"github.com/espalier-scheduler/espalier/test/perf/judge"
 	"github.com/espalier-scheduler/espalier/test/perf/load"
 )
@@ -37,6 +39,8 @@ type options struct {
 	bin, tools string
 	// out takes perf.json, perf.md and the logs.
 	out string
+	// progress shows how far is what takes longer.
+	progress bench.Progress
 }
 
 func main() {
@@ -97,8 +101,11 @@ func parse(args []string, out io.Writer) (options, error) {
 // run measures, prints the tables and writes the files.
 func run(ctx context.Context, o options, out io.Writer) error {
 	begin := time.Now()
+	bar := progress.New(out)
+	defer bar.End()
+	o.progress = bar.Show
 	say := func(format string, args ...any) {
-		fmt.Fprintf(out, "[%7s] %s\n", time.Since(begin).Round(time.Second), fmt.Sprintf(format, args...))
+		bar.Line(fmt.Sprintf("[%7s] %s", time.Since(begin).Round(time.Second), fmt.Sprintf(format, args...)))
 	}
 	report, failed := measure(ctx, o, say)
 	if failed != nil && len(report.Runs) == 0 {

@@ -89,7 +89,7 @@ func summarize(report *judge.Report, workloads []load.Workload) {
 // round begins with another one, because what comes first finds an API server that has seen
 // less. If it fails, the runs are those that had ended.
 func rounds(ctx context.Context, o options, devcluster, logs string, workloads []load.Workload, candidates []bench.Candidate, say bench.Say) (runs []judge.Run, err error) {
-	world, err := bench.NewWorld(ctx, devcluster, logs, workloads, say)
+	world, err := bench.NewWorld(ctx, devcluster, logs, workloads, say, o.progress)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: %w", workloads[0].Name, err)
 	}

@@ -51,10 +51,10 @@ func (w *World) watchBinds(ctx context.Context) (*binds, error) {
 func (b *binds) stop() { b.watcher.Stop() }
 
 // until waits until so many pods in all have been bound.
-func (b *binds) until(ctx context.Context, count int, r *running, say Say) error {
+func (b *binds) until(ctx context.Context, count int, r *running, progress Progress) error {
 	stalled := time.NewTimer(stall)
 	defer stalled.Stop()
-	report := time.NewTicker(reportEvery)
+	report := time.NewTicker(time.Second)
 	defer report.Stop()
 	for len(b.seen) < count {
 		select {
@@ -70,7 +70,7 @@ func (b *binds) until(ctx context.Context, count int, r *running, say Say) error
 				stalled.Reset(stall)
 			}
 		case <-report.C:
-			say("    %s: bound %d of %d", r.Name, len(b.seen), count)
+			progress(len(b.seen), count, "pods bound by "+r.Name)
 		case <-stalled.C:
 			return fmt.Errorf("%s has bound nothing for %s, and %d of %d in all; the end of %s:\n%s", r.Name, stall, len(b.seen), count, r.Log, r.Tail(12))
 		case <-r.Done():

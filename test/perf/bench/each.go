@@ -6,32 +6,23 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	// Creators is how many objects are in the making at once.
-	Creators = 16
-
-	reportEvery = 10 * time.Second
-)
+// Creators is how many objects are in the making at once.
+const Creators = 16
 
 // each does something for all numbers below n, Creators at a time, about in their
-// order, and says how far it is.
+// order, and shows how far it is.
 func (w *World) each(ctx context.Context, what string, n int, do func(context.Context, int) error) error {
 	group, going := errgroup.WithContext(ctx)
 	group.SetLimit(Creators)
-	reported := time.Now()
 	for i := range n {
 		if going.Err() != nil {
 			break
 		}
-		if time.Since(reported) > reportEvery {
-			reported = time.Now()
-			w.say("    %s: %d of %d", what, i, n)
-		}
+		w.progress(i, n, what)
 		group.Go(func() error {
 			if err := do(going, i); err != nil {
 				return fmt.Errorf("%s: number %d of %d: %w", what, i+1, n, err)

@@ -146,7 +146,7 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 		if err := w.release(ctx); err != nil {
 			return 0, err
 		}
-		err := bound.until(beside, w.workload.Fitting(), r, w.say)
+		err := bound.until(beside, w.workload.Fitting(), r, w.progress)
 		return bound.last.Sub(bound.first).Seconds(), err
 	}
 	start := time.Now()
@@ -155,7 +155,7 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 			if err := w.create(ctx, c, i); err != nil {
 				return 0, err
 			}
-			if err := bound.until(beside, i+1, r, w.say); err != nil {
+			if err := bound.until(beside, i+1, r, w.progress); err != nil {
 				return 0, err
 			}
 		}
@@ -165,7 +165,7 @@ func (w *World) play(ctx context.Context, c Candidate, r *running) (seconds floa
 	// among the pods of the next.
 	makers, making := errgroup.WithContext(beside)
 	makers.Go(func() error { return w.createAll(making, c) })
-	err = bound.until(making, w.workload.Fitting(), r, w.say)
+	err = bound.until(making, w.workload.Fitting(), r, w.progress)
 	if err != nil {
 		end()
 	}

@@ -50,14 +50,19 @@ type World struct {
 	// owners are the ReplicaSets of the groups.
 	owners []*appsv1.ReplicaSet
 	say    Say
+	// progress shows how far is what takes longer.
+	progress Progress
 }
 
 // Say reports progress to a person.
 type Say func(format string, args ...any)
 
+// Progress shows a person that so many of all are done of something.
+type Progress func(done, all int, what string)
+
 // NewWorld starts a control plane and lays out what the workloads find there. Logs go
 // into folders in logs, one for each workload.
-func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Workload, say Say) (w *World, err error) {
+func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Workload, say Say, progress Progress) (w *World, err error) {
 	for _, workload := range workloads {
 		if err := os.MkdirAll(filepath.Join(logs, workload.Name), 0o755); err != nil {
 			return nil, fmt.Errorf("making the folder for logs: %w", err)
@@ -68,7 +73,7 @@ func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Wor
 	if err != nil {
 		return nil, err
 	}
-	w = &World{cluster: cluster, kubeconfig: cluster.Kubeconfig, logs: logs, say: say}
+	w = &World{cluster: cluster, kubeconfig: cluster.Kubeconfig, logs: logs, say: say, progress: progress}
 	defer func() {
 		if err != nil {
 			_ = w.Close()

@@ -46,9 +46,10 @@ type Options struct {
 	// Verbose sends the logs of the parts to the terminal too.
 	Verbose bool
 
-	// Say reports progress to a person; Ready is called once, with the path of the kubeconfig.
-	Say   func(format string, args ...any)
-	Ready func(kubeconfig string)
+	// Say tells a person what has been done, and Progress how far what takes longer is. Ready is called once, with the path of the kubeconfig.
+	Say      func(format string, args ...any)
+	Progress func(done, all int, what string)
+	Ready    func(kubeconfig string)
 
 	// Restart takes the names of parts to restart, one after the other, once the cluster
 	// is ready; see Restartable. Restarted is called when one is ready again.
@@ -173,7 +174,7 @@ func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
 	if err := waitNamespace(ctx, c.client); err != nil {
 		return err
 	}
-	count, err := waitNodes(ctx, c.client, c.Say)
+	count, err := waitNodes(ctx, c.client, c.Progress)
 	if err != nil {
 		return err
 	}
@@ -270,13 +271,7 @@ func (c *cluster) startNodes(ctx context.Context, binary string, leaseSeconds in
 		c.failed <- fmt.Errorf("%w; see %s", c.kwok.Err(), c.dir.File("logs", "kwok.log"))
 	}()
 	c.Say("kwok is up, making %d nodes", len(c.Nodes))
-	reported := time.Now()
-	err = inventory.Create(ctx, c.client, c.Nodes, func(made int) {
-		if time.Since(reported) > reportPeriod {
-			reported = time.Now()
-			c.Say("nodes made: %d of %d", made, len(c.Nodes))
-		}
-	})
+	err = inventory.Create(ctx, c.client, c.Nodes, func(made int) { c.Progress(made, len(c.Nodes), "nodes made") })
 	if err != nil {
 		return err
 	}

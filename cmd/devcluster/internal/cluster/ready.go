@@ -21,11 +21,7 @@ import (
 	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/kwok"
 )
 
-const (
-	pollInterval = 50 * time.Millisecond
-	// reportPeriod is how long a person is left without a sign of life.
-	reportPeriod = 2 * time.Second
-)
+const pollInterval = 50 * time.Millisecond
 
 // waitAPIServer returns when the API server says that it is ready to serve.
 func waitAPIServer(ctx context.Context, client kubernetes.Interface) error {
@@ -76,7 +72,7 @@ func poll(ctx context.Context, done func(context.Context) bool) error {
 
 // waitNodes returns when every node that is not stopped is Ready and in kwok's
 // hands. Both are asked: on a kept folder nodes read Ready from the time before.
-func waitNodes(ctx context.Context, client kubernetes.Interface, say func(string, ...any)) (int, error) {
+func waitNodes(ctx context.Context, client kubernetes.Interface, progress func(done, all int, what string)) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	nodes := factory.Core().V1().Nodes().Lister()
@@ -89,7 +85,6 @@ func waitNodes(ctx context.Context, client kubernetes.Interface, say func(string
 	factory.WaitForCacheSync(ctx.Done())
 
 	ready, all := 0, 0
-	reported := time.Now()
 	err := poll(ctx, func(context.Context) bool {
 		ready, all = 0, 0
 		list, err := nodes.List(labels.Everything())
@@ -106,10 +101,7 @@ func waitNodes(ctx context.Context, client kubernetes.Interface, say func(string
 				ready++
 			}
 		}
-		if time.Since(reported) > reportPeriod {
-			reported = time.Now()
-			say("nodes Ready: %d of %d", ready, all)
-		}
+		progress(ready, all, "nodes Ready")
 		return ready == all
 	})
 	if err != nil {

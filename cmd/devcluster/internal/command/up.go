@@ -20,6 +20,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/cluster"
 	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/inventory"
+	"github.com/espalier-scheduler/espalier/internal/progress"
 )
 
 // exitForced is the status after a second Ctrl-C: 128 + SIGINT, as a shell would say.
@@ -94,12 +95,14 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	ctx, cancel := f.untilStopped(cmd, restart)
 	defer cancel()
 	begin := time.Now()
+	bar := progress.New(cmd.ErrOrStderr())
+	defer bar.End()
 	say := func(format string, args ...any) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "[%5.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+		bar.Line(fmt.Sprintf("[%5.1fs] %s", time.Since(begin).Seconds(), fmt.Sprintf(format, args...)))
 	}
 	return cluster.Run(ctx, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
-		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say,
+		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say, Progress: bar.Show,
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
