@@ -62,6 +62,9 @@ $(GENERATORS): hack/tools/kubernetes/go.mod hack/tools/kubernetes/go.sum
 $(TOOLS)/kind: hack/tools/kind/go.mod hack/tools/kind/go.sum
 	@hack/go-build.sh $@ sigs.k8s.io/kind hack/tools/kind
 
+$(TOOLS)/hugo: hack/tools/site/go.mod hack/tools/site/go.sum
+	@hack/go-build.sh $@ github.com/gohugoio/hugo hack/tools/site
+
 # What installs, and what is released.
 $(TOOLS)/helm: hack/tools/install/go.mod hack/tools/install/go.sum
 	@hack/go-build.sh $@ helm.sh/helm/v4/cmd/helm hack/tools/install
@@ -82,4 +85,8 @@ $(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(
 	@hack/go-build.sh $@ ./promcheck hack/tools/prometheus
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck $(TOOLS)/hugo ## build the tools that test, verify, fmt and generate use
+
+.PHONY: site
+site: $(TOOLS)/hugo ## make the site of the documentation, below _output/site
+	@hack/site.sh
