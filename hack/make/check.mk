@@ -7,7 +7,7 @@
 export ESPALIER_BIN := $(CURDIR)/bin
 
 .PHONY: test
-test: build perf-tools $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/promcheck ## run all tests: unit, property, fuzz seeds, integration, e2e
+test: build perf-tools $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/promcheck $(TOOLS)/hugo ## run all tests: unit, property, fuzz seeds, integration, e2e
 	@hack/test.sh
 
 .PHONY: race

@@ -27,8 +27,9 @@ func panels(stock, ours *rig.Observation) string {
 	zones := len(evenness.Counts(0, ours.Nodes))
 	height := panelTop + zones*zoneHeight
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" role="img" aria-label="pods by zone and node with the stock scheduler and with Espalier">
-<style>text{fill:#1f2328}.n{font-size:12px;text-anchor:middle}.ok{fill:#2da44e}.over{fill:#cf222e}.node{fill:none;stroke:#8c959f}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.node{stroke:#6e7681}}</style>
-`, 2*panelWidth, height)
+<style>.back{fill:#ffffff}text{fill:#1f2328}.n{font-size:12px;text-anchor:middle}.ok{fill:#2da44e}.over{fill:#cf222e}.node{fill:none;stroke:#8c959f}@media(prefers-color-scheme:dark){.back{fill:#0d1117}text{fill:#e6edf3}.node{stroke:#6e7681}}</style>
+<rect class="back" width="%d" height="%d"/>
+`, 2*panelWidth, height, 2*panelWidth, height)
 	for i, panel := range []struct {
 		name string
 		o    *rig.Observation

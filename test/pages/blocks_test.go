@@ -1,0 +1,201 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/espalier-scheduler/espalier/internal/pages"
+)
+
+// units are the commands of a block: a line each, with the lines that it goes on in.
+func units(block string) (all []string) {
+	unit, loops := "", 0
+	for line := range strings.Lines(block) {
+		unit += line
+		switch first, _, _ := strings.Cut(strings.TrimSpace(line), " "); first {
+		case "for":
+			loops++
+		case "done":
+			loops--
+		}
+		if loops == 0 && !strings.HasSuffix(line, "\\\n") {
+			if strings.TrimSpace(unit) != "" {
+				all = append(all, unit)
+			}
+			unit = ""
+		}
+	}
+	return all
+}
+
+func TestUnits(t *testing.T) {
+	got := units("a\nfor x in y; do\n  b\ndone\n\nc \\\n  d\ne\n")
+	if want := []string{"a\n", "for x in y; do\n  b\ndone\n", "c \\\n  d\n", "e\n"}; !slices.Equal(got, want) {
+		t.Errorf("the commands are %q, want %q", got, want)
+	}
+}
+
+// reader does what a page says, in a folder of its own.
+type reader struct {
+	*testing.T
+	page  *pages.Page
+	story story
+	dir   string
+	// used are the entries of unrun that this page has commands of.
+	used map[int]bool
+}
+
+// read runs all blocks of a page.
+func (r *reader) read() {
+	r.prepare()
+	blocks := r.page.Blocks()
+	for i := range blocks {
+		b := &blocks[i]
+		switch {
+		case b.Name != "":
+			r.save(b.Name, b.Text)
+		case b.Lang == "sh":
+			var run []string
+			for _, unit := range units(b.Text) {
+				if n := unrunOf(r.page.Path, unit); n >= 0 {
+					r.used[n] = true
+					continue
+				}
+				run = append(run, r.fill(unit))
+			}
+			if len(run) == 0 {
+				continue
+			}
+			out := r.run(b.Line, run...)
+			if i+1 < len(blocks) && shows(r.page, b, &blocks[i+1]) {
+				r.compare(b.Line, blocks[i+1].Text, out)
+			}
+		}
+	}
+	if r.story.after != "" {
+		r.run(0, r.story.after+"\n")
+	}
+}
+
+// prepare makes a folder that looks like a clone of the repository, with what the page needs before.
+func (r *reader) prepare() {
+	entries, err := os.ReadDir(world.root)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := os.Symlink(filepath.Join(world.root, e.Name()), filepath.Join(r.dir, e.Name())); err != nil {
+			r.Fatal(err)
+		}
+	}
+	web, err := os.ReadFile("testdata/web.yaml")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.save("web.yaml", string(web))
+	if r.story.before != "" {
+		r.run(0, r.story.before+"\n")
+	}
+}
+
+func (r *reader) save(name, text string) {
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// fill replaces what a reader has to fill in.
+func (r *reader) fill(unit string) string {
+	for _, name := range r.story.names {
+		unit = regexp.MustCompile(`\b`+name[0]+`\b`).ReplaceAllLiteralString(unit, name[1])
+	}
+	return unit
+}
+
+// border is between what commands print.
+const border = "@@@ the next command @@@\n"
+
+// run runs commands in one shell, and returns what the last one prints. What a block exports is known to the next.
+func (r *reader) run(line int, commands ...string) string {
+	r.Helper()
+	script := "if [[ -f .exported ]]; then source ./.exported; fi\nset -euo pipefail\n"
+	for _, c := range commands {
+		script += "printf '" + strings.TrimSuffix(border, "\n") + "\\n'\n" + r.tolerate(c) + "\n"
+	}
+	script += "export -p >.exported\n"
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir, cmd.Env = r.dir, environment()
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		r.Fatalf("%s:%d: %v\n%s\nprints\n%s\nand says\n%s", r.page.Path, line, err, strings.Join(commands, ""), out.String(), said.String())
+	}
+	parts := strings.Split(out.String(), border)
+	return parts[len(parts)-1]
+}
+
+// tolerate lets a command end with status 1 where the page says that it may.
+func (r *reader) tolerate(command string) string {
+	for prefix := range mayFail {
+		if strings.HasPrefix(command, prefix) {
+			return strings.TrimSuffix(command, "\n") + " || [[ $? == 1 ]]"
+		}
+	}
+	return command
+}
+
+// shows reports whether a block is what the commands of the one before print: it follows at once, and is text.
+func shows(p *pages.Page, commands, next *pages.Block) bool {
+	if next.Lang != "text" || illustrates[fmt.Sprintf("%s: %s", p.Path, strings.TrimSpace(strings.SplitN(next.Text, "\n", 2)[0]))] != "" {
+		return false
+	}
+	lines := strings.Split(p.Text, "\n")
+	between := lines[commands.Line+strings.Count(commands.Text, "\n")+1 : next.Line-1]
+	return strings.TrimSpace(strings.Join(between, "")) == ""
+}
+
+// differing is what differs from cluster to cluster: ages, and the version of the nodes.
+var differing = regexp.MustCompile(`\b(\d+[dhms])+\b|\bv1\.37\.\d+\b`)
+
+// alike is a text as it is compared: without the width of columns, which is that of what differs.
+func alike(text string) string {
+	text = differing.ReplaceAllString(strings.TrimSpace(text), "*")
+	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(regexp.MustCompile(`[ \t]+(\n|$)`).ReplaceAllString(text, "$1"), " ")
+}
+
+// twigs are what a tree is drawn with.
+var twigs = strings.NewReplacer("├", "", "└", "", "│", "", "─", "")
+
+// anyOrder are the lines of a tree without its drawing, sorted: domains that tie come in the order of their load, which is not that of the page.
+func anyOrder(text string) string {
+	lines := strings.Split(alike(twigs.Replace(text)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// compare wants the page to show what is printed.
+func (r *reader) compare(line int, shown, printed string) {
+	r.Helper()
+	if strings.Contains(shown, "├") && anyOrder(shown) == anyOrder(printed) {
+		return
+	}
+	if alike(shown) != alike(printed) {
+		r.Errorf("%s: the commands in line %d print\n%s\nand the page shows\n%s", r.page.Path, line, printed, shown)
+	}
+}
