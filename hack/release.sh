@@ -4,17 +4,26 @@
 
 # Makes everything that a release consists of, in _output/release/VERSION: binaries,
 # images, bills of materials, the plugin of kubectl with a manifest for krew, the chart,
-# manifests, what changed, and checksums.
+# manifests, the site of the documentation, what changed, and checksums.
+#
+# ARCHITECTURES are those of the images, and PLUGIN_PLATFORMS those of the plugin, if not all.
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-for tool in helm kubectl image cyclonedx-gomod; do need_tool "$tool"; done
+for tool in helm kubectl image cyclonedx-gomod hugo; do need_tool "$tool"; done
 version=$(hack/version.sh --short)
 out=_output/release/$version
 rm -rf "$out"
 mkdir -p "$out"
+
+# pack FOLDER ARCHIVE: packs what is in a folder, and removes it. The same files make the same archive.
+pack() {
+  (cd "$1" && find . -mindepth 1 -printf '%P\n' | LC_ALL=C sort) |
+    tar --create --gzip --file "$2" --directory "$1" --owner=0 --group=0 --numeric-owner --mtime=@0 --no-recursion --files-from=-
+  rm -r "$1"
+}
 
 for arch in ${ARCHITECTURES:-amd64 arm64}; do
   for name in scheduler controller; do
@@ -38,15 +47,17 @@ url=${RELEASE_URL:-https://github.com/espalier-scheduler/espalier/releases/downl
     [[ $os != windows ]] || bin+=.exe
     plugin=$out/plugin-$os-$arch archive=kubectl-espalier-$os-$arch.tar.gz
     GOOS=$os GOARCH=$arch hack/go-build.sh "$plugin/$bin" ./cmd/kubectl-espalier >&2
-    cp LICENSE "$plugin/"
-    tar --create --gzip --file "$out/$archive" --directory "$plugin" --owner=0 --group=0 --numeric-owner --mtime=@0 --sort=name "$bin" LICENSE
-    rm -r "$plugin"
+    cp LICENSE hack/kubectl_complete-espalier "$plugin/"
+    pack "$plugin" "$out/$archive"
     echo "  - selector: {matchLabels: {os: $os, arch: $arch}}"
     echo "    uri: $url/$archive"
     echo "    sha256: \"$(sha256sum "$out/$archive" | cut -d ' ' -f 1)\""
     echo "    bin: $bin"
   done
 } >"$out/krew.yaml"
+
+hack/site.sh "$out/site"
+pack "$out/site" "$out/espalier-docs.tar.gz"
 
 "$tools/helm" package manifests/charts/espalier --version "${version#v}" --app-version "$version" --destination "$out"
 
@@ -58,14 +69,18 @@ for overlay in second-scheduler node-pool replace-default; do
 done
 cp manifests/crds/*_*.yaml "$out/"
 
-# Its section of the changelog, or what is there for the next one.
+# Its section of the changelog. A pre-release has that of the version to come; and a version that has none, what is there for the next one, or
+# the newest there is.
 awk -v version="${version#v}" '
-  /^## / { on = (index($0, "## [" version "]") == 1); found = found || on }
-  on
-  /^## \[Unreleased\]/ { next_one = 1; next }
-  /^## / { next_one = 0 }
-  next_one { unreleased = unreleased $0 "\n" }
-  END { if (!found) printf "## %s\n%s", version, unreleased }
+  BEGIN { base = version; sub(/[-+].*/, "", base) }
+  /^## / { n++; own = index($0, "## [" version "]") == 1 || index($0, "## [" base "]") == 1; next }
+  own { mine = mine $0 "\n" }
+  n && !own && text[n] == "" && /^$/ { next }
+  n { text[n] = text[n] $0 "\n" }
+  END {
+    if (mine == "") for (i = 1; i <= n && mine == ""; i++) mine = text[i]
+    printf "## %s\n%s%s", version, mine ~ /^\n/ ? "" : "\n", mine
+  }
 ' CHANGELOG.md >"$out/CHANGES.md"
 
 sums=$(cd "$out" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum)

@@ -39,7 +39,7 @@ var cluster struct {
 
 func TestMain(m *testing.M) {
 	os.Exit(rig.Main("install", func() (code int, err error) {
-		if cluster.tools, err = findTools("helm", "kubectl", "image", "cyclonedx-gomod"); err != nil {
+		if cluster.tools, err = findTools("helm", "kubectl", "image", "cyclonedx-gomod", "hugo"); err != nil {
 			return 1, err
 		}
 		return rig.InFolder("install", func(dir string) (int, error) {

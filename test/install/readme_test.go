@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// TestInstallAsDocumented renders what docs/install.md and the chart say about installing by hand: all images are
+// TestInstallAsDocumented renders what README.md, docs/install.md and the chart say about installing by hand: all images are
 // those that were pushed, by either way.
 func TestInstallAsDocumented(t *testing.T) {
 	const registry = "registry.example.com/espalier/"
-	for _, page := range []string{"../../docs/install.md", filepath.Join(chart, "README.md")} {
+	for _, page := range []string{"../../README.md", "../../docs/install.md", filepath.Join(chart, "README.md")} {
 		command := strings.NewReplacer("helm install", "template", "manifests/charts/espalier", chart,
 			"$REGISTRY", "registry.example.com/espalier", "$TAG", "TAG").Replace(quoted(t, page, `(?m)^helm install espalier .*$`))
 		images(t, must(t, "", "helm", strings.Fields(command)...), registry, "TAG")

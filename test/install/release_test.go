@@ -51,7 +51,8 @@ func TestRelease(t *testing.T) {
 		bill(t, filepath.Join(dir, name+"-"+platform+".cdx.json"))
 		archive(t, filepath.Join(dir, name+"-"+platform+".tar"), name+":"+tag)
 	}
-	want = append(want, "krew.yaml")
+	want = append(want, "krew.yaml", "espalier-docs.tar.gz")
+	docs(t, filepath.Join(dir, "espalier-docs.tar.gz"))
 	for system, archive := range plugins(t, dir) {
 		want = append(want, archive)
 		if system == runtime.GOOS {
@@ -179,11 +180,29 @@ func plugins(t *testing.T, dir string) map[string]string {
 		if archive != "kubectl-espalier-"+system+"-"+p.Selector.MatchLabels["arch"]+".tar.gz" || p.SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			t.Errorf("krew.yaml says of %s that it is %s, with the sum %s", system, archive, p.SHA256)
 		}
-		if _, err := os.Stat(filepath.Join(unpacked(t, filepath.Join(dir, archive)), p.Bin)); err != nil {
-			t.Errorf("%s has no such program: %v", archive, err)
+		folder := unpacked(t, filepath.Join(dir, archive))
+		for _, file := range []string{p.Bin, "kubectl_complete-espalier"} {
+			if _, err := os.Stat(filepath.Join(folder, file)); err != nil {
+				t.Errorf("%s lacks a program: %v", archive, err)
+			}
 		}
 	}
 	return archives
+}
+
+// docs wants an archive to have the site, and each page that the navigation names in it.
+func docs(t *testing.T, archive string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "tar", "--list", "--file", archive).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", archive, err, out)
+	}
+	files := strings.Fields(string(out))
+	for _, want := range []string{"index.html", "contents.html", "install.html", "evenness.svg", "site.css", "find.js", "search.js", "reference/policies.html", "project/contributing.html"} {
+		if !slices.Contains(files, want) {
+			t.Errorf("%s does not have %s", filepath.Base(archive), want)
+		}
+	}
 }
 
 // bill wants a bill of materials to name the version, Go's, and the Kubernetes that this is linked from.
