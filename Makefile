@@ -26,6 +26,10 @@ help: ## show this list
 demo: build ## show spreads on a local control plane; ends by itself
 	@bin/demo $(DEMO_FLAGS)
 
+.PHONY: demo-svg
+demo-svg: build ## record the demo into docs/demo.svg
+	@bin/demo --record docs/demo.svg
+
 .PHONY: clean
 clean: ## remove bin/ and _output/, and no cache
 	rm -rf bin _output

@@ -93,12 +93,14 @@ func (p *play) rolledOut(ctx context.Context, w workload) error {
 			if err != nil {
 				return err
 			}
+			p.say.progress(int(s.Status.UpdatedReplicas), int(*s.Spec.Replicas), "pods of "+w.name+" replaced")
 			return updated(s.Generation, s.Status.ObservedGeneration, *s.Spec.Replicas, s.Status.UpdatedReplicas, s.Status.Replicas, s.Status.AvailableReplicas)
 		}
 		d, err := p.client.AppsV1().Deployments(namespace).Get(ctx, w.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
+		p.say.progress(int(d.Status.UpdatedReplicas), int(*d.Spec.Replicas), "pods of "+w.name+" replaced")
 		return deploymentUpdated(d)
 	})
 }
@@ -128,6 +130,7 @@ func (p *play) settled(ctx context.Context, w workload, pods int) (*rig.Observat
 				running++
 			}
 		}
+		p.say.progress(running, pods, "pods of "+w.name+" running")
 		if len(o.Pods) != pods || running != pods || o.Leaving > 0 {
 			return fmt.Errorf("there are %d, of them %d running and %d without a node, and %d leave", len(o.Pods), running, o.Pending, o.Leaving)
 		}

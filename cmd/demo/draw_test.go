@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -51,13 +53,26 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// What is to be tried next is there.
+func TestNext(t *testing.T) {
+	pages := regexp.MustCompile(`docs/[a-z-]+\.md`).FindAllString(next, -1)
+	for _, page := range pages {
+		if _, err := os.Stat("../../" + page); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(pages) < 3 || !strings.Contains(next, "tree deployment/"+workloads[0].name+" -n "+namespace) {
+		t.Errorf("it says %s", next)
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	tests := []struct {
 		failures []string
 		status   int
 		want     string
 	}{
-		{nil, 0, "\nPASS: 3 spreads were judged, and every one is as even as it can be (2.0 s)\n"},
+		{nil, 0, next + "\nPASS: 3 spreads were judged, and every one is as even as it can be (2.0 s)\n"},
 		{
 			[]string{"web after create: a has 2, while b has 0"}, 1,
 			"\nweb after create: a has 2, while b has 0\n\nFAIL: 1 of 3 spreads could be more even: web after create (2.0 s)\n",
@@ -65,7 +80,7 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, tc := range tests {
 		var out strings.Builder
-		p := &play{say: &narrator{out: &out}, judged: 3, failures: tc.failures, names: []string{"web after create"}}
+		p := &play{say: newNarrator(&out, time.Now()), judged: 3, failures: tc.failures, names: []string{"web after create"}}
 		if status := p.verdict(2 * time.Second); status != tc.status || out.String() != tc.want {
 			t.Errorf("status %d and %q, want %d and %q", status, out.String(), tc.status, tc.want)
 		}

@@ -18,8 +18,9 @@ import (
 
 func main() {
 	keep := flag.Bool("keep", false, "leave the cluster up after the last act, until Ctrl-C")
+	record := flag.String("record", "", "write an animated picture of the last acts into this file, as SVG")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Usage: demo [--keep]\n\nShows the example workloads on a cluster of this machine; needs nothing installed.\n\n")
+		fmt.Fprintf(flag.CommandLine.Output(), "Usage: demo [--keep] [--record FILE]\n\nShows the example workloads on a cluster of this machine; needs nothing installed.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -39,5 +40,5 @@ func main() {
 		<-unheard
 		leave()
 	}()
-	os.Exit(run(ctx, os.Stdout, *keep))
+	os.Exit(run(ctx, os.Stdout, *keep, *record))
 }

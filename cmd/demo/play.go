@@ -179,9 +179,19 @@ func (p *play) apply(ctx context.Context, w workload) error {
 	return nil
 }
 
+// next is what to try next.
+const next = `
+Try next:
+  bin/demo --keep               leave the cluster up, and look at it: bin/kubectl-espalier tree deployment/web -n demo
+  docs/quick-start.md           Espalier in a cluster of kind
+  docs/spread.md                ask for a spread: zones, racks, shares, packing
+  docs/install.md               install it
+`
+
 // verdict prints the last line and returns the exit status.
 func (p *play) verdict(took time.Duration) int {
 	if len(p.failures) == 0 {
+		p.say.text(next)
 		p.say.text(fmt.Sprintf("\nPASS: %d spreads were judged, and every one is as even as it can be (%.1f s)\n", p.judged, took.Seconds()))
 		return 0
 	}

@@ -14,11 +14,11 @@ import (
 // interrupted is the exit status of a demo that Ctrl-C ended.
 const interrupted = 130
 
-// run shows everything and returns the exit status. Whatever it starts has ended
+// run shows everything, records it if that is asked for, and returns the exit status. Whatever it starts has ended
 // when it returns, and the verdict is the last line.
-func run(ctx context.Context, out io.Writer, keep bool) int {
+func run(ctx context.Context, out io.Writer, keep bool, record string) int {
 	start := time.Now()
-	say := &narrator{out: out, start: start}
+	say := newNarrator(out, start)
 	p := &play{say: say}
 	err := p.run(ctx, keep)
 	took := time.Since(start)
@@ -35,7 +35,14 @@ func run(ctx context.Context, out io.Writer, keep bool) int {
 	}
 	switch {
 	case p.finished && err == nil:
-		return p.verdict(took)
+		status := p.verdict(took)
+		if record != "" && status == 0 {
+			if err := say.recording.write(record); err != nil {
+				fmt.Fprintln(out, err)
+				return 1
+			}
+		}
+		return status
 	case ctx.Err() != nil:
 		return interrupted
 	}
