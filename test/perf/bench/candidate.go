@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -11,7 +12,10 @@ import (
 	"strconv"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/test/perf/judge"
 )
 
@@ -67,13 +71,44 @@ const nullPlugins = `  plugins:
       enabled: [{name: PrioritySort}, {name: InTurn}, {name: DefaultBinder}]
 `
 
-// args are the command line, with the configuration file written where it needs one.
-func (c Candidate) args(kubeconfig, dir, port string) ([]string, error) {
+// recorded is where the shipped configuration says that decisions are recorded.
+var recorded = []byte("decisionRecord: Enabled")
+
+// writeUnrecorded writes the shipped configuration, without records of decisions. Its election is not laid over by flags, as it is without a file.
+func writeUnrecorded(path string) error {
+	if !bytes.Contains(manifests.SchedulerConfig, recorded) {
+		return fmt.Errorf("the shipped configuration does not say %s", recorded)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(bytes.ReplaceAll(manifests.SchedulerConfig, recorded, []byte("decisionRecord: Disabled")), &config); err != nil {
+		return err
+	}
+	config["leaderElection"] = map[string]any{
+		"leaderElect": true, "resourceNamespace": leaseNamespace, "resourceName": leaseName,
+		"leaseDuration": leaseDuration.String(), "renewDeadline": leaseDeadline.String(), "retryPeriod": leaseRetry.String(),
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// args are the command line, with the configuration file written where it needs one: ours runs the shipped one, unless it is to record no
+// decisions.
+func (c Candidate) args(kubeconfig, dir, port string, unrecorded bool) ([]string, error) {
 	args := []string{
 		"--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		// Who may read these is the API server's to say, which has other work to do.
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
+	}
+	path := filepath.Join(dir, c.Name+".yaml")
+	if c.Name == judge.Ours && unrecorded {
+		if err := writeUnrecorded(path); err != nil {
+			return nil, fmt.Errorf("writing the configuration of %s: %w", c.Name, err)
+		}
+		return append(args, "--config="+path, "--kubeconfig="+kubeconfig, "--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
 	}
 	if c.Name == judge.Ours {
 		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=true", "--leader-elect-resource-namespace="+leaseNamespace,
@@ -85,7 +120,6 @@ func (c Candidate) args(kubeconfig, dir, port string) ([]string, error) {
 	if c.Name == judge.Null {
 		config += nullPlugins
 	}
-	path := filepath.Join(dir, c.Name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of %s: %w", c.Name, err)
 	}
@@ -100,12 +134,12 @@ type running struct {
 }
 
 // start starts the candidate's process. It may not be ready yet.
-func (c Candidate) start(kubeconfig, dir string) (*running, error) {
+func (c Candidate) start(kubeconfig, dir string, unrecorded bool) (*running, error) {
 	port, err := rig.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	args, err := c.args(kubeconfig, dir, port)
+	args, err := c.args(kubeconfig, dir, port, unrecorded)
 	if err != nil {
 		return nil, err
 	}

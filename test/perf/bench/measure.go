@@ -35,7 +35,7 @@ func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate
 	if err := w.attack(ctx, c); err != nil {
 		return run, err
 	}
-	r, err := c.start(w.kubeconfig, filepath.Join(w.logs, workload.Name))
+	r, err := c.start(w.kubeconfig, filepath.Join(w.logs, workload.Name), workload.Unrecorded)
 	if err != nil {
 		return run, err
 	}

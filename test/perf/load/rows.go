@@ -30,6 +30,7 @@ const (
 	shallow      = "Shallow"
 	ordinary     = "Ordinary"
 	refused      = "Refused"
+	spread2      = "Spread2"
 )
 
 // Workloads are the rows for a number of nodes, in the order in which they are run.
@@ -38,7 +39,8 @@ func Workloads(nodes int) []Workload {
 	group := max(nodes/20, 2)
 	rows := []Workload{
 		{Name: "Basic", About: "ten Deployments that ask for nothing", Groups: 10, PerGroup: group},
-		{Name: "Spread2", About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost, Rounds: roundsOfShort(nodes)},
+		{Name: spread2, About: "ten Deployments over zone and host", Groups: 10, PerGroup: group, Levels: zoneHost, Rounds: roundsOfShort(nodes)},
+		{Name: "Unrecorded", About: "the same, and ours does not record its decisions", Beside: spread2, Groups: 10, PerGroup: group, Levels: zoneHost, Unrecorded: true, Rounds: roundsOfShort(nodes)},
 		{Name: "Spread3", About: "ten Deployments over zone, rack and host", Groups: 10, PerGroup: group, Levels: zoneRackHost},
 		{Name: "Spread4", About: "ten Deployments over region, zone, rack and host", Groups: 10, PerGroup: group, Levels: regionZoneRackHost, Rounds: roundsOfShort(nodes)},
 		{Name: "Interleaved", About: "a hundred Deployments, a pod of each in turn", Groups: 100, PerGroup: max(nodes/100, 2), InTurn: true, Levels: zoneHost},

@@ -61,6 +61,8 @@ type Workload struct {
 	Crowd int
 	// Churn has nodes closed and opened, and bound pods deleted, while pods come.
 	Churn bool
+	// Unrecorded has our scheduler bind pods without the record of how their nodes were chosen.
+	Unrecorded bool
 }
 
 // Trickles reports that pods come while others are bound. Otherwise all lie in the queue
