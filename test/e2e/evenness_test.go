@@ -33,6 +33,9 @@ var evennessCases = []string{
 	"9 pods without an owner behind a Service, zones of 4, 2 and 1 nodes: pods by zone",
 	"100 pods of five sizes on nodes of 4, 8 and 64 CPUs: least and most CPU requested of a node",
 	"12 pods of high priority in a full cluster of three zones: pods by zone",
+	"20 pods on zones of 4, 3 and 2 nodes, after three rolling updates: pods by zone",
+	"6 pods on three zones, scaled to 18 while one is cordoned, and to 24 when it is back: pods by zone",
+	"60 pods, one node of 20 refuses every pod: pods lost in a minute",
 }
 
 // compared has a row for each case.

@@ -43,14 +43,20 @@ func by(scheduler string) func(*corev1.PodSpec) {
 // changed but the schedulerName.
 func (s *story) besideStock(app string, pods int, change ...func(*corev1.PodSpec)) (stock, ours *rig.Observation) {
 	s.Helper()
+	return s.besideStockAfter(app, pods, func() *rig.Observation { return s.settled(app, pods) }, change...)
+}
+
+// besideStockAfter is that of what becomes of the Deployment when the same happens to it.
+func (s *story) besideStockAfter(app string, pods int, happens func() *rig.Observation, change ...func(*corev1.PodSpec)) (stock, ours *rig.Observation) {
+	s.Helper()
 	s.must(startStock(), "starting the stock scheduler")
 	placed := func(scheduler string) *rig.Observation {
 		s.Helper()
 		s.deploy(app, int32(pods), "", append(change, by(scheduler))...)
-		o := s.settled(app, pods)
+		s.settled(app, pods)
+		o := happens()
 		s.Logf("%s:\n%s", scheduler, o.Draw())
-		s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
-		s.settled(app, 0)
+		s.deleted(app)
 		return o
 	}
 	return placed(corev1.DefaultSchedulerName), placed(s.scheduler)
