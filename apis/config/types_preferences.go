@@ -41,13 +41,13 @@ type Share string
 // ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
 const ShareAllocatable Share = "Allocatable"
 
-// Strategy is what a level does with its branches.
+// Strategy is what a level does with its domains.
 type Strategy string
 
 const (
-	// StrategySpread gives the next pod to the branch that is lowest.
+	// StrategySpread gives the next pod to the domain with the fewest pods.
 	StrategySpread Strategy = "Spread"
-	// StrategyPack gives the next pod to the fullest branch that still has room.
+	// StrategyPack gives the next pod to the fullest domain that still has capacity.
 	StrategyPack Strategy = "Pack"
 )
 
@@ -57,7 +57,7 @@ type NodesWithoutKey string
 const (
 	// NodesWithoutKeyLastResort puts pods on them only where no other node is as healthy and fits.
 	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
-	// NodesWithoutKeyOwnDomain puts them together in one branch, which gets an equal share.
+	// NodesWithoutKeyOwnDomain puts them together in one domain, which gets an equal share.
 	NodesWithoutKeyOwnDomain NodesWithoutKey = "OwnDomain"
 	// NodesWithoutKeyExclude keeps the pods off them.
 	NodesWithoutKeyExclude NodesWithoutKey = "Exclude"

@@ -12,7 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type SpreadTreeArgs struct {
 	metav1.TypeMeta
 
-	// CountRevisions says which pods of the workload make a branch high.
+	// CountRevisions says which pods of the workload are counted in a domain.
 	CountRevisions CountRevisions
 	// NodeHint reports whether the tree proposes the node for a pod.
 	NodeHint NodeHint

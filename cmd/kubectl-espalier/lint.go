@@ -86,6 +86,6 @@ func drawLint(out *printer, l *inspect.Lint) {
 		}
 	}
 	if len(l.Ignored) > 0 {
-		fmt.Fprintf(out, "not looked at: %s\n", strings.Join(l.Ignored, ", "))
+		fmt.Fprintf(out, "ignored: %s\n", strings.Join(l.Ignored, ", "))
 	}
 }

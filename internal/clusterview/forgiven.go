@@ -28,7 +28,7 @@ func Forgiven(node *corev1.Node, now time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("annotation %s: %.100q is no time; write it as 2026-01-31T12:00:00Z", FailuresForgivenAnnotation, text)
 	}
 	if at.After(now.Add(maxAhead)) {
-		return time.Time{}, fmt.Errorf("annotation %s: %.100q is in the future; write when the node was mended, %s at the latest",
+		return time.Time{}, fmt.Errorf("annotation %s: %.100q is in the future; write when the node was fixed, %s at the latest",
 			FailuresForgivenAnnotation, text, now.UTC().Format(time.RFC3339))
 	}
 	if at.After(now) {

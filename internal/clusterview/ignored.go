@@ -17,7 +17,7 @@ import (
 func Ignored(pod *corev1.Pod, levels Levels) []string {
 	var ignored []string
 	if _, ok := pod.Annotations[PlacementAnnotation]; ok && levels.Source == FromPolicy {
-		ignored = append(ignored, fmt.Sprintf("The annotation %s is not looked at, because %s overrides it.", PlacementAnnotation, levels.Policy))
+		ignored = append(ignored, fmt.Sprintf("The annotation %s is ignored, because %s overrides it.", PlacementAnnotation, levels.Policy))
 	}
 	read := 0        // constraints that are levels, or would be if the pod's own were looked at
 	var first string // the selector that is counted by
@@ -34,10 +34,10 @@ func Ignored(pod *corev1.Pod, levels Levels) []string {
 		}
 		switch selector, err := selectorOf(pod, c); {
 		case levels.Source == FromAnnotation:
-			say("is not looked at, because the annotation %s says over what the pod is spread", PlacementAnnotation)
+			say("is ignored, because the annotation %s says over what the pod is spread", PlacementAnnotation)
 			continue
 		case levels.Source == FromPolicy && levels.Policy.Overrides():
-			say("is not looked at, because %s overrides it", levels.Policy)
+			say("is ignored, because %s overrides it", levels.Policy)
 			continue
 		case err != nil:
 			continue // the pod is refused for it

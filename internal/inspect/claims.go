@@ -115,7 +115,7 @@ func withoutMissingClaims(s *snapshot.Snapshot, pod *corev1.Pod) (*corev1.Pod, [
 		if _, err := find[*corev1.PersistentVolumeClaim](s, Ref{pod.Namespace, "PersistentVolumeClaim", name}); err == nil || !made {
 			return false
 		}
-		sentences = append(sentences, fmt.Sprintf("The claim %s does not exist. On which nodes its volume can be is not looked at.", name))
+		sentences = append(sentences, fmt.Sprintf("The claim %s does not exist. On which nodes its volume can be is not evaluated.", name))
 		return true
 	})
 	if len(sentences) == 0 {

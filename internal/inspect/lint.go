@@ -22,7 +22,7 @@ import (
 // Lint is what a manifest means in a cluster.
 type Lint struct {
 	Objects []Linted `json:"objects"`
-	// Ignored names the kinds of objects that are not looked at.
+	// Ignored names the kinds of objects that are ignored.
 	Ignored []string `json:"ignored,omitempty"`
 }
 

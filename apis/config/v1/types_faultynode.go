@@ -26,7 +26,7 @@ type FaultyNodeArgs struct {
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
 
 	// halfOpen lets only one unproven pod of a revision at a time onto a node, or into
-	// a branch of the tree, where that revision has failed and not succeeded since.
+	// a domain, where that revision has failed and not succeeded since.
 	// Without it nothing happens below the threshold, and a batch can lose as
 	// many pods as it has before the first failure is seen.
 	// Default: true.

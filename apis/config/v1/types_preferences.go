@@ -15,7 +15,7 @@ type PreferencesArgs struct {
 
 	// defaultLevels are the topology levels of pods that ask for nothing, in
 	// decreasing order of precedence: the first is made as even as the cluster
-	// allows, then the second inside each of its branches, and so on. What a pod
+	// allows, then the second inside each of its domains, and so on. What a pod
 	// asks for itself replaces them as a whole; the two are never merged.
 	// At most 16, no key twice.
 	// Default: topology.kubernetes.io/zone, then kubernetes.io/hostname. An empty list
@@ -26,20 +26,20 @@ type PreferencesArgs struct {
 
 // Level is one placement preference.
 type Level struct {
-	// strategy is Spread, which gives the next pod to the branch that has
-	// fewest, or Pack, which gives it to the fullest branch that still has room.
+	// strategy is Spread, which gives the next pod to the domain that has
+	// fewest, or Pack, which gives it to the fullest domain that still has capacity.
 	// Default: Spread.
 	Strategy Strategy `json:"strategy,omitempty"`
 
-	// topologyKey is the key of the node label whose values are the branches, such as
+	// topologyKey is the key of the node label whose values are the domains, such as
 	// topology.kubernetes.io/zone, or kubernetes.io/hostname, which is every node by itself.
 	// Required.
 	TopologyKey string `json:"topologyKey"`
 
 	// nodesWithoutKey says what becomes of nodes without the label: LastResort
 	// puts pods on them only where no other node is as healthy and fits; OwnDomain
-	// makes one branch of them, which gets the same share as any other; Exclude keeps
-	// the pods off them, even if there is room nowhere else.
+	// makes one domain of them, which gets the same share as any other; Exclude keeps
+	// the pods off them, even if there is capacity nowhere else.
 	// Default: LastResort.
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
 
@@ -48,7 +48,7 @@ type Level struct {
 	// Default: none, all values have the same share, or as shares says.
 	Share Share `json:"share,omitempty"`
 
-	// shares gives shares to values of the label, 1 to 1000000 each: a branch
+	// shares gives shares to values of the label, 1 to 1000000 each: a domain
 	// with twice the share gets twice the pods. For Spread only; at most 254, no value twice.
 	// Default: none, all values have the same share.
 	// +listType=atomic
@@ -80,13 +80,13 @@ type Share string
 // ShareAllocatable makes the share of a value what the nodes that have it have of CPU.
 const ShareAllocatable Share = "Allocatable"
 
-// Strategy is what a level does with its branches.
+// Strategy is what a level does with its domains.
 type Strategy string
 
 const (
-	// StrategySpread gives the next pod to the branch that is lowest.
+	// StrategySpread gives the next pod to the domain with the fewest pods.
 	StrategySpread Strategy = "Spread"
-	// StrategyPack gives the next pod to the fullest branch that still has room.
+	// StrategyPack gives the next pod to the fullest domain that still has capacity.
 	StrategyPack Strategy = "Pack"
 )
 
@@ -96,7 +96,7 @@ type NodesWithoutKey string
 const (
 	// NodesWithoutKeyLastResort puts pods on them only where no other node is as healthy and fits.
 	NodesWithoutKeyLastResort NodesWithoutKey = "LastResort"
-	// NodesWithoutKeyOwnDomain puts them together in one branch, which gets an equal share.
+	// NodesWithoutKeyOwnDomain puts them together in one domain, which gets an equal share.
 	NodesWithoutKeyOwnDomain NodesWithoutKey = "OwnDomain"
 	// NodesWithoutKeyExclude keeps the pods off them.
 	NodesWithoutKeyExclude NodesWithoutKey = "Exclude"

@@ -13,7 +13,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type SpreadTreeArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// countRevisions says which pods make a branch high. Newest counts those of
+	// countRevisions says which pods are counted in a domain. Newest counts those of
 	// the revision being placed and looks at the rest of the workload only to
 	// break ties: during a rolling update the old pods are leaving, and a spread
 	// that counts them is lopsided once they are gone. All counts the pods of
@@ -30,13 +30,13 @@ type SpreadTreeArgs struct {
 	NodeHint NodeHint `json:"nodeHint,omitempty"`
 
 	// scaleDown says what is left when some pods of a workload are removed. Even has pods bound with a deletion cost, by which a
-	// ReplicaSet removes the latest of each branch first, and places the pods of a StatefulSet by their index, of which it
+	// ReplicaSet removes the latest of each domain first, and places the pods of a StatefulSet by their index, of which it
 	// removes the highest. Any leaves it to the controller. A policy may say otherwise for its pods. A pod that has a
 	// deletion cost is left alone, with all of its owner.
 	// Default: Even.
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 
-	// decisionRecord reports whether each pod is bound with how its node was chosen: at each level the pods in the branch that was
+	// decisionRecord reports whether each pod is bound with how its node was chosen: at each level the pods in the domain that was
 	// chosen and in the next best. Enabled writes this into the annotation espalier.dev/decision, in at most 512 bytes and in the
 	// request that binds the pod. Disabled writes nothing.
 	// Default: Enabled.

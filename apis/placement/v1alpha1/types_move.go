@@ -119,7 +119,7 @@ type MoveReason string
 const (
 	// MoveDrain is for pods of a node that is about to be removed.
 	MoveDrain MoveReason = "Drain"
-	// MoveRebalance is for pods of a branch that has too many.
+	// MoveRebalance is for pods of a domain that has too many.
 	MoveRebalance MoveReason = "Rebalance"
 	// MoveRestart is for pods that keep failing where they are.
 	MoveRestart MoveReason = "Restart"

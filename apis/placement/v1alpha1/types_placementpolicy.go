@@ -85,14 +85,14 @@ type PlacementPolicySpec struct {
 	Faults *Faults `json:"faults,omitempty"`
 
 	// scaleDown says what is left when some of the pods are removed. Even has them bound with a deletion cost, by which a ReplicaSet
-	// removes the latest of each branch first, and places pods of a StatefulSet by their index. Any leaves it to the controller which
+	// removes the latest of each domain first, and places pods of a StatefulSet by their index. Any leaves it to the controller which
 	// pods it removes. Without it, the scheduler's profile says so.
 	// +optional
 	ScaleDown ScaleDown `json:"scaleDown,omitempty"`
 
 	// disconnect says what becomes of pods of Deployments and StatefulSets on a node that does not answer, which has the taint
 	// node.kubernetes.io/unreachable with the effect NoExecute. Espalier's controller does it, if it runs with --keep-disconnected. Without
-	// it, Kubernetes deletes the pods when they tolerate the taint no more, after five minutes where nobody says otherwise.
+	// it, Kubernetes deletes the pods when they tolerate the taint no more, after five minutes unless a pod says otherwise.
 	// +optional
 	Disconnect *Disconnect `json:"disconnect,omitempty"`
 
@@ -140,19 +140,19 @@ type TopologyKey string
 // +kubebuilder:validation:XValidation:rule="!has(self.share) || self.strategy == 'Spread' && !has(self.shares) && !has(self.unlistedShare) && !has(self.nodesWithoutKeyShare)",message="share is for a level that spreads, and not beside shares"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodesWithoutKeyShare) || self.nodesWithoutKey == 'OwnDomain'",message="nodes without the label have a share of their own with nodesWithoutKey: OwnDomain alone"
 type Level struct {
-	// strategy is Spread, which gives the next pod to the lowest branch, or Pack, which gives it
-	// to the fullest branch that still has room.
+	// strategy is Spread, which gives the next pod to the domain with the fewest pods, or Pack, which gives it
+	// to the fullest domain that still has capacity.
 	// +optional
 	// +default="Spread"
 	Strategy Strategy `json:"strategy,omitempty"`
 
-	// topologyKey is the key of the node label whose values are the branches.
+	// topologyKey is the key of the node label whose values are the domains.
 	// +required
 	TopologyKey TopologyKey `json:"topologyKey,omitempty"`
 
 	// nodesWithoutKey is what becomes of nodes without the label. LastResort puts pods on them only
-	// where no other node is as healthy and fits. OwnDomain puts them together in one branch with an equal share. Exclude
-	// keeps the pods off them, even if there is room nowhere else.
+	// where no other node is as healthy and fits. OwnDomain puts them together in one domain with an equal share. Exclude
+	// keeps the pods off them, even if there is capacity nowhere else.
 	// +optional
 	// +default="LastResort"
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`
@@ -184,7 +184,7 @@ type Level struct {
 	NodesWithoutKeyShare *int64 `json:"nodesWithoutKeyShare,omitempty"`
 }
 
-// Strategy is what a level does with its branches.
+// Strategy is what a level does with its domains.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:Enum=Spread;Pack

@@ -79,7 +79,7 @@ func (f *Fence) enclose(client kubernetes.Interface) error {
 		c, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
 		if !ok || c.Client == nil || c.Client.Transport == nil {
 			f.enclosed = fmt.Errorf("the client of the API server is a %T without a transport, so that what a former leader writes could not be stopped; "+
-				"this is a fault of the program: run one replica with --leader-elect=false until it is mended", client.CoreV1().RESTClient())
+				"this is a fault of the program: run one replica with --leader-elect=false until it is fixed", client.CoreV1().RESTClient())
 			return
 		}
 		// All groups share it. The election has a client of its own, which must be free to

@@ -126,7 +126,7 @@ func TestParseRefuses(t *testing.T) {
 		"spread=node.labels.":                                             `level 1 "spread=node.labels.": no label key in property "node.labels.": ` + properties,
 		"spread=zone,pack=node.labels.zone":                               `level 2 "pack=node.labels.zone": second level over "zone": level 1 is over the same property; name each property once`,
 		"spread=a,pack=b,spread=b":                                        `level 3 "spread=b": second level over "b": level 2 is over the same property; name each property once`,
-		"spread=node.name,spread=zone":                                    `level 2 "spread=zone": level below node.name: "zone": level 1 leaves one node a branch; name node.name last, or not at all`,
+		"spread=node.name,spread=zone":                                    `level 2 "spread=zone": level below node.name: "zone": level 1 leaves one node in each domain; name node.name last, or not at all`,
 		"spread=node.name,spread=NODE.name":                               `level 2 "spread=NODE.name": second level over "node.name": level 1 is over the same property; name each property once`,
 		"spread=zone;":                                                    `level 1 "spread=zone;": empty option: remove the semicolon, or ` + options,
 		"spread=zone;;nodesWithoutKey=OwnDomain":                          `level 1 "spread=zone;;nodesWithoutKey=OwnDomain": empty option: remove the semicolon, or ` + options,

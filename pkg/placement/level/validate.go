@@ -55,7 +55,7 @@ func checkDecides(above []Level, p Property) *syntax.Error {
 			return syntax.Refuse("second level over", p.String(), "level "+strconv.Itoa(i+1)+" is over the same property; name each property once")
 		}
 		if l.Property == (Property{}) {
-			return syntax.Refuse("level below "+NodeName+":", p.String(), "level "+strconv.Itoa(i+1)+" leaves one node a branch; name "+NodeName+" last, or not at all")
+			return syntax.Refuse("level below "+NodeName+":", p.String(), "level "+strconv.Itoa(i+1)+" leaves one node in each domain; name "+NodeName+" last, or not at all")
 		}
 	}
 	return nil

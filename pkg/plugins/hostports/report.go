@@ -32,7 +32,7 @@ func reporter(logger klog.Logger) cache.ResourceEventHandler {
 
 func report(logger klog.Logger, node *corev1.Node) {
 	if _, err := clusterview.ReservedHostPorts(node); err != nil {
-		logger.Error(err, "No pod with host ports is placed on the node until its annotation is mended", "plugin", Name, "node", klog.KObj(node))
+		logger.Error(err, "No pod with host ports is placed on the node until its annotation is corrected", "plugin", Name, "node", klog.KObj(node))
 	}
 }
 

@@ -120,7 +120,7 @@ func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
 	if f.bare {
 		for _, name := range []string{"nodes", "nodes-file"} {
 			if cmd.Flags().Changed(name) {
-				return nil, fmt.Errorf("--%s and --bare exclude each other: nobody plays the nodes of a bare cluster", name)
+				return nil, fmt.Errorf("--%s and --bare exclude each other: a bare cluster has no kubelets", name)
 			}
 		}
 		return nil, nil
