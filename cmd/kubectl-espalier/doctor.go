@@ -4,14 +4,18 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
@@ -24,7 +28,7 @@ func (c *common) newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with the installation",
-		Long: "Look for what is wrong with the installation: a scheduler of another release or without its replicas, CRDs of another release, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
+		Long: "Look for what is wrong with the installation: a scheduler of another release or without its replicas, CRDs of another release, rights that it lacks, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
 			"ends with status 1 if it finds anything.",
 		Example: "  kubectl espalier doctor",
 		Args:    cobra.NoArgs,
@@ -39,6 +43,10 @@ func (c *common) newDoctor() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			rights, err := rights()
+			if err != nil {
+				return err
+			}
 			api, err := c.api()
 			if err != nil {
 				return err
@@ -48,7 +56,7 @@ func (c *common) newDoctor() *cobra.Command {
 				return err
 			}
 			checks := inspect.Checks{
-				API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Version: cmd.Root().Version, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now(),
+				API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Rights: rights, Version: cmd.Root().Version, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now(),
 			}
 			findings, err := checks.Run(cmd.Context())
 			if err != nil {
@@ -95,6 +103,30 @@ func definitions() ([]*unstructured.Unstructured, error) {
 		all = append(all, definition)
 	}
 	return all, nil
+}
+
+// rights are what the scheduler of this release does in the whole cluster, by its roles.
+func rights() ([]rbacv1.PolicyRule, error) {
+	const file = "base/rbac.yaml"
+	text, err := manifests.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var rules []rbacv1.PolicyRule
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
+	for {
+		var role rbacv1.ClusterRole
+		err := documents.Decode(&role)
+		if errors.Is(err, io.EOF) {
+			return rules, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if role.Kind == "ClusterRole" {
+			rules = append(rules, role.Rules...)
+		}
+	}
 }
 
 // drawFindings writes a line for each check, and what to do below it.

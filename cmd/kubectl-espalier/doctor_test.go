@@ -4,8 +4,10 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -31,5 +33,21 @@ func TestDefinitionsAreReadAsThoseOfACluster(t *testing.T) {
 		if !equality.Semantic.DeepEqual(read.(*unstructured.Unstructured).Object, definition.Object) {
 			t.Errorf("%s is another one when a client has read it", definition.GetName())
 		}
+	}
+}
+
+// The rights that are looked for are those of the manifests, of all roles for the whole cluster.
+func TestRights(t *testing.T) {
+	all, err := rights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(group, resource, verb string) bool {
+		return slices.ContainsFunc(all, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+		})
+	}
+	if !has("", "pods/binding", "create") || !has("node.k8s.io", "runtimeclasses", "list") || !has("", "events", "watch") || has("", "configmaps", "get") {
+		t.Errorf("the rights are %v", all)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,11 +44,19 @@ type Checks struct {
 	// Definitions are the CustomResourceDefinitions of this release, and Version is its version.
 	Definitions []*unstructured.Unstructured
 	Version     string
+	// Rights are what the scheduler of this release does in the whole cluster.
+	Rights []rbacv1.PolicyRule
 	// Lease is the name of that of the scheduler, and Schedulers are the names that it serves.
 	Lease      string
 	Schedulers []string
 	Now        time.Time
 }
+
+// appName is the label that says of which component a Deployment is, and schedulerApp is that of the scheduler.
+const (
+	appName      = "app.kubernetes.io/name"
+	schedulerApp = "espalier-scheduler"
+)
 
 // overdue is for how long a pod may be pending before somebody must have said why.
 const overdue = time.Minute
@@ -59,11 +68,15 @@ func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	rights, err := c.rights(ctx)
+	if err != nil {
+		return nil, err
+	}
 	leader, err := c.leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	findings = append(append(findings, definitions...), leader, c.unserved(), c.shared())
+	findings = append(slices.Concat(findings, definitions, rights), leader, c.unserved(), c.shared())
 	for _, what := range c.Snapshot.Unread {
 		findings = append(findings, Finding{"rights", false, what, "ask for the right to list it: the other checks are without it"})
 	}
@@ -84,7 +97,7 @@ func (c *Checks) version() Finding {
 func (c *Checks) installed() []Finding {
 	var all []Finding
 	for _, d := range snapshot.Of[*appsv1.Deployment](c.Snapshot) {
-		if name := d.Labels["app.kubernetes.io/name"]; name != "espalier-scheduler" && name != "espalier-controller" || len(d.Spec.Template.Spec.Containers) == 0 {
+		if name := d.Labels[appName]; name != schedulerApp && name != "espalier-controller" || len(d.Spec.Template.Spec.Containers) == 0 {
 			continue
 		}
 		image := d.Spec.Template.Spec.Containers[0].Image

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,9 @@ import (
 type api struct {
 	definitions map[string]*unstructured.Unstructured
 	leases      []coordinationv1.Lease
-	err         error
+	// rules are those that the service accounts of the scheduler have.
+	rules []rbacv1.PolicyRule
+	err   error
 }
 
 func (a *api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -40,8 +43,24 @@ func (a *api) Get(_ context.Context, key client.ObjectKey, into client.Object, _
 }
 
 func (a *api) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	into.(*coordinationv1.LeaseList).Items = a.leases
+	switch into := into.(type) {
+	case *coordinationv1.LeaseList:
+		into.Items = a.leases
+	case *rbacv1.ClusterRoleList:
+		into.Items = []rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: "scheduler"}, Rules: a.rules}, {ObjectMeta: metav1.ObjectMeta{Name: "all"}, Rules: needed}}
+	case *rbacv1.ClusterRoleBindingList:
+		into.Items = []rbacv1.ClusterRoleBinding{
+			{RoleRef: rbacv1.RoleRef{Name: "scheduler"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "kube-system", Name: ours}}},
+			{RoleRef: rbacv1.RoleRef{Name: "all"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "other", Name: ours}, {Kind: "Group", Name: "system:masters"}}},
+		}
+	}
 	return a.err
+}
+
+// needed are the rights of this release.
+var needed = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}},
+	{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list", "watch"}},
 }
 
 // definition is one whose schema has a description.
@@ -74,7 +93,8 @@ func installation(image string, available int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler", Labels: map[string]string{"app.kubernetes.io/name": "espalier-scheduler"}},
 		Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "scheduler", Image: image}},
+			ServiceAccountName: ours,
+			Containers:         []corev1.Container{{Name: "scheduler", Image: image}},
 		}}},
 		Status: appsv1.DeploymentStatus{AvailableReplicas: available},
 	}
@@ -97,11 +117,23 @@ func TestDoctor(t *testing.T) {
 				a.err = apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "", errors.New("no"))
 				c.Unread = []string{"pods: forbidden"}
 			},
-			map[string]string{"CRD moves": "not known", "leader": "not known", "rights": "pods: forbidden"},
+			map[string]string{"CRD moves": "not known", "leader": "not known", "rights": "pods: forbidden", "rights of the scheduler": "not known"},
 		},
-		"no Lease":              {func(_ *cluster, a *api) { a.leases = a.leases[:1] }, map[string]string{"leader": "no Lease is called espalier-scheduler"}},
-		"nobody leads":          {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "", now, time.Second) }, map[string]string{"leader": `by ""`}},
-		"a leader that is gone": {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "pod-1", now, time.Minute) }, map[string]string{"leader": "renewed 1m0s ago"}},
+		"a scheduler that lacks rights": {
+			func(_ *cluster, a *api) { a.rules = needed[:1] },
+			map[string]string{"rights of ServiceAccount kube-system/espalier-scheduler": "it may not list replicasets.apps, watch replicasets.apps"},
+		},
+		"a scheduler that lacks all rights": {
+			func(c *cluster, a *api) {
+				a.rules = nil
+				c.Add(installation("espalier-scheduler:v0.1.3", 2))
+			},
+			map[string]string{"rights of ServiceAccount kube-system/espalier-scheduler": "it may not list nodes, list pods, list replicasets.apps, watch nodes, watch pods, and 1 more"},
+		},
+		"a scheduler that runs as somebody": {func(_ *cluster, a *api) { a.rules = nil }, nil},
+		"no Lease":                          {func(_ *cluster, a *api) { a.leases = a.leases[:1] }, map[string]string{"leader": "no Lease is called espalier-scheduler"}},
+		"nobody leads":                      {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "", now, time.Second) }, map[string]string{"leader": `by ""`}},
+		"a leader that is gone":             {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "pod-1", now, time.Minute) }, map[string]string{"leader": "renewed 1m0s ago"}},
 		"a scheduler that does not run": {
 			func(c *cluster, _ *api) { c.Add(waiting("p", "spalier", now.Add(-2*time.Minute))) },
 			map[string]string{"schedulerName": `1 of "spalier"`},
@@ -137,12 +169,13 @@ func TestDoctor(t *testing.T) {
 			c.deployment("web", template(), "a-1")
 			a := &api{
 				definitions: map[string]*unstructured.Unstructured{"moves": definition("moves", "new")},
+				rules:       needed,
 				leases:      []coordinationv1.Lease{lease("other", "pod-0", now, 0), lease(ours, "pod-1", now, time.Second)},
 			}
 			tc.change(c, a)
 			checks := Checks{
 				API: a, Snapshot: &c.Snapshot, Definitions: []*unstructured.Unstructured{definition("moves", "new")},
-				Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now,
+				Rights: needed, Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now,
 			}
 			findings, err := checks.Run(t.Context())
 			if err != nil {
