@@ -18,7 +18,7 @@ func (c *common) newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Write what decides where pods go into a file, without secrets",
-		Long: "Write what decides where pods go into a file: nodes, pods, their owners, volumes, policies. Secrets and ConfigMaps are not read. Of " +
+		Long: "Write what decides where pods go into a file: nodes, pods, their owners, volumes, policies. Secrets are not read, and of ConfigMaps the schedulers' records of failures alone. Of " +
 			"containers neither commands nor environments are written, and of annotations those of Kubernetes and Espalier only.",
 		Example: "  kubectl espalier snapshot --file cluster.json\n  kubectl espalier tree deployment/web --snapshot cluster.json",
 		Args:    cobra.NoArgs,

@@ -19,6 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/internal/upstream/simulator"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -77,6 +78,9 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 		return pl, err
 	}
 	registry[nodelifetime.Name] = nodelifetime.By(func() time.Time { return s.Taken })
+	registry[faultynode.Name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return faultynode.NewWithClock(ctx, args, handle, clockOf(s))
+	}
 	read := make([]*clusterview.Policy, len(s.Policies))
 	for i, policy := range s.Policies {
 		read[i] = clusterview.DecodePolicy(policy)

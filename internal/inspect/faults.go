@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
 // Faults is on which nodes revisions of workloads keep failing, by the records that schedulers keep.
@@ -43,18 +43,13 @@ type Fault struct {
 
 // ReadFaults reads the records of all schedulers of a cluster, of the workloads in one namespace or of all if it is "".
 func ReadFaults(ctx context.Context, api client.Reader, namespace string) (*Faults, error) {
-	var all corev1.ConfigMapList
-	if err := api.List(ctx, &all); err != nil {
+	all, err := snapshot.Records(ctx, api)
+	if err != nil {
 		return nil, fmt.Errorf("listing ConfigMaps, in which schedulers keep their records: %w", err)
 	}
 	out := &Faults{Faults: []Fault{}, Records: []string{}}
-	for i := range all.Items {
-		m := &all.Items[i]
-		text, is := m.Data[record.Key]
-		if !is || !strings.HasSuffix(m.Name, record.Suffix) {
-			continue
-		}
-		r, err := record.Decode([]byte(text))
+	for _, m := range all {
+		r, err := record.Decode([]byte(m.Data[record.Key]))
 		if err != nil {
 			return nil, fmt.Errorf("ConfigMap %s/%s: %s: %w", m.Namespace, m.Name, record.Key, err)
 		}

@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
+	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 const ours = "espalier-scheduler"
@@ -60,6 +62,21 @@ func (c *cluster) deployment(name string, template corev1.PodTemplateSpec, on ..
 		p.UID = types.UID(p.Name)
 		c.Add(p)
 	}
+}
+
+// failures adds the record of a scheduler: of revision 1 of a workload so many pods have failed on a node, one a second.
+func (c *cluster) failures(workload, node string, n int) {
+	history := failure.NodeHistory{Node: node}
+	for i := range n {
+		history.Failures = append(history.Failures, failure.Failure{Pod: fmt.Sprint(i), Kind: "ErrImagePull", At: c.Taken.Add(time.Duration(i-n) * time.Second)})
+	}
+	r := record.New()
+	r.Revisions = []record.Revision{{RevisionHistory: failure.RevisionHistory{Workload: workload, Revision: "1", Nodes: []failure.NodeHistory{history}}}}
+	text, err := r.Encode(record.Limit)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: ours + record.Suffix}, Data: map[string]string{record.Key: string(text)}})
 }
 
 // template is that of pods spread over zones and hosts.

@@ -6,6 +6,7 @@ package inspect
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTree(t *testing.T) {
@@ -74,5 +75,33 @@ func TestParseRef(t *testing.T) {
 		if got, err := ParseRef("ns", text); err == nil {
 			t.Errorf("%q is %v, and no error", text, got)
 		}
+	}
+}
+
+// A node on which a workload keeps failing comes last in its tree, by the record that its scheduler has written: as it was when the snapshot was taken.
+func TestFaultyNode(t *testing.T) {
+	for name, ago := range map[string]time.Duration{"the cluster": 0, "a snapshot of yesterday": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.Taken = time.Now().Add(-ago)
+			c.zone("a", 3)
+			c.deployment("web", template(), "a-1")
+			c.deployment("other", template(), "a-1")
+			c.failures("ns/Deployment.apps/web", "a-2", 5)
+			opened := c.open()
+			for workload, want := range map[string]string{"web": "a-3 fits; a-1 fits; a-2 fits, faulty (5 failures)", "other": "a-2 fits; a-3 fits; a-1 fits"} {
+				tree, err := opened.Tree(t.Context(), Ref{"ns", "Deployment", workload})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var nodes []string
+				for _, node := range tree.All.Below[0].Below {
+					nodes = append(nodes, node.Name+" "+node.State)
+				}
+				if got := strings.Join(nodes, "; "); got != want {
+					t.Errorf("the nodes of %s are %s, want %s", workload, got, want)
+				}
+			}
+		})
 	}
 }

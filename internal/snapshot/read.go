@@ -25,14 +25,18 @@ func Read(ctx context.Context, api client.Reader, server string, now time.Time, 
 	s := &Snapshot{Taken: now, Server: server}
 	all := sources()
 	for i, from := range all {
-		if progress != nil {
-			progress(from.what, i, len(all), len(s.Objects))
-		}
-		err := s.readAll(ctx, api, from.list, func() {
+		told := func() {
 			if progress != nil {
 				progress(from.what, i, len(all), len(s.Objects))
 			}
-		})
+		}
+		told()
+		var err error
+		if from.list == nil {
+			err = s.readRecords(ctx, api)
+		} else {
+			err = eachObject(ctx, api, from.list, s.Add, told)
+		}
 		switch {
 		case err == nil:
 		case !from.needed && (meta.IsNoMatchError(err) || apierrors.IsNotFound(err)): // no such kind, so that there are none
@@ -45,8 +49,8 @@ func Read(ctx context.Context, api client.Reader, server string, now time.Time, 
 	return s, nil
 }
 
-// readAll reads one kind, page by page.
-func (s *Snapshot) readAll(ctx context.Context, api client.Reader, list func() client.ObjectList, read func()) error {
+// eachObject reads one kind, page by page.
+func eachObject(ctx context.Context, api client.Reader, list func() client.ObjectList, add func(runtime.Object), read func()) error {
 	next := ""
 	for {
 		one := list()
@@ -54,7 +58,7 @@ func (s *Snapshot) readAll(ctx context.Context, api client.Reader, list func() c
 			return err
 		}
 		if err := meta.EachListItem(one, func(o runtime.Object) error {
-			s.Add(o)
+			add(o)
 			return nil
 		}); err != nil {
 			return err

@@ -39,6 +39,7 @@ type Snapshot struct {
 // source is a kind that is read.
 type source struct {
 	what string
+	// list makes a list of it. It is nil for the records of failures, which are not all of their kind.
 	list func() client.ObjectList
 	// needed says that without it there is nothing to look at.
 	needed bool
@@ -72,6 +73,7 @@ func sources() []source {
 		{"resourceslices", func() client.ObjectList { return &resourcev1.ResourceSliceList{} }, false},
 		{"placementpolicies", policies("PlacementPolicyList"), false},
 		{"clusterplacementpolicies", policies("ClusterPlacementPolicyList"), false},
+		{"records of failures", nil, false},
 	}
 }
 

@@ -127,11 +127,28 @@ type api struct {
 	client.Reader
 	pods int
 	errs map[string]error
+	// maps are the data of ConfigMaps, by their names.
+	maps map[string]map[string]string
+}
+
+func (a api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if err := a.errs[fmt.Sprintf("%T", into)]; err != nil {
+		return err
+	}
+	into.SetNamespace(key.Namespace)
+	into.SetName(key.Name)
+	into.(*corev1.ConfigMap).Data = a.maps[key.Name]
+	return nil
 }
 
 func (a api) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if err := a.errs[fmt.Sprintf("%T", list)]; err != nil {
 		return err
+	}
+	if names, is := list.(*metav1.PartialObjectMetadataList); is {
+		for name := range a.maps {
+			names.Items = append(names.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}})
+		}
 	}
 	pods, is := list.(*corev1.PodList)
 	if !is {
@@ -180,5 +197,34 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(t.Context(), api{errs: map[string]error{"*v1.ServiceList": errors.New("no answer")}}, "v1", time.Now(), nil); err == nil {
 		t.Error("what the API server does not answer is taken for nothing")
+	}
+}
+
+// Of ConfigMaps those are read in which schedulers keep their records, and of these nothing but the record.
+func TestRecords(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
+	maps := map[string]map[string]string{
+		"settings": {"failures.json": secret}, "other-failures": {"password": secret}, "espalier-scheduler-failures": {"failures.json": "{}", "password": secret},
+	}
+	for name, tc := range map[string]struct {
+		errs           map[string]error
+		records, wants int
+	}{
+		"all":     {records: 1},
+		"no list": {errs: map[string]error{"*v1.PartialObjectMetadataList": forbidden}, wants: 1},
+		"no get":  {errs: map[string]error{"*v1.ConfigMap": forbidden}, wants: 1},
+		"gone":    {errs: map[string]error{"*v1.ConfigMap": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "x")}},
+	} {
+		s, err := Read(t.Context(), api{maps: maps, errs: tc.errs}, "v1", time.Now(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := Of[*corev1.ConfigMap](s); len(found) != tc.records || len(s.Unread) != tc.wants {
+			t.Errorf("%s: the records are %v, unread is %q", name, found, s.Unread)
+		}
+		var out bytes.Buffer
+		if err := s.Write(&out); err != nil || strings.Contains(out.String(), secret) {
+			t.Errorf("%s: %v, it is written as %s", name, err, &out)
+		}
 	}
 }

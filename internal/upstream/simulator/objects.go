@@ -51,6 +51,15 @@ func newClient(objects []runtime.Object) (*fake.Clientset, error) {
 		}
 		return true, list, meta.SetList(list, of)
 	})
+	client.AddReactor("get", "configmaps", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+		a, is := action.(clientgotesting.GetAction)
+		for _, o := range lists[action.GetResource()] {
+			if m, ok := o.(*corev1.ConfigMap); is && ok && m.Namespace == a.GetNamespace() && m.Name == a.GetName() {
+				return true, m, nil
+			}
+		}
+		return false, nil, nil
+	})
 	client.AddWatchReactor("*", func(clientgotesting.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
 	return client, nil
 }

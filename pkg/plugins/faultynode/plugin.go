@@ -42,6 +42,11 @@ var (
 // New makes the plugin from *config.FaultyNodeArgs. What it learns it learns until the
 // context ends: informers that are not the framework's have no other beginning.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return NewWithClock(ctx, obj, handle, clock.RealClock{})
+}
+
+// NewWithClock makes the plugin for who looks at a cluster as it was at another time.
+func NewWithClock(ctx context.Context, obj runtime.Object, handle fwk.Handle, now clock.Clock) (fwk.Plugin, error) {
 	args, ok := obj.(*config.FaultyNodeArgs)
 	if !ok {
 		return nil, fmt.Errorf("args of plugin %s: want *config.FaultyNodeArgs, got %T", Name, obj)
@@ -54,7 +59,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	sources := faultcache.Sources{
-		Client: handle.ClientSet(), Informers: handle.SharedInformerFactory(), Clock: clock.RealClock{},
+		Client: handle.ClientSet(), Informers: handle.SharedInformerFactory(), Clock: now,
 		Policy:   func(pod *corev1.Pod) *clusterview.Policy { return governing(known, pod) },
 		Policies: known.Wait,
 	}
