@@ -89,7 +89,7 @@ func TestFaultyNode(t *testing.T) {
 			c.deployment("other", template(), "a-1")
 			c.failures("ns/Deployment.apps/web", "a-2", 5)
 			opened := c.open()
-			for workload, want := range map[string]string{"web": "a-3 fits; a-1 fits; a-2 fits, faulty (5 failures)", "other": "a-2 fits; a-3 fits; a-1 fits"} {
+			for workload, want := range map[string]string{"web": "a-3 fits; a-1 fits; a-2 fits, faulty (5 failures), 5 unforgiven", "other": "a-2 fits; a-3 fits; a-1 fits"} {
 				tree, err := opened.Tree(t.Context(), Ref{"ns", "Deployment", workload})
 				if err != nil {
 					t.Fatal(err)
