@@ -134,7 +134,7 @@ func (r *reader) run(line int, commands ...string) string {
 		script += "printf '" + strings.TrimSuffix(border, "\n") + "\\n'\n" + r.tolerate(c) + "\n"
 	}
 	script += "export -p >.exported\n"
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), hung)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir, cmd.Env = r.dir, environment()

@@ -31,6 +31,8 @@ const (
 	toolsFolder = "../../_output/tools"
 
 	timeout = 2 * time.Minute
+	// hung is when a block of commands has taken too long: one of them is a whole demo, which may have to be built.
+	hung = 15 * time.Minute
 )
 
 // world is the cluster in which the commands are run, one page after the other.
