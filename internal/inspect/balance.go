@@ -52,10 +52,10 @@ type Standing struct {
 func (c *Cluster) Balance(ctx context.Context, namespace string, progress func(done, all int)) (*Balance, error) {
 	refs := refs(c.Snapshot, namespace)
 	out := &Balance{Workloads: []Standing{}, Unread: c.Unread}
-	known := make(map[class]sets.Set[string])
+	known, owners := make(map[class]sets.Set[string]), owners(c.Snapshot)
 	for i, of := range refs {
 		progress(i, len(refs))
-		pod, err := NextPod(c.Snapshot, of)
+		pod, err := NextPod(owners, of)
 		if err != nil || !slices.Contains(c.Profiles(), pod.Spec.SchedulerName) {
 			continue // it has made no pods yet, or they are somebody else's
 		}
@@ -121,6 +121,25 @@ func (c *Cluster) standing(ctx context.Context, of Ref, pod *corev1.Pod, known m
 		s.Misplaced += pods
 	}
 	return s, nil
+}
+
+// owners is a snapshot without its nodes, and without the pods but those of StatefulSets, which are numbered. NextPod looks through all objects, which
+// for each of thousands of workloads would be most of the time.
+func owners(s *snapshot.Snapshot) *snapshot.Snapshot {
+	few := *s
+	few.Objects = nil
+	for _, o := range s.Objects {
+		switch o := o.(type) {
+		case *corev1.Node:
+			continue
+		case *corev1.Pod:
+			if owner := metav1.GetControllerOfNoCopy(o); owner == nil || owner.Kind != "StatefulSet" {
+				continue
+			}
+		}
+		few.Objects = append(few.Objects, o)
+	}
+	return &few
 }
 
 // refs are the workloads of a snapshot: those that own pods themselves, or by a ReplicaSet.
