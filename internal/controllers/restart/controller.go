@@ -69,23 +69,23 @@ type candidate struct {
 
 // look makes the Moves that may be made now.
 func (c *Controller) look(ctx context.Context) error {
-	marked, err := c.marked(ctx)
-	if err != nil || len(marked) == 0 {
-		return err
+	marked, unread := c.marked(ctx)
+	if len(marked) == 0 {
+		return unread
 	}
 	candidates, err := c.candidates(ctx, marked)
 	if err != nil || len(candidates) == 0 {
-		return err
+		return errors.Join(unread, err)
 	}
 	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
 	if err := c.API.List(ctx, &moves); err != nil {
-		return fmt.Errorf("listing Moves: %w", err)
+		return errors.Join(unread, fmt.Errorf("listing Moves: %w", err))
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
 	turns := move.NewTurns(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
 	now := c.Clock.Now()
-	var errs []error
+	errs := []error{unread}
 	for one := range turns.All() {
 		if budget.Spent() {
 			break
@@ -105,13 +105,15 @@ func (c *Controller) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// marked reads the records.
+// marked reads the records. One that cannot be read holds up no pods of the other schedulers: the error is beside what the others say.
 func (c *Controller) marked(ctx context.Context) (faulty, error) {
 	marked := make(faulty)
+	var unread []error
 	for _, scheduler := range c.Schedulers {
 		r, err := suspect.ReadRecord(ctx, c.API, c.Records, scheduler)
 		if err != nil {
-			return nil, err
+			unread = append(unread, err)
+			continue
 		}
 		for i := range r.Revisions {
 			if is := &r.Revisions[i]; len(is.Marked) > 0 {
@@ -120,7 +122,7 @@ func (c *Controller) marked(ctx context.Context) (faulty, error) {
 			}
 		}
 	}
-	return marked, nil
+	return marked, errors.Join(unread...)
 }
 
 // candidates are the pods of Deployments that fail on nodes that are faulty for them, those that have failed for longest first.

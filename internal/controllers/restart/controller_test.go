@@ -187,6 +187,25 @@ func TestRestarts(t *testing.T) {
 	r.after(time.Second, "web-1-0", "web-1-1") // 60 s after it failed
 }
 
+// A record that cannot be read is said, and holds up no pods of the other schedulers.
+func TestRestartsBesideARecordThatCannotBeRead(t *testing.T) {
+	o := options()
+	o.Schedulers = []string{"broken", "espalier-scheduler"}
+	r := newRig(t, o, plain)
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "broken-failures"}, Data: map[string]string{"failures.json": "{"}}
+	if err := r.Client.Create(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(time.Hour)
+	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "broken-failures") {
+		t.Errorf("the error is %v", err)
+	}
+	var moves placementv1alpha1.MoveList
+	if err := r.API.List(t.Context(), &moves); err != nil || len(moves.Items) != 1 {
+		t.Errorf("there are %d Moves, error %v, want one", len(moves.Items), err)
+	}
+}
+
 // A pod that was handed back has failed since then, and a Move that was not begun is no attempt.
 func TestRestartsThatCameToNothing(t *testing.T) {
 	for phase, next := range map[placementv1alpha1.MovePhase]time.Duration{placementv1alpha1.MoveUndone: time.Minute, placementv1alpha1.MoveFailed: time.Minute} {
