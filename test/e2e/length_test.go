@@ -21,7 +21,10 @@ func times(n int) int {
 }
 
 // lasting is how long a story lets something last.
-func lasting(whole, short time.Duration) time.Duration {
+func lasting(whole, short time.Duration) time.Duration { return sized(whole, short) }
+
+// sized is how large a story is.
+func sized[T any](whole, short T) T {
 	if *wholeFlag {
 		return whole
 	}

@@ -122,7 +122,8 @@ func (s *story) neverOutside(app string, wanted, most int) (stop func()) {
 // moved fails the story unless all of its Moves have ended as they should, and there are so many at the least.
 func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d Moves to be %s", want, phase), func() error {
+	// Those of one Deployment are handed back one after the other, and the controller does this for all stories.
+	s.untilWithin(timeout+time.Duration(want)*10*time.Second, fmt.Sprintf("%d Moves to be %s", want, phase), func() error {
 		var moves placementv1alpha1.MoveList
 		if err := s.policies().List(s.ctx, &moves, client.InNamespace(s.ns)); err != nil {
 			return err
@@ -347,7 +348,11 @@ func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
 // movedWhile moves two pods of an app, does something as soon as one is being replaced, and waits until both Moves have ended.
 func (s *story) movedWhile(app string, pods int, change func()) {
 	s.Helper()
-	of := s.settled(app, pods).Pods[:2]
+	all := s.settled(app, pods).Pods
+	before := s.moves()
+	of := slices.DeleteFunc(all, func(p corev1.Pod) bool { // those that were handed back before are left alone
+		return slices.ContainsFunc(before, func(m placementv1alpha1.Move) bool { return m.Name == p.Name })
+	})[:2]
 	for i := range of {
 		s.move(&of[i], placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 20})
 	}

@@ -39,23 +39,25 @@ type stockApp struct {
 	killed bool
 }
 
+// silentZone is a zone with so many nodes, of which so many fall silent.
+type silentZone struct{ nodes, silent int }
+
 // partition has nodes fall silent, for as long as it is said, or, told in short, until all has happened that is to. Then they come back.
 func (s *story) partition(lasts time.Duration, stock map[string]stockApp) {
 	s.Helper()
 	s.needsFailures()
 	s.must(startStock(), "starting the stock scheduler")
-	var nodes []string
-	for i, n := range []int{20, 20, 10} {
-		nodes = append(nodes, s.nodes(n, 50, zone(fmt.Sprint("zone-", i)))...)
+	var gone []string
+	for i, z := range sized([]silentZone{{20, 2}, {20, 2}, {10, 1}}, []silentZone{{4, 1}, {4, 1}, {2, 0}}) {
+		gone = append(gone, s.nodes(z.nodes, 50, zone(fmt.Sprint("zone-", i)))[:z.silent]...)
 	}
-	gone := []string{nodes[0], nodes[1], nodes[20], nodes[21], nodes[40]}
 	s.disconnects("app", placementv1alpha1.Disconnect{
 		ReplaceAfterSeconds: new(int32(lasting(30*time.Second, 2*time.Second).Seconds())), LostAfterSeconds: 3600, Keep: placementv1alpha1.KeepOriginal,
 	})
-	pods := map[string]int32{"app": 100}
+	pods := map[string]int32{"app": sized[int32](100, 20)}
 	s.deploy("app", pods["app"], "")
 	for app, a := range stock {
-		pods[app] = 50
+		pods[app] = sized[int32](50, 20)
 		s.deploy(app, pods[app], "", by(corev1.DefaultSchedulerName), deletedAfter(int64(a.tolerates.Seconds())))
 	}
 	before := make(map[string]map[string]corev1.Pod)
