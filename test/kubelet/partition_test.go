@@ -76,21 +76,34 @@ func (s *story) partition(lasts time.Duration) {
 	}
 }
 
-// sameContainers fails the story unless the pods of an app go on, in the containers that they had, or are gone.
+// sameContainers fails the story unless the pods of an app go on, in the containers that they had, or are gone as soon as their kubelet has ended
+// them.
 func (s *story) sameContainers(app, node string, before map[string]corev1.Pod, stay bool) {
 	s.Helper()
+	if !stay {
+		s.until(fmt.Sprintf("%d pods of %s to be gone from %s", len(before), app, node), func() error {
+			after := s.podsOn(app, node)
+			for name, was := range before {
+				if is, there := after[name]; there && is.UID == was.UID {
+					return fmt.Errorf("pod %s is still there", name)
+				}
+			}
+			return nil
+		})
+		return
+	}
 	after := s.podsOn(app, node)
 	for name, was := range before {
 		is, there := after[name]
-		if same := there && is.UID == was.UID; same != stay {
-			s.Errorf("%s: that pod %s goes on is %t, want %t", app, name, same, stay)
-		} else if same {
-			if a, b := was.Status.ContainerStatuses[0], is.Status.ContainerStatuses[0]; a.ContainerID != b.ContainerID || b.RestartCount != a.RestartCount {
-				s.Errorf("%s: pod %s ran %s, with %d restarts, and runs %s, with %d", app, name, a.ContainerID, a.RestartCount, b.ContainerID, b.RestartCount)
-			}
+		if !there || is.UID != was.UID {
+			s.Errorf("%s: pod %s does not go on", app, name)
+			continue
+		}
+		if a, b := was.Status.ContainerStatuses[0], is.Status.ContainerStatuses[0]; a.ContainerID != b.ContainerID || b.RestartCount != a.RestartCount {
+			s.Errorf("%s: pod %s ran %s, with %d restarts, and runs %s, with %d", app, name, a.ContainerID, a.RestartCount, b.ContainerID, b.RestartCount)
 		}
 	}
-	s.Logf("%s: that %d pods go on is %t", app, len(before), stay)
+	s.Logf("%s: %d pods go on in their containers", app, len(before))
 }
 
 // podsOn are the pods of an app on a node, by name.
