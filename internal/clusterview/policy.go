@@ -84,6 +84,7 @@ func ReadPolicy(in *placementv1alpha1.PlacementPolicy) *Policy {
 	if p.selector, err = readSelector("spec.podSelector", &in.Spec.PodSelector); err != nil {
 		p.selector = labels.Everything()
 		p.levelsErr, p.limitsErr = err, err
+		p.Disconnect = nil // it was meant for some of these pods
 	}
 	return p
 }

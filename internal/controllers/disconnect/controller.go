@@ -87,7 +87,11 @@ func (c *Controller) look(ctx context.Context) error {
 	var due []*subject
 	var errs []error
 	for _, pod := range pods {
-		one, isDue, err := c.keep(ctx, pod, ruleOf(policies.Of(pod)), silent[pod.Spec.NodeName])
+		policy, since := policies.Of(pod), silent[pod.Spec.NodeName]
+		if unknown(policy) && !since.IsZero() {
+			continue // it stays as it is: one that is kept would be deleted at once, and none would be made in its place
+		}
+		one, isDue, err := c.keep(ctx, pod, ruleOf(policy), since)
 		errs = append(errs, err)
 		if isDue {
 			due = append(due, one)

@@ -225,6 +225,8 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 		"back":                          {of("ReplicaSet", "web-2"), 40 * time.Second, (*rig).answers, "300"},
 		"back, of a StatefulSet":        {of("StatefulSet", "db"), 40 * time.Second, (*rig).answers, "300"},
 		"the policy is gone":            {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.remove(policyFor("web", nil)) }, "300"},
+		"a policy cannot be read":       {of("StatefulSet", "db"), 40 * time.Second, (*rig).breakPolicy, "without end"},
+		"and it is back":                {of("StatefulSet", "db"), 40 * time.Second, func(r *rig) { r.breakPolicy(); r.answers() }, "300"},
 		"the policy waits for longer":   {of("StatefulSet", "db"), 900 * time.Second, func(r *rig) { r.set("web", 3600) }, "without end"},
 		"the Deployment is rolled":      {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.roll("web", "3") }, "300"},
 		"its Move has it, and is lost":  {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
@@ -251,6 +253,16 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 				t.Errorf("it is marked: %t", marked)
 			}
 		})
+	}
+}
+
+// breakPolicy makes a policy that comes before the others, and whose selector no API server should let pass.
+func (r *rig) breakPolicy() {
+	p := policyFor("broken", keeps)
+	p.Spec.Priority = 100
+	p.Spec.PodSelector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	if err := r.Client.Create(r.Context(), p); err != nil {
+		r.Fatal(err)
 	}
 }
 

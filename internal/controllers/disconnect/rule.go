@@ -19,6 +19,9 @@ type rule struct {
 	keep                    placementv1alpha1.Keep
 }
 
+// unknown reports whether nobody can tell what a policy says of its pods, because it cannot be read. The policy may be nil.
+func unknown(p *clusterview.Policy) bool { return p != nil && p.Disconnect == nil && p.Err() != nil }
+
 // ruleOf returns what a policy says, nil if it says nothing. The policy may be nil.
 func ruleOf(p *clusterview.Policy) *rule {
 	if p == nil || p.Disconnect == nil {
