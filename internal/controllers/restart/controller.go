@@ -74,8 +74,9 @@ func (c *Controller) look(ctx context.Context) error {
 		return unread
 	}
 	candidates, err := c.candidates(ctx, marked)
-	if err != nil || len(candidates) == 0 {
-		return errors.Join(unread, err)
+	unread = errors.Join(unread, err)
+	if len(candidates) == 0 {
+		return unread
 	}
 	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
@@ -125,7 +126,8 @@ func (c *Controller) marked(ctx context.Context) (faulty, error) {
 	return marked, errors.Join(unread...)
 }
 
-// candidates are the pods of Deployments that fail on nodes that are faulty for them, those that have failed for longest first.
+// candidates are the pods of Deployments that fail on nodes that are faulty for them, those that have failed for longest first. The error is of
+// pods whose owners cannot be read; they hold up no others.
 func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
@@ -141,6 +143,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 	}
 	now := c.Clock.Now()
 	var candidates []candidate
+	var unread []error
 	for i := range namespaces.Items {
 		var pods corev1.PodList
 		if err := c.Client.List(ctx, &pods, client.InNamespace(namespaces.Items[i].Name), client.UnsafeDisableDeepCopy); err != nil {
@@ -158,7 +161,8 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			}
 			set, deployment, ok, err := move.Owners(ctx, c.API, pod)
 			if err != nil {
-				return nil, err
+				unread = append(unread, err)
+				continue
 			}
 			one := candidate{pod, set, deployment, since}
 			if ok && marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
@@ -170,7 +174,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	return candidates, nil
+	return candidates, errors.Join(unread...)
 }
 
 // revisionOf is how the records name the revision of a Deployment's pod. Where a label names the workload, a hash is one of its owner's.

@@ -55,6 +55,18 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// A pod that was well for long has not failed before, also where nobody has looked meanwhile.
+func TestFailingAgain(t *testing.T) {
+	for well, again := range map[time.Duration]bool{memory - time.Second: true, memory: false} {
+		f := make(failing)
+		f.since("p", begin, true, begin)
+		now := begin.Add(well)
+		if since := f.since("p", now, true, now); since.Equal(begin) != again {
+			t.Errorf("a pod that was well for %s fails since %s", well, since)
+		}
+	}
+}
+
 func TestFailingSince(t *testing.T) {
 	at := func(minute int) metav1.Time { return metav1.NewTime(begin.Add(time.Duration(minute) * time.Minute)) }
 	condition := func(is corev1.PodConditionType, status corev1.ConditionStatus, minute int) corev1.PodCondition {

@@ -59,7 +59,8 @@ func (f failing) since(pod types.UID, since time.Time, fails bool, now time.Time
 	if !fails {
 		return since
 	}
-	if known && before.since.Before(since) {
+	// Nobody forgets while no node is marked.
+	if known && now.Sub(before.seen) < memory && before.since.Before(since) {
 		since = before.since
 	}
 	f[pod] = failures{since, now}
