@@ -69,9 +69,10 @@ func (j *jobs) get(namespace, name string) (*batchv1.Job, error) {
 		return job, err
 	}
 	j.mu.Lock()
-	if len(j.awaited) < maxAwaited {
-		j.awaited.Insert(cache.NewObjectName(namespace, name))
+	if len(j.awaited) >= maxAwaited {
+		clear(j.awaited) // most of them are of Jobs that are gone, and never come
 	}
+	j.awaited.Insert(cache.NewObjectName(namespace, name))
 	j.mu.Unlock()
 	return j.lister.Jobs(namespace).Get(name) // it may have come before anybody waited for it
 }
