@@ -239,8 +239,11 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	turns := move.NewTurns(due, func(s *subject) *corev1.Pod { return s.pod }, moves.Items, histories)
 	var errs []error
 	for one := range turns.All() {
+		if budget.Spent() || count.Stale() {
+			break
+		}
 		history := histories[string(one.pod.UID)]
-		if budget.Spent() || history.Fails(c.Clock.Now()) {
+		if history.Fails(c.Clock.Now()) {
 			continue
 		}
 		m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveDisconnect, history)

@@ -84,6 +84,7 @@ type Controller struct {
 	Options
 
 	policies governing.Reader
+	lookup   move.Lookup
 }
 
 // candidate is a pod that may be replaced, and which pods of its policy's are.
@@ -189,12 +190,14 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 	}
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
 	turns := move.NewTurns(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
+	now := c.Clock.Now()
+	c.lookup.Begin(c.API, now)
 	var errs []error
 	for one := range turns.All() {
-		if budget.Spent() {
+		if budget.Spent() || count.Stale() {
 			break
 		}
-		if history := histories[string(one.pod.UID)]; !history.Waits(c.Clock.Now()) {
+		if history := histories[string(one.pod.UID)]; !history.Waits(now) && !c.lookup.Rests(one.pod) {
 			made, err := c.moveOne(ctx, one, history, budget, count)
 			if made {
 				turns.Made(one)
@@ -208,12 +211,16 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 // moveOne makes a Move for a pod, if it may have one now.
 func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
 	pod := one.pod
-	set, deployment, ok, err := move.Owners(ctx, c.API, pod)
-	if !ok || err != nil || budget.SpentFor(set, deployment) {
+	ok, blocked, err := c.lookup.Evictable(ctx, pod)
+	if !ok || err != nil {
 		return false, err
 	}
-	selecting, blocked, err := move.Disruption(ctx, c.API, pod)
-	if err != nil || selecting > 1 || one.which == placementv1alpha1.DrainedBlocked && !blocked {
+	if one.which == placementv1alpha1.DrainedBlocked && !blocked {
+		c.lookup.Refuse(pod)
+		return false, nil
+	}
+	set, deployment, ok, err := c.lookup.Owners(ctx, pod)
+	if !ok || err != nil || budget.SpentFor(set, deployment) {
 		return false, err
 	}
 	host, ok, err := move.HostOf(ctx, c.API, pod)

@@ -64,8 +64,8 @@ func budget(name string, allowed int32) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// moves looks once, and returns the Moves that there are then.
-func (c *cluster) moves(t *testing.T) []placementv1alpha1.Move {
+// start returns a controller of the cluster, and the API server that it reads.
+func (c *cluster) start(t *testing.T) (*Controller, client.WithWatch, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
@@ -92,7 +92,14 @@ func (c *cluster) moves(t *testing.T) []placementv1alpha1.Move {
 		objects = append(objects, p)
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
-	controller := &Controller{Client: api, API: api, Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)), Options: c.Options}
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	return &Controller{Client: api, API: api, Clock: clock, Options: c.Options}, api, clock
+}
+
+// moves looks once, and returns the Moves that there are then.
+func (c *cluster) moves(t *testing.T) []placementv1alpha1.Move {
+	t.Helper()
+	controller, api, _ := c.start(t)
 	if err := controller.look(t.Context()); err != nil {
 		t.Fatal(err)
 	}

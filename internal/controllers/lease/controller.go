@@ -50,6 +50,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
+	lookup move.Lookup
 	// said is what an Event has said of each pod whose lease could not be renewed.
 	said map[types.UID]string
 }
@@ -90,6 +91,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if err := l.readNodes(ctx); err != nil {
 		return err
 	}
+	c.lookup.Begin(c.API, l.now)
 	turns := move.NewTurns(asking, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, l.histories)
 	var errs []error
 	for p := range turns.All() {

@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -230,6 +232,35 @@ func TestMalformedEnd(t *testing.T) {
 		t.Errorf("the lease ends %s, it asks: %t", expiry, asking)
 	}
 	if said := c.said(); len(said) != 1 || !strings.Contains(said[0], `its node a has a malformed end: annotation espalier.dev/valid-until: no time "tomorrow"`) {
+		t.Errorf("it is told %q", said)
+	}
+}
+
+// Which nodes take a pod is a look at all of them: it is taken once in half a minute for one that no node takes, and never while none can be moved.
+func TestAKeptPodRests(t *testing.T) {
+	full := node("b", 0)
+	full.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0")
+	c := newCluster(t, pod(), full)
+	evaluated := 0
+	c.Client = interceptor.NewClient(c.api.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, to client.WithWatch, into client.ObjectList, options ...client.ListOption) error {
+			if _, is := into.(*corev1.NamespaceList); is && (&client.ListOptions{}).ApplyOptions(options).LabelSelector == nil {
+				evaluated++ // filters need the namespaces
+			}
+			return to.List(ctx, into, options...)
+		},
+	})
+	for _, look := range []struct {
+		at     int64
+		atOnce int
+		want   int
+	}{{970, 0, 0}, {971, 5, 1}, {973, 5, 1}, {1000, 5, 1}, {1001, 5, 2}} {
+		c.AtOnce = look.atOnce
+		if c.lookAt(look.at); evaluated != look.want {
+			t.Errorf("at %d filters were evaluated %d times, want %d", look.at, evaluated, look.want)
+		}
+	}
+	if said := c.said(); len(said) != 1 {
 		t.Errorf("it is told %q", said)
 	}
 }

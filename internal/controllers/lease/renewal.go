@@ -64,8 +64,11 @@ func (l *look) renew(ctx context.Context, pod *corev1.Pod) (moved bool, err erro
 		return false, nil // it is about to go
 	}
 	end, problem := endOf(l.nodes[at])
-	to := ""
+	later, to := false, ""
 	switch lifetime.Renew(end, l.now, lease, func() bool {
+		if later = l.later(pod); later {
+			return false // it is not asked which nodes take it: that is a look at all of them
+		}
 		to, err = l.elsewhere(ctx, pod, lease)
 		return to != ""
 	}) {
@@ -74,11 +77,17 @@ func (l *look) renew(ctx context.Context, pod *corev1.Pod) (moved bool, err erro
 	case lifetime.Moved:
 		return l.move(ctx, pod)
 	case lifetime.Kept:
-		if err == nil {
+		if err == nil && !later {
+			l.lookup.Refuse(pod)
 			l.say(pod, fmt.Sprintf("its node %s %s, and no other node takes it and lives for %s more", pod.Spec.NodeName, problem, lease))
 		}
 	}
 	return false, err
+}
+
+// later reports that a pod is not to be moved now, wherever it may go.
+func (l *look) later(pod *corev1.Pod) bool {
+	return l.lookup.Rests(pod) || l.histories[string(pod.UID)].Waits(l.now) || l.budget.Spent() || l.count.Stale()
 }
 
 // leaseOf is the lease that a pod asks for, or else what is wrong with it.
@@ -155,22 +164,18 @@ func (l *look) extend(ctx context.Context, pod *corev1.Pod, expiry time.Time) er
 
 // move makes a Move for a pod, and reports whether it did. One that cannot be moved is told so.
 func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	history := l.histories[string(pod.UID)]
-	if history.Waits(l.now) || l.budget.Spent() {
-		return false, nil
-	}
-	set, deployment, ok, err := move.Owners(ctx, l.API, pod)
+	set, deployment, ok, err := l.lookup.Owners(ctx, pod)
 	if err != nil {
 		return false, err
 	}
-	if !ok || move.Surge(deployment) < 1 {
+	if !ok {
 		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and only pods of Deployments that allow a surge are moved")
 		return false, nil
 	}
 	if l.budget.SpentFor(set, deployment) {
 		return false, nil
 	}
-	if selecting, _, err := move.Disruption(ctx, l.API, pod); err != nil || selecting > 1 {
+	if ok, _, err := l.lookup.Evictable(ctx, pod); !ok || err != nil {
 		if err == nil {
 			l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and no pod that several disruption budgets select is moved")
 		}
@@ -180,7 +185,7 @@ func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	m := move.New(pod, set, deployment, placementv1alpha1.MoveLease, history)
+	m := move.New(pod, set, deployment, placementv1alpha1.MoveLease, l.histories[string(pod.UID)])
 	m.Spec.Avoid = host
 	made, err := l.count.Make(ctx, l.Client, m)
 	if made {

@@ -48,6 +48,15 @@ func NewCount() *Count {
 	return &Count{made}
 }
 
+// Stale reports that another controller has made a Move since the count was taken: with this one none can be made any more.
+func (c *Count) Stale() bool {
+	making.Lock()
+	defer making.Unlock()
+	return c.stale()
+}
+
+func (c *Count) stale() bool { return c.of != made }
+
 // Budget is how many Moves more may be made: at once, and of a Deployment no more than it may have pods too many.
 type Budget struct {
 	left  int

@@ -26,5 +26,6 @@
 //   - marks.go: what is put on pods meanwhile, and taken off them
 //   - metrics.go: what is counted
 //   - owners.go: what a pod is of; history.go: its Moves; budget.go: how many more may be made
+//   - lookup.go: whether a pod may be moved at all, for those who ask again and again
 //   - new.go: a Move as those make it who ask for one
 package move

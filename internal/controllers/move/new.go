@@ -53,7 +53,7 @@ func HostOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (host *plac
 func (c *Count) Make(ctx context.Context, to client.Writer, move *placementv1alpha1.Move) (is bool, err error) {
 	making.Lock()
 	defer making.Unlock()
-	if c.of != made {
+	if c.stale() {
 		return false, nil
 	}
 	if err := to.Create(ctx, move); apierrors.IsAlreadyExists(err) {

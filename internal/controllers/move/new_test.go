@@ -22,14 +22,17 @@ func TestMovesAreMadeByACount(t *testing.T) {
 	api := fake.NewClientBuilder().WithScheme(scheme).Build()
 	counts := []*Count{NewCount(), NewCount()}
 	for _, step := range []struct {
-		name string
-		by   int
-		want bool
-	}{{"a", 0, true}, {"b", 0, true}, {"b", 0, false}, {"c", 1, false}, {"c", 2, true}, {"d", 0, false}} {
+		name        string
+		by          int
+		stale, want bool
+	}{{"a", 0, false, true}, {"b", 0, false, true}, {"b", 0, false, false}, {"c", 1, true, false}, {"c", 2, false, true}, {"d", 0, true, false}} {
 		if step.by == len(counts) {
 			counts = append(counts, NewCount())
 		}
 		move := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: step.name}}
+		if stale := counts[step.by].Stale(); stale != step.stale {
+			t.Errorf("%s: stale %t", step.name, stale)
+		}
 		if made, err := counts[step.by].Make(t.Context(), api, move); made != step.want || err != nil {
 			t.Errorf("%s: made %t, %v", step.name, made, err)
 		}

@@ -89,7 +89,7 @@ func (c *Controller) look(ctx context.Context) error {
 	}
 	room := c.roomFor(all)
 	for _, d := range c.inTurn(waiting) {
-		if c.Mode != DryRun && room.none() || c.Clock.Since(now) > lookFor {
+		if c.Mode != DryRun && (room.none() || all.count.Stale()) || c.Clock.Since(now) > lookFor {
 			break
 		}
 		c.last = client.ObjectKeyFromObject(d)

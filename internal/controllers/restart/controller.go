@@ -41,6 +41,7 @@ type Controller struct {
 	Options
 
 	policies governing.Reader
+	lookup   move.Lookup
 	// failing remembers, by UID, since when each pod fails.
 	failing failing
 }
@@ -88,7 +89,7 @@ func (c *Controller) look(ctx context.Context) error {
 	now := c.Clock.Now()
 	errs := []error{unread}
 	for one := range turns.All() {
-		if budget.Spent() {
+		if budget.Spent() || count.Stale() {
 			break
 		}
 		history := histories[string(one.pod.UID)]
@@ -142,6 +143,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 		return nil, err
 	}
 	now := c.Clock.Now()
+	c.lookup.Begin(c.API, now)
 	var candidates []candidate
 	var unread []error
 	for i := range namespaces.Items {
@@ -156,17 +158,18 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			if !fails || !nodes.Has(pod.Spec.NodeName) || !slices.Contains(c.Schedulers, pod.Spec.SchedulerName) {
 				continue
 			}
-			if !policies.Of(pod).Restarts(c.Mode == Enabled) {
+			if c.lookup.Rests(pod) || !policies.Of(pod).Restarts(c.Mode == Enabled) {
 				continue
 			}
-			set, deployment, ok, err := move.Owners(ctx, c.API, pod)
-			if err != nil {
+			set, deployment, ok, err := c.lookup.Owners(ctx, pod)
+			if !ok || err != nil {
 				unread = append(unread, err)
 				continue
 			}
-			one := candidate{pod, set, deployment, since}
-			if ok && marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
+			if one := (candidate{pod, set, deployment, since}); marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
 				candidates = append(candidates, one)
+			} else {
+				c.lookup.Refuse(pod)
 			}
 		}
 	}

@@ -1,0 +1,131 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// refusedFor is how long a pod that may not be moved is left alone. To find out why takes requests, and controllers look every two seconds at what
+// may be all pods of a cluster. What refuses a pod lasts for longer than that, and somebody who ends it has half a minute.
+const refusedFor = 30 * time.Second
+
+// Lookup reads from the API server which pods may be moved, for a controller that looks at the same pods again and again. In one look it reads each
+// ReplicaSet and the disruption budgets of each namespace once, and nothing of pods that were refused a moment ago. The zero Lookup has refused
+// none. It is not safe for concurrent use.
+type Lookup struct {
+	api client.Reader
+	now time.Time
+	// owners are by the ReplicaSet, and budgets by the namespace: those that were read since the look began.
+	owners  map[types.UID]owners
+	budgets map[string]budgets
+	// refused is when pods were.
+	refused map[types.UID]time.Time
+}
+
+type owners struct {
+	set        *appsv1.ReplicaSet
+	deployment *appsv1.Deployment
+	ok         bool
+	err        error
+}
+
+type budgets struct {
+	all []budget
+	err error
+}
+
+type budget struct {
+	selector labels.Selector
+	// blocks says that no pod may be evicted now.
+	blocks bool
+}
+
+// Begin begins a look. What the last one has read may have changed.
+func (l *Lookup) Begin(api client.Reader, now time.Time) {
+	l.api, l.now, l.owners, l.budgets = api, now, make(map[types.UID]owners), make(map[string]budgets)
+	if l.refused == nil {
+		l.refused = make(map[types.UID]time.Time)
+	}
+	maps.DeleteFunc(l.refused, func(_ types.UID, at time.Time) bool { return now.Sub(at).Abs() >= refusedFor }) // also where a clock has jumped back
+}
+
+// Refuse notes that a pod may not be moved.
+func (l *Lookup) Refuse(pod *corev1.Pod) { l.refused[pod.UID] = l.now }
+
+// Rests reports that a pod was refused a moment ago.
+func (l *Lookup) Rests(pod *corev1.Pod) bool {
+	_, rests := l.refused[pod.UID]
+	return rests
+}
+
+// Owners are those of a pod, as the function Owners reads them. It refuses a pod that has none, or whose Deployment allows no surge, and is
+// false for it.
+func (l *Lookup) Owners(ctx context.Context, pod *corev1.Pod) (set *appsv1.ReplicaSet, deployment *appsv1.Deployment, ok bool, err error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		l.Refuse(pod)
+		return nil, nil, false, nil
+	}
+	o, known := l.owners[owner.UID]
+	if !known {
+		o.set, o.deployment, o.ok, o.err = Owners(ctx, l.api, pod)
+		o.ok = o.ok && o.err == nil && Surge(o.deployment) > 0
+		l.owners[owner.UID] = o
+	}
+	if !o.ok && o.err == nil {
+		l.Refuse(pod)
+	}
+	return o.set, o.deployment, o.ok, o.err
+}
+
+// Evictable reports whether a pod can ever be evicted, and whether a disruption budget keeps it from that now. It refuses a pod that several budgets
+// select: the API server evicts no such pod, however many are ready.
+func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (ok, blocked bool, err error) {
+	in, known := l.budgets[pod.Namespace]
+	if !known {
+		in.all, in.err = budgetsIn(ctx, l.api, pod.Namespace)
+		l.budgets[pod.Namespace] = in
+	}
+	if in.err != nil {
+		return false, false, in.err
+	}
+	selecting := 0
+	for _, b := range in.all {
+		if b.selector.Matches(labels.Set(pod.Labels)) {
+			selecting++
+			blocked = blocked || b.blocks
+		}
+	}
+	if selecting > 1 {
+		l.Refuse(pod)
+	}
+	return selecting <= 1, blocked, nil
+}
+
+// budgetsIn reads the disruption budgets of a namespace, but for those that select nothing.
+func budgetsIn(ctx context.Context, api client.Reader, namespace string) (all []budget, err error) {
+	var list policyv1.PodDisruptionBudgetList
+	if err := api.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing disruption budgets: %w", err)
+	}
+	for i := range list.Items {
+		b := &list.Items[i]
+		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
+			all = append(all, budget{selector, b.Status.DisruptionsAllowed < 1})
+		}
+	}
+	return all, nil
+}
