@@ -33,6 +33,10 @@ import (
 // every is the time between two looks. A pod is deleted 300 seconds after its node got the taint, if nobody says otherwise.
 const every = 2 * time.Second
 
+// mostWaiting bounds the Moves that wait for nodes. Nothing else does, as they may wait for hours and not count as under way. Pods beyond it are left
+// to Kubernetes as those that are too many at once.
+const mostWaiting = 1000
+
 // Options are what a Controller goes by.
 type Options struct {
 	// Schedulers are those whose pods are kept, by schedulerName.
@@ -232,14 +236,14 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 	if err := c.API.List(ctx, &moves); err != nil {
 		return fmt.Errorf("listing Moves: %w", err)
 	}
-	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
+	histories, budget, left := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items), mostWaiting-begun(moves.Items)
 	slices.SortFunc(due, func(a, b *subject) int {
 		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
 	turns := move.NewTurns(due, func(s *subject) *corev1.Pod { return s.pod }, moves.Items, histories)
 	var errs []error
 	for one := range turns.All() {
-		if budget.Spent() || count.Stale() {
+		if budget.Spent() || left < 1 || count.Stale() {
 			break
 		}
 		history := histories[string(one.pod.UID)]
@@ -252,8 +256,19 @@ func (c *Controller) replace(ctx context.Context, due []*subject) error {
 		if made {
 			budget.Take(one.set)
 			turns.Made(one)
+			left--
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// begun counts the Moves that wait for nodes, or are about to.
+func begun(moves []placementv1alpha1.Move) (n int) {
+	for i := range moves {
+		if m := &moves[i]; m.Spec.Reason == placementv1alpha1.MoveDisconnect && !m.Status.Phase.Ended() {
+			n++
+		}
+	}
+	return n
 }

@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -36,8 +37,12 @@ const Kind = "Move"
 // objects change.
 const lookAgain = time.Second
 
-// lookAtSilent is the time between two looks at one whose pod's node does not answer: there may be many, and for hours.
-const lookAtSilent = 10 * time.Second
+// lookAtSilent is the time between two looks at one that waits for a node, and lookEach what of it each of the Moves has: there may be many, and
+// for hours. Each look is some requests, and together they must leave most of what a client may send to those that are under way.
+const (
+	lookAtSilent = 10 * time.Second
+	lookEach     = 100 * time.Millisecond
+)
 
 // keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
 // and one that came to nothing keeps the Deployment from another for that long. Those to restart are the attempts that are counted.
@@ -125,11 +130,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 	}
-	again := lookAgain
+	again, priority := lookAgain, 0
 	if f.silent && f.phase == placementv1alpha1.MoveWaiting {
-		again = lookAtSilent
+		// One worker carries out all Moves: it takes those that are under way first.
+		again, priority = max(lookAtSilent, time.Duration(len(r.looked))*lookEach), handler.LowPriority
 	}
-	return ctrl.Result{RequeueAfter: again}, ignoreConflict(r.act(ctx, o, s.action))
+	return ctrl.Result{RequeueAfter: again, Priority: &priority}, ignoreConflict(r.act(ctx, o, s.action))
 }
 
 // release hands a pod back that a Move holds which has ended, and reports whether it does. A controller that was paused, and has lost its Lease
