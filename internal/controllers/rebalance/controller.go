@@ -41,6 +41,7 @@ type Controller struct {
 	Options
 
 	policies governing.Reader
+	lookup   move.Lookup
 	quiet    quiet
 	verdicts map[types.UID]verdict
 	tried    map[types.UID]attempt
@@ -87,6 +88,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if all.policies, err = c.policies.Read(ctx, c.Client); err != nil {
 		return err
 	}
+	c.lookup.Begin(c.API, now)
 	room := c.roomFor(all)
 	for _, d := range c.inTurn(waiting) {
 		if c.Mode != DryRun && (room.none() || all.count.Stale()) || c.Clock.Since(now) > lookFor {
@@ -182,6 +184,10 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 		if err == nil && isEven {
 			delete(c.tried, d.UID) // what makes it uneven from here on is something new
 		}
+		return err
+	}
+	if ok, _, err := c.lookup.Evictable(ctx, next.pod); !ok || err != nil {
+		c.verdicts[d.UID] = verdict{sum, false, all.now}
 		return err
 	}
 	delete(c.verdicts, d.UID)

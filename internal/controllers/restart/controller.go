@@ -217,8 +217,11 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployme
 	return events
 }
 
-// move makes a Move. The replacement must be on another node.
+// move makes a Move, unless nobody can evict the pod. The replacement must be on another node.
 func (c *Controller) move(ctx context.Context, one *candidate, history move.History, count *move.Count) (made bool, err error) {
+	if ok, _, err := c.lookup.Evictable(ctx, one.pod); !ok || err != nil {
+		return false, err
+	}
 	host, ok, err := move.HostOf(ctx, c.API, one.pod)
 	if !ok || err != nil {
 		return false, err
