@@ -39,6 +39,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no bound of renewals", []string{"--renew-leases", "--moves-at-once=0"}, []string{"--renew-leases", "0 is no bound", "1 to 1000"}},
 		{"no namespaces", []string{"--renew-leases", "--renew-namespace-selector=a in"}, []string{"--renew-namespace-selector", `"a in"`}},
 		{"no nodes", []string{"--stagger-ends=a in"}, []string{"--stagger-ends", `"a in"`}},
+		{"all nodes", []string{"--stagger-ends= "}, []string{`--stagger-ends " "`, "selects all nodes", "pool=blue"}},
 		{"no days", []string{"--stagger-ends=a", "--stagger-ends-schedule=someday"}, []string{"--stagger-ends-schedule", `"someday"`, "mon"}},
 		{"no time zone", []string{"--stagger-ends=a", "--stagger-ends-time-zone=Atlantis"}, []string{"--stagger-ends-time-zone", `"Atlantis"`, "Europe/Berlin"}},
 		{"no lifetime", []string{"--stagger-ends=a", "--stagger-ends-lifetime=-1h"}, []string{"--stagger-ends", "-1h0m0s is no time", "1h0m0s to"}},

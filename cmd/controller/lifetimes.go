@@ -70,6 +70,9 @@ func (o *options) readLifetimes() error {
 	if l.stagger.Nodes, err = labels.Parse(l.pool); err != nil {
 		return fmt.Errorf("--stagger-ends %q: %w", l.pool, err)
 	}
+	if l.stagger.Nodes.Empty() {
+		return fmt.Errorf("--stagger-ends %q: this selects all nodes: name a label of those that are given ends, such as pool=blue", l.pool)
+	}
 	zone, err := time.LoadLocation(l.zone)
 	if err != nil {
 		return fmt.Errorf("--stagger-ends-time-zone %q: %w: use a name such as UTC or Europe/Berlin", l.zone, err)
@@ -83,18 +86,21 @@ func (o *options) readLifetimes() error {
 	return nil
 }
 
-// addLifetimes adds the controllers that write on nodes when these end, if the flags ask for one.
+// addLifetimes adds the controller that writes on Karpenter's nodes when these end, if the flags ask for it.
 func (o *options) addLifetimes(m ctrl.Manager) error {
-	recorder := m.GetEventRecorder("espalier-controller")
-	if o.lifetimes.claims {
-		if err := m.Add(&nodeclaim.Controller{Client: m.GetClient(), Events: recorder}); err != nil {
-			return err
-		}
+	if !o.lifetimes.claims {
+		return nil
 	}
+	return m.Add(&nodeclaim.Controller{Client: m.GetClient(), Events: m.GetEventRecorder("espalier-controller")})
+}
+
+// addStagger adds the controller that gives nodes their ends, if the flags ask for it. Nobody would empty the nodes that it cordons where no Moves
+// can be made.
+func (o *options) addStagger(m ctrl.Manager) error {
 	if o.lifetimes.pool == "" {
 		return nil
 	}
-	return m.Add(&stagger.Controller{Client: m.GetClient(), Events: recorder, Clock: clock.RealClock{}, Options: o.lifetimes.stagger})
+	return m.Add(&stagger.Controller{Client: m.GetClient(), Events: m.GetEventRecorder("espalier-controller"), Clock: clock.RealClock{}, Options: o.lifetimes.stagger})
 }
 
 // addRenewals adds the controller that renews leases, if the flags ask for it.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -218,7 +219,7 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 			return err
 		}
 	}
-	if err := o.addRenewals(m); err != nil {
+	if err := errors.Join(o.addStagger(m), o.addRenewals(m)); err != nil {
 		return err
 	}
 	if o.rebalance.Mode == "" {

@@ -36,6 +36,24 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
+// What was said of a node is forgotten with it: nodes come and go for as long as a controller runs.
+func TestNodesThatAreGoneAreForgotten(t *testing.T) {
+	p := newPool(t, blue("n1", "a"), blue("n2", "a"))
+	p.lookAt(newYear)
+	p.nodesAt = newYear
+	p.lookAt(newYear.Add(365 * day))
+	if len(p.said) != 2 {
+		t.Fatalf("it has said it of %v", p.said)
+	}
+	if err := p.api.Delete(t.Context(), p.node("n1")); err != nil {
+		t.Fatal(err)
+	}
+	p.lookAt(newYear.Add(365 * day))
+	if p.said["n1"] || !p.said["n2"] {
+		t.Errorf("it remembers %v", p.said)
+	}
+}
+
 // Where it jumps while pods are waited for, they still are, as long as the node is ready. Of one that is not, nothing else is to be heard.
 func TestAClockThatJumpsInADrain(t *testing.T) {
 	p := newPool(t, blue("n1", "a"), on("stuck", "n1"))

@@ -29,8 +29,6 @@ const (
 	every = 5 * time.Second
 	// unseen is how long the cache may take to show that a node was cordoned.
 	unseen = time.Minute
-	// unreported is for how long a node may not have reported, by its own clock: kubelets do so every five minutes.
-	unreported = 10 * time.Minute
 )
 
 // Controller gives the nodes of a pool their ends, and takes them out of service.
@@ -65,6 +63,9 @@ func (c *Controller) look(ctx context.Context) error {
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	now := c.Clock.Now()
+	maps.DeleteFunc(c.said, func(name string, _ bool) bool { // of nodes that are gone, or are given no ends any more
+		return !slices.ContainsFunc(list.Items, func(n corev1.Node) bool { return n.Name == name })
+	})
 	var serving []*corev1.Node
 	out := make(map[string]int) // of service, by domain
 	var errs []error
@@ -119,8 +120,8 @@ func (c *Controller) serve(ctx context.Context, nodes []*corev1.Node, out map[st
 // reported reports whether a node has said that it is there about when it ended, or later. Where a clock jumps ahead the ends of all nodes have
 // come, and it is no reason to empty them: each node has a clock of its own.
 func (c *Controller) reported(n *corev1.Node, end time.Time) bool {
-	last := lastReport(n)
-	if !last.Before(end.Add(-unreported)) {
+	last := clusterview.LastReport(n)
+	if !last.Before(end.Add(-clusterview.ReportsWithin)) {
 		delete(c.said, n.Name)
 		return true
 	}
@@ -133,16 +134,6 @@ func (c *Controller) reported(n *corev1.Node, end time.Time) bool {
 			"The node has reached its end by the controller's clock, and has not reported since %s. It stays in service until it does.", last.UTC().Format(time.RFC3339))
 	}
 	return false
-}
-
-// lastReport is when a node has reported last, by its own clock.
-func lastReport(n *corev1.Node) (at time.Time) {
-	for i := range n.Status.Conditions {
-		if is := &n.Status.Conditions[i]; is.Type == corev1.NodeReady {
-			at = is.LastHeartbeatTime.Time
-		}
-	}
-	return at
 }
 
 // node is a node as the rule sees it. An end that the schedule has not given is one after which the node is gone anyhow.
@@ -173,7 +164,7 @@ func (c *Controller) drain(ctx context.Context, n *corev1.Node, now time.Time) e
 	}
 	waited := now.Sub(since)
 	if !clusterview.Unready(n) { // its own clock says that too, in case the controller's has jumped
-		waited = min(waited, lastReport(n).Add(unreported).Sub(since))
+		waited = min(waited, clusterview.LastReport(n).Add(clusterview.ReportsWithin).Sub(since))
 	}
 	if left > 0 && waited < c.DrainFor {
 		return nil
