@@ -75,7 +75,7 @@ func (c *Controller) Start(ctx context.Context) error {
 
 // look does for each pod what is due.
 func (c *Controller) look(ctx context.Context) error {
-	silent, err := c.silent(ctx)
+	silent, now, err := c.silent(ctx)
 	if err != nil || len(silent) == 0 && c.idle {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c *Controller) look(ctx context.Context) error {
 		if unknown(policy) && !since.IsZero() {
 			continue // it stays as it is: one that is kept would be deleted at once, and none would be made in its place
 		}
-		one, isDue, err := c.keep(ctx, pod, ruleOf(policy), since)
+		one, isDue, err := c.keep(ctx, pod, ruleOf(policy), since, now)
 		errs = append(errs, err)
 		if isDue {
 			due = append(due, one)
@@ -154,28 +154,36 @@ func (c *Controller) pods(ctx context.Context, silent map[string]time.Time) (pod
 	return pods, err
 }
 
-// silent returns the nodes that do not answer, and since when.
-func (c *Controller) silent(ctx context.Context) (map[string]time.Time, error) {
+// silent returns the nodes that do not answer, and since when; and what time it is, by the controller's clock, but not much later than a node has
+// reported: where the clock jumps ahead, all pods that are kept would be lost at once. Each node has a clock of its own.
+func (c *Controller) silent(ctx context.Context) (silent map[string]time.Time, now time.Time, err error) {
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return nil, now, fmt.Errorf("listing nodes: %w", err)
 	}
-	silent := make(map[string]time.Time)
+	silent, now = make(map[string]time.Time), c.Clock.Now()
+	var reported time.Time
 	for i := range nodes.Items {
-		if t := clusterview.Silent(&nodes.Items[i]); t != nil {
-			silent[nodes.Items[i].Name] = ptr.Deref(t.TimeAdded, metav1.NewTime(c.Clock.Now())).Time
+		n := &nodes.Items[i]
+		if t := clusterview.Silent(n); t != nil {
+			silent[n.Name] = ptr.Deref(t.TimeAdded, metav1.NewTime(now)).Time
+		}
+		if at := clusterview.LastReport(n); at.After(reported) {
+			reported = at
 		}
 	}
-	return silent, nil
+	if latest := reported.Add(clusterview.ReportsWithin); !reported.IsZero() && now.After(latest) {
+		now = latest
+	}
+	return silent, now, nil
 }
 
 // keep has a pod tolerate that its node does not answer for as long as it should now. Since is zero if the node does. It reports
 // whether another pod is to be made in its place.
-func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, says *rule, since time.Time) (is *subject, due bool, err error) {
+func (c *Controller) keep(ctx context.Context, pod *corev1.Pod, says *rule, since, now time.Time) (is *subject, due bool, err error) {
 	if is, err = c.subject(ctx, pod, says); err != nil {
 		return is, false, err
 	}
-	now := c.Clock.Now()
 	state := reconnect.Reconnecting // its node answers, or it is left to Kubernetes
 	if is.rule != nil && !since.IsZero() {
 		state = reconnect.Classify(is.state(since), now)
