@@ -42,3 +42,18 @@ func TestAClockThatJumps(t *testing.T) {
 		}
 	}
 }
+
+// Where no node reports, as where kubelets only renew their Leases, a pod is lost when the controller itself has seen the time go by.
+func TestAClockThatJumpsWhereNoNodeReports(t *testing.T) {
+	const lostAfter = 15 * time.Minute
+	says := keeps.DeepCopy()
+	says.LostAfterSeconds = int32(lostAfter / time.Second)
+	r := newRig(t, policyFor("web", says), pod("p", "web", "StatefulSet", "db"), reporting(-time.Hour))
+	r.after(31 * time.Second)
+	for r.tolerates("p") != "0" && r.looks < 1000 {
+		r.after(24 * time.Hour)
+	}
+	if seen, want := time.Duration(r.looks)*every, lostAfter-10*time.Minute; seen < want || seen > want+3*every {
+		t.Errorf("it is lost when the controller has run for %s, want %s", seen, want)
+	}
+}

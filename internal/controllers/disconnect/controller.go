@@ -61,6 +61,9 @@ type Controller struct {
 	policies governing.Reader
 	// idle says that no pod was kept at the last look.
 	idle bool
+	// latest is the latest time at which a node has reported or was found silent, and looks is how often nodes have been looked at since it changed.
+	latest time.Time
+	looks  int
 }
 
 // Start looks at the nodes until the context ends.
@@ -154,28 +157,41 @@ func (c *Controller) pods(ctx context.Context, silent map[string]time.Time) (pod
 	return pods, err
 }
 
-// silent returns the nodes that do not answer, and since when; and what time it is, by the controller's clock, but not much later than a node has
-// reported: where the clock jumps ahead, all pods that are kept would be lost at once. Each node has a clock of its own.
+// silent returns the nodes that do not answer, and since when; and what time it is.
 func (c *Controller) silent(ctx context.Context) (silent map[string]time.Time, now time.Time, err error) {
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, now, fmt.Errorf("listing nodes: %w", err)
 	}
 	silent, now = make(map[string]time.Time), c.Clock.Now()
-	var reported time.Time
+	var latest time.Time
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
+		at := clusterview.LastReport(n)
 		if t := clusterview.Silent(n); t != nil {
 			silent[n.Name] = ptr.Deref(t.TimeAdded, metav1.NewTime(now)).Time
+			if t.TimeAdded != nil && t.TimeAdded.After(at) {
+				at = t.TimeAdded.Time
+			}
 		}
-		if at := clusterview.LastReport(n); at.After(reported) {
-			reported = at
+		if at.After(latest) {
+			latest = at
 		}
 	}
-	if latest := reported.Add(clusterview.ReportsWithin); !reported.IsZero() && now.After(latest) {
-		now = latest
+	return silent, c.atMost(latest, now), nil
+}
+
+// atMost is the time, by the controller's clock, but no later than nodes say: the last that one has reported, by its own clock, or was found
+// silent, and what has gone by since. Where the clock jumps ahead, all pods that are kept would be lost at once.
+func (c *Controller) atMost(latest, now time.Time) time.Time {
+	if c.looks++; !latest.Equal(c.latest) {
+		c.latest, c.looks = latest, 0
 	}
-	return silent, now, nil
+	// Looks are counted, as no node may report: some that are played, and all of them where only Leases are renewed.
+	if most := latest.Add(clusterview.ReportsWithin + time.Duration(c.looks)*every); !latest.IsZero() && now.After(most) {
+		return most
+	}
+	return now
 }
 
 // keep has a pod tolerate that its node does not answer for as long as it should now. Since is zero if the node does. It reports
