@@ -45,7 +45,7 @@ type source struct {
 	needed bool
 }
 
-// sources are the kinds that decide where pods go, those of which there are most first.
+// sources are the kinds that decide where pods go. The first are the pods, which are read beside all others.
 func sources() []source {
 	return []source{
 		{"pods", func() client.ObjectList { return &corev1.PodList{} }, true},

@@ -4,17 +4,23 @@
 package simulator
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 )
 
 // newClient returns a client that lists objects, of which none ever changes. A client with a store of its own would copy each object
@@ -74,4 +80,23 @@ func fieldsOf(o runtime.Object) fields.Set {
 	default:
 		return fields.Set{}
 	}
+}
+
+// newFactory makes the informers of a scheduler. That of the pods, of which there are most, is shown them as they are: the client would copy
+// each of them three times, which for 50,000 is a fifth of the time and of the memory.
+func newFactory(client *fake.Clientset, objects []runtime.Object) informers.SharedInformerFactory {
+	var running corev1.List
+	for _, o := range objects {
+		if pod, is := o.(*corev1.Pod); is && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			running.Items = append(running.Items, runtime.RawExtension{Object: pod})
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	factory.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return &running, nil },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		}, client), &corev1.Pod{}, 0, cache.Indexers{})
+	})
+	return factory
 }

@@ -70,7 +70,7 @@ func New(ctx context.Context, o Options) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory := scheduler.NewInformerFactory(client, 0, nil)
+	factory := newFactory(client, o.Objects)
 	if o.Prepare != nil {
 		if err := o.Prepare(factory); err != nil {
 			return nil, err

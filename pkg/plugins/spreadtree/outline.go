@@ -36,9 +36,8 @@ func (pl *SpreadTree) Outline(ctx context.Context, state fwk.CycleState, pod *co
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	view, levels := pl.viewLocked(ctx, c, fits)
-	nodes := pl.trees.index.Nodes()
 	for _, node := range view.Topology.Nodes() {
-		if fits.Has(nodes.Name(node)) {
+		if !view.Feasibility.Refused(node) { // those that do not fit are
 			view.Feasibility.Allow(node)
 		}
 	}
