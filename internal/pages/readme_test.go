@@ -41,10 +41,10 @@ func TestFiguresOfTheReadme(t *testing.T) {
 		stock, ours             int // columns
 	}{
 		{"[pods by zone](docs/evenness.md): 61 pods", "docs/evenness.md", "| case |", "61 pods on zones of 10, 5 and 2 nodes, constraints over hosts", 1, 2},
-		{"pods by zone: the same, scaled to 31", "docs/evenness.md", "| case |", "61 pods on these zones, nothing asked, scaled to 31", 1, 2},
+		{"pods by zone: these 61 pods without constraints", "docs/evenness.md", "| case |", "61 pods on these zones, nothing asked, scaled to 31", 1, 2},
 		{"pods by zone: 20 pods on zones", "docs/evenness.md", "| case |", "20 pods on zones of 4, 3 and 2 nodes, after three rolling updates", 1, 2},
 		{"pods by zone: 6 pods on three zones", "docs/evenness.md", "| case |", "6 pods on three zones, scaled to 18", 1, 2},
-		{"pods lost in a minute", "docs/evenness.md", "| case |", "60 pods, one node of 20 refuses every pod", 1, 2},
+		{"failed pods in a minute", "docs/evenness.md", "| case |", "60 pods, one node of 20 refuses every pod", 1, 2},
 		{"[pods/s](docs/performance.md#figures)", "docs/performance.md", "pods/s: stock |", "Spread2", 2, 4},
 		{"CPU seconds of the scheduler", "docs/performance.md", "CPU s per 1,000 pods: stock |", "Spread2", 5, 7},
 	} {
