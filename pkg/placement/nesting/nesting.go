@@ -100,8 +100,8 @@ func (n *Nesting) Undecided() []string {
 			for above := range l {
 				// Every value of the one above lies inside one value of this.
 				if n.within(above, l, isOneMore) && !n.within(l, above, isOneMore) {
-					all = append(all, fmt.Sprintf("The level over %q decides nothing below the level over %q, which is finer: name it first.",
-						n.levels[l].Property, n.levels[above].Property))
+					all = append(all, fmt.Sprintf("The level over %q decides nothing below the level over %q, which is finer: name %q first.",
+						n.levels[l].Property, n.levels[above].Property, n.levels[l].Property))
 					break
 				}
 			}

@@ -51,7 +51,7 @@ func TestNotices(t *testing.T) {
 		{"nothing asked", webPod("nothing", ""), ""},
 		{"all is honoured", webPod("all", "spread=zone"), ""},
 		{"a level that no node has", webPod("none", "spread=zon"), `Warning PlacementIgnored The level over "zon" decides nothing: no node has this label.`},
-		{"a level below a finer one", webPod("below", "spread=rack;nodesWithoutKey=Exclude,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name it first.`},
+		{"a level below a finer one", webPod("below", "spread=rack;nodesWithoutKey=Exclude,spread=zone"), `The level over "zone" decides nothing below the level over "rack", which is finer: name "zone" first.`},
 		{"constraints", constrained("skewed", 3), `The constraint over "zone" has maxSkew 3`},
 		{"constraints that are honoured", constrained("even", 1), ""},
 		{"a constraint about other pods alone", webPod("others", "").SpreadConstraint(1, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("app", "other").Obj(), nil, nil, nil, nil), "does not select the pod itself"},
