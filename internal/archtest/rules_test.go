@@ -171,6 +171,14 @@ var importRules = []importRule{
 		broken: [2]string{"internal/upstream/filters/x.go", "pkg/placement"},
 	},
 	{
+		name: "nodefit-knows-no-placement", room: "internal/upstream/nodefit",
+		deny: []string{
+			"apis/...", "cmd/...", "internal/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "it asks what a kubelet asks, for whoever is none",
+		broken: [2]string{"internal/upstream/nodefit/x.go", "pkg/placement"},
+	},
+	{
 		name: "simulator-knows-no-plugin", room: "internal/upstream/simulator",
 		deny: []string{
 			"apis/...", "cmd/...", "internal/controllers/...", "internal/policies/...", "internal/scheduler/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...",
