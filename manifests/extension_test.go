@@ -39,7 +39,7 @@ func clusterScoped(obj runtime.Object) bool {
 	case *rbac.ClusterRole, *rbac.ClusterRoleBinding, *apiextensions.CustomResourceDefinition,
 		*admissionregistration.ValidatingAdmissionPolicy, *admissionregistration.ValidatingAdmissionPolicyBinding,
 		*node.RuntimeClass, *storage.StorageClass, *storage.CSIDriver,
-		*admissionregistration.MutatingAdmissionPolicy, *admissionregistration.MutatingAdmissionPolicyBinding:
+		*admissionregistration.MutatingAdmissionPolicy, *admissionregistration.MutatingAdmissionPolicyBinding, *admissionregistration.ValidatingWebhookConfiguration:
 		return true
 	}
 	return false
@@ -58,6 +58,8 @@ func validateExtension(obj runtime.Object) field.ErrorList {
 		ctx := context.Background()
 		s.PrepareForCreate(ctx, o)
 		return s.Validate(ctx, o)
+	case *admissionregistration.ValidatingWebhookConfiguration:
+		return admissionvalidation.ValidateValidatingWebhookConfiguration(o)
 	case *admissionregistration.ValidatingAdmissionPolicy:
 		return admissionvalidation.ValidateValidatingAdmissionPolicy(o)
 	case *admissionregistration.ValidatingAdmissionPolicyBinding:

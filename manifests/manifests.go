@@ -21,5 +21,5 @@ const PolicyDefinition = "crds/placement.espalier.dev_placementpolicies.yaml"
 
 // Files holds folders beside this file as they lie there.
 //
-//go:embed base/*.yaml components/*/rbac.yaml overlays/*/rbac.yaml examples/*.yaml crds/*.yaml admission/*.yaml
+//go:embed base/*.yaml components/*/rbac.yaml components/arbiter/webhook.yaml overlays/*/rbac.yaml examples/*.yaml crds/*.yaml admission/*.yaml
 var Files embed.FS

@@ -205,8 +205,9 @@ func validate(obj runtime.Object) field.ErrorList {
 	case *core.Pod:
 		return create(pod.Strategy, o)
 	case *core.Service:
-		// The API server fills these in from clusterIP before it validates.
-		o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
+		if o.Spec.ClusterIP != "" { // the API server fills these in from it before it validates
+			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
+		}
 		return corevalidation.ValidateServiceCreate(o)
 	case *core.PersistentVolumeClaim:
 		return corevalidation.ValidatePersistentVolumeClaim(o, corevalidation.ValidationOptionsForPersistentVolumeClaim(o, nil))

@@ -9,8 +9,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -30,6 +32,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/arbiter"
 	"github.com/espalier-scheduler/espalier/internal/controllers/deletioncost"
 	"github.com/espalier-scheduler/espalier/internal/controllers/disconnect"
 	"github.com/espalier-scheduler/espalier/internal/controllers/drain"
@@ -42,7 +45,8 @@ import (
 
 const description = `espalier-controller writes the status of PlacementPolicies: how many pods each
 governs, and whether another policy or an annotation comes before it. With
---taint-suspects it taints the nodes on which unrelated workloads fail.
+--taint-suspects it taints the nodes on which unrelated workloads fail. With
+--arbiter it checks bindings before they are made.
 
 Pods are placed without it. Without --kubeconfig it uses the credentials of the
 pod that it runs in. It waits for the kinds of policies to be installed.`
@@ -71,6 +75,9 @@ type options struct {
 	// disconnects is whether pods are kept whose nodes do not answer.
 	disconnects bool
 	disconnect  disconnect.Options
+	// arbitrates is whether bindings are checked.
+	arbitrates bool
+	arbiter    arbiter.Options
 	// restartIn is read into that, and namespaces and windows into rebalance.
 	restartIn  string
 	namespaces string
@@ -106,6 +113,7 @@ func newCommand(version string) *cobra.Command {
 	flags.BoolVar(&o.disconnects, "keep-disconnected", false, "Whether pods on nodes that do not answer are kept, and those of Deployments replaced, where their policies have a disconnect.")
 	o.costFlags(flags)
 	o.lifetimeFlags(flags)
+	o.arbiterFlags(flags)
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
 	flags.VarP(logsapi.VerbosityLevelPflag(&o.logging.Verbosity), "v", "v", "How much is written into the log. 0 is the least.")
@@ -123,7 +131,7 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("--taint-suspects: %w", err)
 		}
 	}
-	if err := errors.Join(o.readDrain(), o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts(), o.readLifetimes()); err != nil {
+	if err := errors.Join(o.readDrain(), o.readRebalance(), o.readRestart(), o.readDisconnect(), o.readCosts(), o.readLifetimes(), o.readArbiter()); err != nil {
 		return err
 	}
 	config, err := o.config()
@@ -171,7 +179,9 @@ func (o *options) config() (*rest.Config, error) {
 func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	ctrl.SetLogger(klog.Background())
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -206,6 +216,10 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	if err := o.addLifetimes(m); err != nil {
 		return nil, err
 	}
+	arbitrates, err := o.newArbiter(m)
+	if err != nil {
+		return nil, err
+	}
 	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}, Flags: policy.Flags{
 		Disconnect: o.disconnects, Drained: o.drain.Pods != "", Restart: o.restart.Mode != "",
 		Rebalance: o.rebalance.Mode != "" && o.rebalance.Mode != rebalance.DryRun,
@@ -215,8 +229,16 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {
 			return err
 		}
-		if err := reconciler.AddTo(m); err != nil || !o.moves() {
+		if err := reconciler.AddTo(m); err != nil {
 			return err
+		}
+		if arbitrates != nil {
+			if err := arbitrates.FollowPolicies(ctx); err != nil {
+				return err
+			}
+		}
+		if !o.moves() {
+			return nil
 		}
 		return o.addMoves(ctx, m)
 	}))

@@ -35,6 +35,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"no choice of pods", []string{"--move-drained=Some"}, []string{"--move-drained", `"Some"`, "Blocked", "All"}},
 		{"no mode", []string{"--rebalance=Maybe"}, []string{"--rebalance", `"Maybe"`, "DryRun, Enabled or ByPolicy"}},
 		{"no mode of restarts", []string{"--restart-elsewhere=true"}, []string{"--restart-elsewhere", `"true"`, "Enabled or ByPolicy"}},
+		{"an arbiter that nobody reaches", []string{"--arbiter"}, []string{"--arbiter", `""`, "POD_IP"}},
+		{"an arbiter at no port", []string{"--arbiter", "--arbiter-address=127.0.0.1", "--arbiter-port=0"}, []string{"--arbiter", "0 is no port", "1 to 65535"}},
 		{"no bound of moves", []string{"--move-drained=All", "--moves-at-once=0"}, []string{"--move-drained", "0 is no bound", "1 to 1000"}},
 		{"no bound of renewals", []string{"--renew-leases", "--moves-at-once=0"}, []string{"--renew-leases", "0 is no bound", "1 to 1000"}},
 		{"no namespaces", []string{"--renew-leases", "--renew-namespace-selector=a in"}, []string{"--renew-namespace-selector", `"a in"`}},
@@ -70,10 +72,10 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 }
 
-// TestOperations wants the pages that have flags of taints and of moves to have their defaults.
+// TestOperations wants the pages that have flags of taints, moves and the arbiter to have their defaults.
 func TestOperations(t *testing.T) {
 	var rows [][]string
-	for _, name := range []string{"operations.md", "moves.md", "lifetimes.md"} {
+	for _, name := range []string{"operations.md", "moves.md", "lifetimes.md", "several-schedulers.md"} {
 		page, err := os.ReadFile("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

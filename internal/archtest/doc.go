@@ -11,7 +11,7 @@
 //	                                         internal/refusal <- internal/policies
 //	             internal/feasibility, internal/notices <- pkg/plugins/spreadtree
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
-//	        internal/clusterview, internal/upstream/filters <- internal/controllers <- cmd
+//	        internal/clusterview, internal/upstream/filters, nodefit <- internal/controllers <- cmd
 //	                 internal/upstream, internal/scheduler/X <- cmd/scheduler
 //	    internal/snapshot, internal/upstream/simulator <- internal/inspect <- cmd/kubectl-espalier
 //

@@ -179,6 +179,11 @@ var importRules = []importRule{
 		broken: [2]string{"internal/upstream/nodefit/x.go", "pkg/placement"},
 	},
 	{
+		name: "keylock-is-a-lock", room: "internal/keylock", allow: []string{"std"},
+		why:    "it knows neither nodes nor bindings",
+		broken: [2]string{"internal/keylock/x.go", "internal/clusterview"},
+	},
+	{
 		name: "simulator-knows-no-plugin", room: "internal/upstream/simulator",
 		deny: []string{
 			"apis/...", "cmd/...", "internal/controllers/...", "internal/policies/...", "internal/scheduler/...", "pkg/...", "test/...", "k8s.io/kubernetes/cmd/...",

@@ -92,6 +92,10 @@ const (
 	// a time of RFC 3339: an operator has fixed the node.
 	FailuresForgivenAnnotation = Prefix + "failures-forgiven"
 
+	// RefusedBinding is the cause in the API server's answer to a binding for which the node has no room, see the controller's
+	// arbiter: nothing was written, and another node may have room.
+	RefusedBinding = Prefix + "refused-binding"
+
 	// SuspectTaint is on nodes on which several unrelated workloads fail. Its value is
 	// the scheduler that put it there.
 	SuspectTaint = Prefix + "suspect"

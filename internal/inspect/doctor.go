@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +77,7 @@ func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	findings = append(slices.Concat(findings, definitions, rights), leader, c.unserved(), c.shared())
+	findings = append(slices.Concat(findings, definitions, rights), leader, c.unserved(), c.shared(ctx))
 	for _, what := range c.Snapshot.Unread {
 		findings = append(findings, Finding{"rights", false, what, "ask for the right to list it: the other checks are without it"})
 	}
@@ -218,7 +219,7 @@ func (c *Checks) unserved() Finding {
 }
 
 // shared says on how many nodes pods of other schedulers are beside those of this one.
-func (c *Checks) shared() Finding {
+func (c *Checks) shared(ctx context.Context) Finding {
 	ours, others := make(map[string]bool), make(map[string]string)
 	for _, p := range snapshot.Of[*corev1.Pod](c.Snapshot) {
 		switch {
@@ -238,11 +239,30 @@ func (c *Checks) shared() Finding {
 	if both == 0 {
 		return Finding{"nodes", true, "no node has pods of two schedulers", ""}
 	}
+	if c.arbitrated(ctx) {
+		return Finding{"nodes", true, fmt.Sprintf("nodes with pods of two schedulers, whose bindings the arbiter checks: %d", both), ""}
+	}
 	return Finding{
 		"nodes", false, fmt.Sprintf("nodes with pods of two schedulers, which may promise the same capacity: %d", both),
-		"give Espalier nodes of its own, or the place of the default scheduler: the chart's value mode",
+		"switch the arbiter on (docs/several-schedulers.md), or give Espalier nodes of its own, or the place of the default scheduler: the chart's value mode",
 	}
 }
+
+// arbitrated reports that the API server asks an arbiter about bindings. Whoever may not read that is told of the danger.
+func (c *Checks) arbitrated(ctx context.Context) bool {
+	var configurations admissionregistrationv1.ValidatingWebhookConfigurationList
+	if err := c.API.List(ctx, &configurations); err != nil {
+		return false
+	}
+	return slices.ContainsFunc(configurations.Items, func(is admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+		return slices.ContainsFunc(is.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
+			return w.Name == arbiter && len(w.ClientConfig.CABundle) > 0
+		})
+	})
+}
+
+// arbiter is the name of its webhook in the manifests.
+const arbiter = "bindings.espalier.dev"
 
 func isDaemon(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })

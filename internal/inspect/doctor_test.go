@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// api answers what the checks ask of an API server: for definitions by their names, and for Leases.
+// api answers what the checks ask of an API server: for definitions by their names, for Leases and for webhooks.
 type api struct {
 	definitions map[string]*unstructured.Unstructured
 	leases      []coordinationv1.Lease
+	webhooks    []admissionregistrationv1.ValidatingWebhook
 	// rules are those that the service accounts of the scheduler have.
 	rules []rbacv1.PolicyRule
 	err   error
@@ -53,6 +55,8 @@ func (a *api) List(_ context.Context, into client.ObjectList, _ ...client.ListOp
 			{RoleRef: rbacv1.RoleRef{Name: "scheduler"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "kube-system", Name: ours}}},
 			{RoleRef: rbacv1.RoleRef{Name: "all"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "other", Name: ours}, {Kind: "Group", Name: "system:masters"}}},
 		}
+	case *admissionregistrationv1.ValidatingWebhookConfigurationList:
+		into.Items = []admissionregistrationv1.ValidatingWebhookConfiguration{{Webhooks: a.webhooks}}
 	}
 	return a.err
 }
@@ -102,6 +106,8 @@ func installation(image string, available int32) *appsv1.Deployment {
 
 func TestDoctor(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	sharing := waiting("p", "default-scheduler", now)
+	sharing.Spec.NodeName = "a-1"
 	for name, tc := range map[string]struct {
 		// change alters a cluster in which all is well.
 		change func(c *cluster, a *api)
@@ -140,11 +146,7 @@ func TestDoctor(t *testing.T) {
 		},
 		"a pod that has just come": {func(c *cluster, _ *api) { c.Add(waiting("p", "spalier", now.Add(-time.Second))) }, nil},
 		"pods of two schedulers on a node": {
-			func(c *cluster, _ *api) {
-				p := waiting("p", "default-scheduler", now)
-				p.Spec.NodeName = "a-1"
-				c.Add(p)
-			},
+			func(c *cluster, _ *api) { c.Add(sharing) },
 			map[string]string{"nodes": "nodes with pods of two schedulers, which may promise the same capacity: 1"},
 		},
 		"a scheduler that lacks a replica": {
@@ -161,6 +163,20 @@ func TestDoctor(t *testing.T) {
 		},
 		"a scheduler of this release":  {func(c *cluster, _ *api) { c.Add(installation("espalier-scheduler:v0.1.3", 2)) }, nil},
 		"a scheduler between releases": {func(c *cluster, _ *api) { c.Add(installation("espalier-scheduler:v0.0.0-g8e28f11", 2)) }, nil},
+		"pods of two schedulers on a node, and an arbiter": {
+			func(c *cluster, a *api) {
+				c.Add(sharing)
+				a.webhooks = []admissionregistrationv1.ValidatingWebhook{{Name: "bindings.espalier.dev", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("known")}}}
+			},
+			nil,
+		},
+		"an arbiter that has not said where it is": {
+			func(c *cluster, a *api) {
+				c.Add(sharing)
+				a.webhooks = []admissionregistrationv1.ValidatingWebhook{{Name: "bindings.espalier.dev"}}
+			},
+			map[string]string{"nodes": "may promise the same capacity: 1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

@@ -135,7 +135,7 @@ func prepareScheduler(ctx context.Context) error {
 	}
 	for _, folder := range []string{
 		"components/move-drained", "components/rebalance", "components/restart-elsewhere", "components/keep-disconnected", "components/repair-deletion-costs",
-		"components/renew-leases", "components/node-claims", "components/stagger-ends", "overlays/leases",
+		"components/renew-leases", "components/node-claims", "components/stagger-ends", "components/arbiter", "overlays/leases",
 	} {
 		if err := applier.Apply(ctx, manifests.Files, folder+"/rbac.yaml", ""); err != nil {
 			return err

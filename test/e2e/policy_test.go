@@ -43,12 +43,18 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	if world.metricsToken, err = rig.ReaderToken(ctx, world.client, rig.SchedulerNamespace, "e2e-metrics", "/metrics"); err != nil {
 		return nil, err
 	}
+	// No webhook is installed, so that nobody asks the arbiter; its metrics are there.
+	arbiterPort, err := rig.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	arbiterFlags := []string{"--arbiter", "--arbiter-address=127.0.0.1", "--arbiter-port=" + arbiterPort}
 	return rig.Start(rig.Command{
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", lifecycleGate,
 			"--move-drained=Blocked", "--moves-at-once=200", "--keep-disconnected",
-		}, rebalanceFlags, restartFlags, repairFlags, lifetimeFlags),
+		}, rebalanceFlags, restartFlags, repairFlags, lifetimeFlags, arbiterFlags),
 	})
 }
 

@@ -50,6 +50,36 @@ func TestChartHasLeases(t *testing.T) {
 	same(t, overlay, ours)
 }
 
+// TestChartHasTheArbiter wants the same of the overlay second-scheduler with the component arbiter.
+func TestChartHasTheArbiter(t *testing.T) {
+	root, err := filepath.Abs(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	relative, err := filepath.Rel(dir, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kustomization := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [" + relative + "/overlays/second-scheduler]\ncomponents: [" + relative + "/components/arbiter]\n"
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", dir)))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--set", "controller.arbiter.enabled=true")))
+	same(t, overlay, ours)
+}
+
+// The warning that two schedulers promise a node twice is for who has no arbiter.
+func TestNotesWarnOfNodesPromisedTwice(t *testing.T) {
+	for want, values := range map[bool][]string{true: nil, false: {"--set", "controller.arbiter.enabled=true"}} {
+		notes := must(t, "", "helm", append([]string{"install", "noted", chart, "--namespace", "kube-system", "--dry-run=server"}, values...)...)
+		if warned := strings.Contains(notes, "may promise the same capacity"); warned != want || strings.Contains(notes, "so that no node is promised twice") == want {
+			t.Errorf("with %q the notes warn: %t\n%s", values, warned, notes)
+		}
+	}
+}
+
 // TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.
 func TestModesLeaveWhatIsGiven(t *testing.T) {
 	for set, want := range map[string]string{

@@ -101,6 +101,41 @@ func TestPrometheusReachesMetrics(t *testing.T) {
 	}
 }
 
+// TestNetworkPolicyLetsInWhoAsks wants the network policy of the controller to let in who reads metrics where there is one, and the API server where it asks
+// about bindings.
+func TestNetworkPolicyLetsInWhoAsks(t *testing.T) {
+	const arbiter, metrics = "controller.arbiter.enabled=true", `networkPolicy.metricsFrom=[{"namespaceSelector":{}}]`
+	for _, tc := range []struct {
+		set  []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{arbiter}, []string{"arbiter"}},
+		{[]string{metrics}, []string{"https"}},
+		{[]string{arbiter, metrics}, []string{"https", "arbiter"}},
+	} {
+		args := []string{"--set", "networkPolicy.enabled=true"}
+		for _, set := range tc.set {
+			args = append(args, "--set-json", set)
+		}
+		for _, p := range ofKind[networkingv1.NetworkPolicy](t, "NetworkPolicy", decode(t, template(t, "batch", "espalier-system", args...))) {
+			if !strings.HasSuffix(p.Name, "-controller") {
+				continue
+			}
+			var ports []string
+			for _, rule := range p.Spec.Ingress {
+				if port := rule.Ports[0].Port.String(); port == "arbiter" && len(rule.From) > 0 || port == "https" && len(rule.From) == 0 {
+					t.Errorf("with %q port %s is for %v", tc.set, port, rule.From)
+				}
+				ports = append(ports, rule.Ports[0].Port.String())
+			}
+			if !slices.Equal(ports, tc.want) {
+				t.Errorf("with %q it lets others in at %q, want %q", tc.set, ports, tc.want)
+			}
+		}
+	}
+}
+
 // monitored counts the monitors that look at a Service.
 func monitored(t *testing.T, monitors []monitoringv1.ServiceMonitor, s *corev1.Service) (n int) {
 	t.Helper()

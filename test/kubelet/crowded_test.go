@@ -4,12 +4,16 @@
 package kubelet
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -22,24 +26,19 @@ const rounds, roundsAtMost = 3, 10
 // some places twice. The kubelet rejects what comes second, and every such pod is
 // replaced until all have a place: a node that has rejected pods is not shunned so
 // that the last place stays empty.
+// No arbiter is asked about them.
 func TestPodsRejectedWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
 	s := begin(t)
-	const places = 10 // on the node with the least room
+	s.unchecked()
 	unit, total := s.room(places)
-	asks := func(scheduler string) func(*corev1.PodSpec) {
-		return func(spec *corev1.PodSpec) {
-			spec.SchedulerName = scheduler
-			spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(unit, resource.DecimalSI)
-		}
-	}
 	rejected := 0
 	for round := 1; round <= rounds || rejected == 0; round++ {
 		if round > roundsAtMost {
 			s.Fatalf("no pod was rejected in %d races: this told nothing", roundsAtMost)
 		}
 		ours, theirs := fmt.Sprintf("ours-%d", round), fmt.Sprintf("theirs-%d", round)
-		s.deploy(ours, total/2, asks(rig.SchedulerName))
-		s.deploy(theirs, total-total/2, asks(corev1.DefaultSchedulerName))
+		s.deploy(ours, total/2, asks(rig.SchedulerName, unit))
+		s.deploy(theirs, total-total/2, asks(corev1.DefaultSchedulerName, unit))
 		s.settled(ours, total/2)
 		s.settled(theirs, total-total/2)
 		rejected += s.rejected(ours) + s.rejected(theirs)
@@ -48,6 +47,80 @@ func TestPodsRejectedWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
 		s.scale(theirs, 0)
 		s.settled(ours, 0)
 		s.settled(theirs, 0)
+	}
+}
+
+// With an arbiter no place is promised twice, so that no kubelet rejects a pod: a Job that may not try again does not fail.
+func TestJobsThatMayNotTryAgainWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
+	s := begin(t)
+	unit, total := s.room(places)
+	for round := 1; round <= rounds; round++ {
+		ours, theirs := fmt.Sprintf("ours-%d", round), fmt.Sprintf("theirs-%d", round)
+		s.job(ours, total/2, asks(rig.SchedulerName, unit))
+		s.job(theirs, total-total/2, asks(corev1.DefaultSchedulerName, unit))
+		s.runs(ours, total/2)
+		s.runs(theirs, total-total/2)
+		for _, name := range []string{ours, theirs} {
+			s.must(s.client.BatchV1().Jobs(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}), "deleting Job "+name)
+			s.settled(name, 0)
+		}
+	}
+}
+
+// places are what the node with the least room has, of the size of pods that room returns.
+const places = 10
+
+// asks has a pod be placed by a scheduler, and want so many thousandths of a CPU.
+func asks(scheduler string, unit int64) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.SchedulerName = scheduler
+		spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(unit, resource.DecimalSI)
+	}
+}
+
+// unchecked has the arbiter not be asked about the story's pods, until the story ends.
+func (s *story) unchecked() {
+	s.Helper()
+	change := func(selector string) {
+		s.Helper()
+		_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(context.Background(), "espalier-arbiter", types.JSONPatchType,
+			fmt.Appendf(nil, `[{"op":"replace","path":"/webhooks/0/namespaceSelector","value":%s}]`, selector), metav1.PatchOptions{})
+		s.must(err, "changing about whose pods the arbiter is asked")
+	}
+	s.broken(func() {
+		change(fmt.Sprintf(`{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}`, corev1.LabelMetadataName, s.ns))
+	}, func() { change(`{}`) })
+}
+
+// job creates a Job of n pods at once that fails with the first of them.
+func (s *story) job(name string, n int, change ...func(*corev1.PodSpec)) {
+	s.Helper()
+	template := s.template(name, change...)
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       batchv1.JobSpec{Completions: new(int32(n)), Parallelism: new(int32(n)), BackoffLimit: new(int32(0)), Template: template},
+	}, metav1.CreateOptions{})
+	s.must(err, "creating Job "+name)
+}
+
+// runs waits until all n pods of a Job run, and fails the story when one of them has failed.
+func (s *story) runs(name string, n int) {
+	s.Helper()
+	failed := int32(0)
+	s.until(fmt.Sprintf("%d pods of Job %s", n, name), func() error {
+		j, err := s.client.BatchV1().Jobs(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		failed = j.Status.Failed
+		if ready := *cmp.Or(j.Status.Ready, new(int32(0))); failed == 0 && int(ready) != n {
+			return fmt.Errorf("%d of them run", ready)
+		}
+		return nil
+	})
+	if failed > 0 {
+		s.Fatalf("Job %s has failed: %d of its pods were rejected, %d for want of CPU", name, failed, s.rejected(name))
 	}
 }
 

@@ -1,0 +1,88 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arbiter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// Handler answers the API server's questions about bindings.
+type Handler struct {
+	Ledger *Ledger
+	// Pods reads from a cache, API from the API server.
+	Pods, API client.Reader
+	// Limits has the domain limits of pods.
+	Limits *Limits
+}
+
+var _ admission.Handler = &Handler{}
+
+// Handle answers one of them. What is no binding of a pod to a node is let pass, as is one that cannot be read: the API server says what is
+// to be said of it.
+func (h *Handler) Handle(ctx context.Context, request admission.Request) admission.Response {
+	var binding corev1.Binding
+	if err := json.Unmarshal(request.Object.Raw, &binding); err != nil || binding.Target.Kind != "" && binding.Target.Kind != "Node" || binding.Target.Name == "" {
+		bindings.WithLabelValues(unchecked).Inc()
+		return admission.Allowed("")
+	}
+	name := types.NamespacedName{Namespace: request.Namespace, Name: binding.Name}
+	pod, err := h.pod(ctx, name, binding.UID)
+	switch {
+	case err != nil:
+		// To let it pass would be to admit what nobody has looked at: it counts as a conflict (VV10).
+		return h.refuse(ctx, name, binding.Target.Name, []string{fmt.Sprintf("the pod could not be read: %v", err)})
+	case pod == nil || pod.Spec.NodeName != "":
+		bindings.WithLabelValues(unchecked).Inc()
+		return admission.Allowed("")
+	}
+	if reasons := h.Ledger.Admit(ctx, pod, binding.Target.Name, h.Limits.of(ctx, pod), ptr.Deref(request.DryRun, false)); len(reasons) > 0 {
+		return h.refuse(ctx, name, binding.Target.Name, reasons)
+	}
+	bindings.WithLabelValues(admitted).Inc()
+	return admission.Allowed("")
+}
+
+// pod returns the pod of a binding, nil if there is none any more. A pod that the watch has not shown yet is asked for.
+func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
+	for _, reader := range []client.Reader{h.Pods, h.API} {
+		pod := &corev1.Pod{}
+		err := reader.Get(ctx, name, pod, client.UnsafeDisableDeepCopy)
+		switch {
+		case err == nil && (uid == "" || pod.UID == uid):
+			return pod, nil
+		case err != nil && !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return nil, nil //nolint:nilnil // there is no such pod, which is no error
+}
+
+// refuse says that the node has no room, so that a scheduler of ours knows it from all else that may be in a binding's way.
+func (h *Handler) refuse(ctx context.Context, pod types.NamespacedName, node string, reasons []string) admission.Response {
+	bindings.WithLabelValues(refused).Inc()
+	message := fmt.Sprintf("node %s has no room for pod %s: %s", node, pod, strings.Join(reasons, "; "))
+	klog.FromContext(ctx).V(2).Info("Refused a binding", "pod", klog.KRef(pod.Namespace, pod.Name), "node", node, "reasons", reasons)
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
+		Details: &metav1.StatusDetails{
+			Kind: "pods", Name: pod.Name, Causes: []metav1.StatusCause{{Type: clusterview.RefusedBinding, Field: "target.name", Message: node}},
+		},
+	}}}
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arbiter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// apiWith is an API server, or a cache, with objects.
+func apiWith(t *testing.T, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&corev1.Pod{}, byWorkload, func(o client.Object) []string {
+		return []string{identifier.Identify(o.(*corev1.Pod)).Workload.String()}
+	}).Build()
+}
+
+// asked is the API server's question about the binding of a pod to a node.
+func asked(t *testing.T, pod, node string, change ...func(*corev1.Binding, *admissionv1.AdmissionRequest)) admission.Request {
+	t.Helper()
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod, UID: types.UID(pod)}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	r := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "ns", Name: pod}}
+	for _, c := range change {
+		c(binding, &r.AdmissionRequest)
+	}
+	raw, err := json.Marshal(binding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Object.Raw == nil {
+		r.Object.Raw = raw
+	}
+	return r
+}
+
+func TestHandle(t *testing.T) {
+	broken := interceptor.NewClient(apiWith(t), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("etcd is away")
+		},
+	})
+	for name, tc := range map[string]struct {
+		request admission.Request
+		api     client.Reader
+		refused string // "" for none
+		unseen  int
+	}{
+		"room":                        {asked(t, "p", "n"), nil, "", 1},
+		"room, without effect":        {asked(t, "p", "n", func(_ *corev1.Binding, r *admissionv1.AdmissionRequest) { r.DryRun = new(true) }), nil, "", 0},
+		"no room":                     {asked(t, "large", "n"), nil, "node n has no room for pod ns/large: of cpu the pod requests 2, and 1 of 1 are free", 0},
+		"a node that nobody knows of": {asked(t, "p", "gone"), nil, "", 1},
+		"by an older way":             {asked(t, "p", "n", func(_ *corev1.Binding, r *admissionv1.AdmissionRequest) { r.Name = "" }), nil, "", 1},
+		"without a UID":               {asked(t, "large", "n", func(b *corev1.Binding, _ *admissionv1.AdmissionRequest) { b.UID = "" }), nil, "no room", 0},
+		"no kind of target":           {asked(t, "large", "n", func(b *corev1.Binding, _ *admissionv1.AdmissionRequest) { b.Target.Kind = "" }), nil, "no room", 0},
+		"not to a node":               {asked(t, "large", "n", func(b *corev1.Binding, _ *admissionv1.AdmissionRequest) { b.Target.Kind = "Cloud" }), nil, "", 0},
+		"no binding":                  {asked(t, "large", "n", func(_ *corev1.Binding, r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("{") }), nil, "", 0},
+		"bound already":               {asked(t, "bound", "n"), nil, "", 0},
+		"a pod that is gone":          {asked(t, "gone", "n"), nil, "", 0},
+		"another pod of that name":    {asked(t, "large", "n", func(b *corev1.Binding, _ *admissionv1.AdmissionRequest) { b.UID = "older" }), nil, "", 0},
+		"a pod that the watch has not shown": {
+			asked(t, "new", "n"), apiWith(t, podOf("new", 2000)), "node n has no room for pod ns/new", 0,
+		},
+		// VV10: what could not be fetched counts as a conflict.
+		"a pod that cannot be read": {asked(t, "new", "n"), broken, "the pod could not be read: etcd is away", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := apiWith(t, podOf("p", 500), podOf("large", 2000), onNode(podOf("bound", 5000), "other"))
+			h := &Handler{Ledger: ledgerOf(nodeOf("n", 1000)), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+			if tc.api != nil {
+				h.API = tc.api
+			}
+			got := h.Handle(t.Context(), tc.request)
+			switch {
+			case tc.refused == "" && !got.Allowed:
+				t.Errorf("it is refused: %v", got.Result)
+			case tc.refused != "" && (got.Allowed || !strings.Contains(got.Result.Message, tc.refused)):
+				t.Errorf("allowed: %t, result %v; want it refused with %q", got.Allowed, got.Result, tc.refused)
+			}
+			if n := h.Ledger.Unseen(); n != tc.unseen {
+				t.Errorf("%d pods are to come, want %d", n, tc.unseen)
+			}
+		})
+	}
+}
+
+// A scheduler knows the refusal by its cause, as the API server passes it on.
+func TestRefusalIsKnown(t *testing.T) {
+	pods := apiWith(t, podOf("large", 2000))
+	h := &Handler{Ledger: NewLedger(clock.RealClock{}), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+	h.Ledger.SetNode(nodeOf("n", 1000))
+	got := h.Handle(t.Context(), asked(t, "large", "n"))
+	if got.Allowed {
+		t.Fatal("it is admitted")
+	}
+	err := webhookerrors.ToStatusErr("bindings.espalier.dev", got.Result)
+	cause, known := apierrors.StatusCause(err, clusterview.RefusedBinding)
+	if !known || cause.Message != "n" || !apierrors.IsForbidden(err) {
+		t.Errorf("its cause is %v, and the error %v", cause, err)
+	}
+	if want := `admission webhook "bindings.espalier.dev" denied the request: node n has no room for pod ns/large: of cpu`; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("people are told %q", err)
+	}
+}
