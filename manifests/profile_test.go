@@ -254,6 +254,10 @@ func TestShippedConfiguration(t *testing.T) {
 			if len(args.DefaultLevels) != len(want.DefaultLevels) {
 				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
 			}
+		case *config.RecordingBinderArgs:
+			if args.Candidates != 3 {
+				t.Errorf("the binder's arguments are %+v", args)
+			}
 		case *config.SpreadTreeArgs:
 			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled || args.ScaleDown != config.ScaleDownEven || args.DecisionRecord != config.DecisionRecordEnabled {
 				t.Errorf("the tree's arguments are %+v", args)

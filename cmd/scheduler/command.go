@@ -78,8 +78,8 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path, has them confirm what they bind and keep pace with it, writes refusals
-// beside, and has the queue look at fewer pods.
+// adapt gives the scheduler's profiles their fast path, has them confirm what they bind, keep pace with it and bind elsewhere what is
+// refused, writes refusals beside, and has the queue look at fewer pods.
 func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
 	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
@@ -88,6 +88,8 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
 	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
 	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
+	upstream.Rebind(sched, candidates(config.ComponentConfig.Profiles))
+	upstream.Announce(sched.Profiles)
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)
 	sched.Cache = cache

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
@@ -27,6 +28,12 @@ var (
 	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) = framework.Framework.RunPostFilterPlugins
 
 	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status = framework.Framework.RunBindPlugins
+
+	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status = framework.Framework.RunFilterPluginsWithNominatedPods
+
+	_ func(framework.Framework, context.Context, fwk.CycleState, *corev1.Pod, string) = framework.Framework.RunPostBindPlugins
+
+	_ func(framework.Framework) events.EventRecorderLogger = framework.Framework.EventRecorder
 
 	_ func(framework.Framework, context.Context, *corev1.Pod, fwk.PodSignature, fwk.CycleState, int64) string = framework.Framework.GetNodeHint
 

@@ -66,8 +66,8 @@ func (p *confirmingFramework) RunBindPlugins(ctx context.Context, state fwk.Cycl
 	// A plugin that rejects a pod has bound nothing. An answer of "conflict" may well be about
 	// a binding of our own: a request that failed is sent again before we see it.
 	// A pod whose binding was never sent may be there by another's, who has announced it.
-	// And a scheduler that is terminated tries nothing again.
-	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) || ctx.Err() != nil {
+	// What the arbiter refuses was not there before, or it would not have. And a scheduler that is terminated tries nothing again.
+	if status.Code() != fwk.Error || errors.Is(status.AsError(), p.unsent) || refused(status) || ctx.Err() != nil {
 		return status
 	}
 	logger := klog.FromContext(ctx)

@@ -142,7 +142,7 @@ func (p *hintingFramework) propose(ctx context.Context, state fwk.CycleState, po
 		return &proposal{outcome: outcome}
 	}
 	nodes := p.SnapshotSharedLister().NodeInfos()
-	node, refusal, err := p.hinter.Hint(ctx, state, pod, lasting(state, pod, p.far), func(name string) *fwk.Status {
+	node, refusal, err := p.hinter.Hint(ctx, state, pod, !decidedAnew(state) && lasting(state, pod, p.far), func(name string) *fwk.Status {
 		info, err := nodes.Get(name)
 		if err != nil {
 			return fwk.AsStatus(fmt.Errorf("asking the filters about node %q: %w", name, err))

@@ -52,7 +52,33 @@ var fallbacks = metrics.NewCounterVec(&metrics.CounterOpts{
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "reason"})
 
-var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks) })
+// What follows on a binding that was refused because the node has no room.
+const (
+	outcomeNext    = "next"    // another node is tried at once
+	outcomeAgain   = "again"   // the pod is decided anew at once
+	outcomeBackoff = "backoff" // the pod waits, and is tried again
+)
+
+var refusedBindings = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem: subsystem,
+	Name:      "refused_bindings_total",
+	Help: "Number of bindings that were refused because the node has no room, by profile and by what followed: next, another node at once; " +
+		"again, a new cycle at once; backoff, a new cycle after a while.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"profile", "outcome"})
+
+// beginRefused is begin for the bindings of a profile.
+func beginRefused(profile string) {
+	register()
+	for _, outcome := range []string{outcomeNext, outcomeAgain, outcomeBackoff} {
+		refusedBindings.WithLabelValues(profile, outcome)
+	}
+}
+
+// noteRefused counts a binding that was refused.
+func noteRefused(profile, outcome string) { refusedBindings.WithLabelValues(profile, outcome).Inc() }
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks, refusedBindings) })
 
 // begin makes the metrics of a profile known, at 0: what a counter was before it is
 // first seen counts for nothing in a rate.

@@ -28,7 +28,7 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 		"- schedulerName: espalier-scheduler\n" +
 		"  plugins:\n" +
 		"    multiPoint:\n" +
-		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: FaultyNode}, {name: NodeLifetime}, {name: SpreadTree, weight: 100}, {name: HostPorts}]\n" + pluginConfig
+		"      enabled: [{name: Preferences}, {name: DomainLimits}, {name: FaultyNode}, {name: NodeLifetime}, {name: SpreadTree, weight: 100}, {name: HostPorts}, {name: RecordingBinder}]\n" + pluginConfig
 	obj, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		return nil, err
@@ -77,6 +77,8 @@ var defaultTree = config.SpreadTreeArgs{
 	DecisionRecord: config.DecisionRecordEnabled,
 }
 
+var defaultBinder = config.RecordingBinderArgs{Candidates: 3}
+
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
 func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	cfg, err := decode(t, "")
@@ -99,6 +101,9 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&defaultBinder, args[*config.RecordingBinderArgs](t, cfg, "RecordingBinder")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -125,6 +130,8 @@ const everything = `  pluginConfig:
       decisionRecord: Disabled
   - name: FaultyNode
     args: {windowSeconds: 50, record: {enabled: false}}
+  - name: RecordingBinder
+    args: {candidates: 1}
   - name: HostPorts
     args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
@@ -154,6 +161,10 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	}
 	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
+		t.Error(diff)
+	}
+	binder := &config.RecordingBinderArgs{Candidates: 1}
+	if diff := cmp.Diff(binder, args[*config.RecordingBinderArgs](t, cfg, "RecordingBinder")); diff != "" {
 		t.Error(diff)
 	}
 	faults := defaultFaults
@@ -198,6 +209,10 @@ func TestDecodingIsStrict(t *testing.T) {
 		"not a number of seconds": {
 			"  pluginConfig: [{name: FaultyNode, args: {windowSeconds: soon}}]\n",
 			[]string{"plugin FaultyNode", "windowSeconds"},
+		},
+		"candidates that are no number": {
+			"  pluginConfig: [{name: RecordingBinder, args: {candidates: many}}]\n",
+			[]string{"plugin RecordingBinder", "candidates"},
 		},
 		"a share that is no number": {
 			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{topologyKey: zone, shares: [{value: a, share: many}]}]}}]\n",

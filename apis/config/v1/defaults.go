@@ -53,6 +53,13 @@ func SetDefaults_NodeLifetimeArgs(in *NodeLifetimeArgs) {
 	}
 }
 
+// SetDefaults_RecordingBinderArgs fills in that a refused pod is bound to two more nodes.
+func SetDefaults_RecordingBinderArgs(in *RecordingBinderArgs) {
+	if in.Candidates == nil {
+		in.Candidates = new(int32(3))
+	}
+}
+
 // SetDefaults_FaultyNodeArgs fills in SwarmKit's rule, and what goes beyond it.
 func SetDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 	if in.Threshold == nil {

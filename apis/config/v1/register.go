@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&FaultyNodeArgs{},
 		&NodeLifetimeArgs{},
 		&PreferencesArgs{},
+		&RecordingBinderArgs{},
 		&SpreadTreeArgs{},
 	)
 	return nil

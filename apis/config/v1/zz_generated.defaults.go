@@ -19,6 +19,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&FaultyNodeArgs{}, func(obj interface{}) { SetObjectDefaults_FaultyNodeArgs(obj.(*FaultyNodeArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeLifetimeArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLifetimeArgs(obj.(*NodeLifetimeArgs)) })
 	scheme.AddTypeDefaultingFunc(&PreferencesArgs{}, func(obj interface{}) { SetObjectDefaults_PreferencesArgs(obj.(*PreferencesArgs)) })
+	scheme.AddTypeDefaultingFunc(&RecordingBinderArgs{}, func(obj interface{}) { SetObjectDefaults_RecordingBinderArgs(obj.(*RecordingBinderArgs)) })
 	scheme.AddTypeDefaultingFunc(&SpreadTreeArgs{}, func(obj interface{}) { SetObjectDefaults_SpreadTreeArgs(obj.(*SpreadTreeArgs)) })
 	return nil
 }
@@ -39,6 +40,10 @@ func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {
 		a := &in.DefaultLevels[i]
 		SetDefaults_Level(a)
 	}
+}
+
+func SetObjectDefaults_RecordingBinderArgs(in *RecordingBinderArgs) {
+	SetDefaults_RecordingBinderArgs(in)
 }
 
 func SetObjectDefaults_SpreadTreeArgs(in *SpreadTreeArgs) {

@@ -24,6 +24,8 @@ func PluginArgs(path *field.Path, args runtime.Object) field.ErrorList {
 		return NodeLifetimeArgs(path, args)
 	case *config.PreferencesArgs:
 		return PreferencesArgs(path, args)
+	case *config.RecordingBinderArgs:
+		return RecordingBinderArgs(path, args)
 	case *config.SpreadTreeArgs:
 		return SpreadTreeArgs(path, args)
 	default:

@@ -181,6 +181,22 @@ func TestSpreadTreeArgs(t *testing.T) {
 	}
 }
 
+func TestRecordingBinderArgs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args config.RecordingBinderArgs
+		want [][]string
+	}{
+		"defaults": {config.RecordingBinderArgs{Candidates: 3}, nil},
+		"the most": {config.RecordingBinderArgs{Candidates: 10}, nil},
+		"none":     {config.RecordingBinderArgs{}, [][]string{{"args.candidates", "0", "from 1 to 10"}}},
+		"too many": {config.RecordingBinderArgs{Candidates: 11}, [][]string{{"args.candidates", "11"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, validation.RecordingBinderArgs(field.NewPath("args"), &tc.args), tc.want)
+		})
+	}
+}
+
 // Without a path the messages begin at the arguments' own fields.
 func TestNilPath(t *testing.T) {
 	check(t, validation.SpreadTreeArgs(nil, &config.SpreadTreeArgs{}), [][]string{{"countRevisions"}, {"nodeHint"}, {"scaleDown"}, {"decisionRecord"}})

@@ -5,6 +5,7 @@ package recordingbinder
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
@@ -27,8 +30,15 @@ type RecordingBinder struct{ handle fwk.Handle }
 
 var _ fwk.BindPlugin = &RecordingBinder{}
 
-// New makes the plugin. It has no arguments.
-func New(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+// New makes the plugin from *config.RecordingBinderArgs. What they say is for who runs a binding around it: to which node next.
+func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	args, ok := obj.(*config.RecordingBinderArgs)
+	if !ok {
+		return nil, fmt.Errorf("args of plugin %s: want *config.RecordingBinderArgs, got %T", Name, obj)
+	}
+	if err := validation.RecordingBinderArgs(nil, args).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
+	}
 	return &RecordingBinder{handle}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
 )
@@ -71,7 +73,7 @@ func bind(t *testing.T, h *handle, state fwk.CycleState, pod *corev1.Pod, refuse
 		return true, nil, refuse
 	})
 	h.client = client
-	pl, err := recordingbinder.New(t.Context(), nil, h)
+	pl, err := recordingbinder.New(t.Context(), &config.RecordingBinderArgs{Candidates: 1}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +169,24 @@ func TestBindFails(t *testing.T) {
 	for name, h := range map[string]*handle{"now": {}, "later": {calls: &calls{err: refused}}} {
 		if _, status := bind(t, h, framework.NewCycleState(), st.MakePod().Namespace("ns").Name("p").Obj(), refused); status.Code() != fwk.Error || !errors.Is(status.AsError(), refused) {
 			t.Errorf("%s: got %v", name, status)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args runtime.Object
+		want []string
+	}{
+		"args of another plugin": {&config.SpreadTreeArgs{}, []string{recordingbinder.Name, "*config.RecordingBinderArgs", "*config.SpreadTreeArgs"}},
+		"none":                   {nil, []string{recordingbinder.Name, "*config.RecordingBinderArgs"}},
+		"no candidate":           {&config.RecordingBinderArgs{}, []string{recordingbinder.Name, "candidates", "from 1 to 10"}},
+	} {
+		_, err := recordingbinder.New(t.Context(), tc.args, &handle{})
+		for _, want := range tc.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error %v does not say %q", name, err, want)
+			}
 		}
 	}
 }
