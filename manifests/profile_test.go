@@ -255,7 +255,7 @@ func TestShippedConfiguration(t *testing.T) {
 				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
 			}
 		case *config.RecordingBinderArgs:
-			if args.Candidates != 3 {
+			if args.Candidates != 3 || args.ScheduledEvents != config.ScheduledEventsAll {
 				t.Errorf("the binder's arguments are %+v", args)
 			}
 		case *config.SpreadTreeArgs:

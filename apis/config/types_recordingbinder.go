@@ -14,4 +14,18 @@ type RecordingBinderArgs struct {
 
 	// Candidates is how many nodes a pod is bound to at most, one after the other, when bindings are refused.
 	Candidates int32
+	// ScheduledEvents says which bound pods get the event Scheduled.
+	ScheduledEvents ScheduledEvents
 }
+
+// ScheduledEvents says which bound pods get the event Scheduled.
+type ScheduledEvents string
+
+const (
+	// ScheduledEventsAll is all of them.
+	ScheduledEventsAll ScheduledEvents = "All"
+	// ScheduledEventsSampled is one in ten.
+	ScheduledEventsSampled ScheduledEvents = "Sampled"
+	// ScheduledEventsOff is none.
+	ScheduledEventsOff ScheduledEvents = "Off"
+)

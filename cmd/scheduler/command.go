@@ -88,8 +88,9 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
 	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
 	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
-	upstream.Rebind(sched, candidates(config.ComponentConfig.Profiles))
-	upstream.Announce(sched.Profiles)
+	candidates, announced := bindings(config.ComponentConfig.Profiles)
+	upstream.Rebind(sched, candidates)
+	upstream.Announce(sched.Profiles, announced)
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)
 	sched.Cache = cache

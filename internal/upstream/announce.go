@@ -15,12 +15,14 @@ import (
 // scheduled is the reason of the event that a bound pod gets.
 const scheduled = "Scheduled"
 
-// Announce has the profiles of a scheduler that is not running yet name the right node in the event Scheduled, where a pod was bound to another
-// one than its cycle knows of. It is for after Rebind.
-func Announce(profiles profile.Map) {
+// Announce has the profiles of a scheduler that is not running yet write the event Scheduled only for pods that they should, by profile; all of
+// them, where nothing is said. Where a pod was bound to another node than its cycle knows of, the event names that one. It is for after Rebind.
+func Announce(profiles profile.Map, should map[string]func(*corev1.Pod) bool) {
 	for name, f := range profiles {
-		if rebinds, is := f.(*rebindingFramework); is {
-			profiles[name] = &announcingFramework{f, announcer{f.EventRecorder(), rebinds}}
+		a := announcer{EventRecorderLogger: f.EventRecorder(), should: should[name]}
+		a.rebinds, _ = f.(*rebindingFramework)
+		if a.should != nil || a.rebinds != nil {
+			profiles[name] = &announcingFramework{f, a}
 		}
 	}
 }
@@ -34,10 +36,12 @@ type announcingFramework struct {
 // EventRecorder returns the announcer.
 func (f *announcingFramework) EventRecorder() events.EventRecorderLogger { return f.announcer }
 
-// announcer writes events.
+// announcer writes events of which some are left out.
 type announcer struct {
 	events.EventRecorderLogger
-	// rebinds knows which pods were bound to other nodes.
+	// should reports whether a pod gets the event Scheduled, nil for all.
+	should func(*corev1.Pod) bool
+	// rebinds knows which pods were bound to other nodes, nil for none.
 	rebinds *rebindingFramework
 }
 
@@ -49,9 +53,14 @@ func (a announcer) WithLogger(logger klog.Logger) events.EventRecorderLogger {
 
 // Eventf writes an event. The node is the last argument of the one that says where a pod was bound.
 func (a announcer) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	if pod, is := regarding.(*corev1.Pod); is && reason == scheduled && len(args) > 0 {
-		if node, moved := a.rebinds.boundTo(pod.UID); moved {
-			args[len(args)-1] = node
+	if pod, is := regarding.(*corev1.Pod); is && reason == scheduled {
+		if a.should != nil && !a.should(pod) {
+			return
+		}
+		if a.rebinds != nil && len(args) > 0 {
+			if node, moved := a.rebinds.boundTo(pod.UID); moved {
+				args[len(args)-1] = node
+			}
 		}
 	}
 	a.EventRecorderLogger.Eventf(regarding, related, eventtype, reason, action, note, args...)

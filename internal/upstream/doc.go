@@ -10,7 +10,7 @@
 //   - preemption.go: of nodes on which as many victims would make way, the plugin says which is the best
 //   - cache.go, journal.go: which nodes have changed since the last snapshot
 //   - confirm.go: what became of a binding whose answer did not come
-//   - rebind.go: where a pod goes whose binding was refused; announce.go: the event that says so
+//   - rebind.go: where a pod goes whose binding was refused; announce.go: which pods get the event Scheduled
 //   - narrow.go: which waiting pods are looked at when another one is bound
 //   - failures.go: why a pod was refused is written while the next one is decided
 //   - pace.go, yield.go: the next pod waits for those that bind

@@ -61,12 +61,13 @@ type loop struct {
 	// bindings are the nodes that pods were bound to, in order, refused ones too.
 	bindings map[string][]string
 	heard    []string
+	hears    func(*corev1.Pod) bool
 }
 
 func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 	t.Helper()
 	refusedBindings.Reset()
-	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full()}
+	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full(), hears: func(*corev1.Pod) bool { return true }}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	l.ctx = ctx
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(loopConfiguration), nil, nil)
@@ -80,7 +81,11 @@ func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 		scheduler.WithPercentageOfNodesToScore(configuration.PercentageOfNodesToScore), scheduler.WithComponentConfigVersion(configuration.APIVersion))
 	l.must(err)
 	Rebind(l.sched, map[string]int{"espalier-scheduler": candidates})
-	Announce(l.sched.Profiles)
+	Announce(l.sched.Profiles, map[string]func(*corev1.Pod) bool{"espalier-scheduler": func(p *corev1.Pod) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.hears(p)
+	}})
 	tracked, changes := Track(l.sched.Cache)
 	l.sched.Cache = tracked
 	if without := Wrap(logr.Discard(), l.sched.Profiles, configuration.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
@@ -165,6 +170,13 @@ func (l *loop) refuse(say func(pod, node string) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.say = say
+}
+
+// silence has pods announced only if they should be.
+func (l *loop) silence(hears func(*corev1.Pod) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hears = hears
 }
 
 func (l *loop) create(p *st.PodWrapper) {

@@ -77,7 +77,7 @@ var defaultTree = config.SpreadTreeArgs{
 	DecisionRecord: config.DecisionRecordEnabled,
 }
 
-var defaultBinder = config.RecordingBinderArgs{Candidates: 3}
+var defaultBinder = config.RecordingBinderArgs{Candidates: 3, ScheduledEvents: config.ScheduledEventsAll}
 
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
 func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
@@ -131,7 +131,7 @@ const everything = `  pluginConfig:
   - name: FaultyNode
     args: {windowSeconds: 50, record: {enabled: false}}
   - name: RecordingBinder
-    args: {candidates: 1}
+    args: {candidates: 1, scheduledEvents: Off}
   - name: HostPorts
     args: {reserved: [22/tcp, "127.0.0.1:9100/tcp"]}
 `
@@ -163,7 +163,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
 		t.Error(diff)
 	}
-	binder := &config.RecordingBinderArgs{Candidates: 1}
+	binder := &config.RecordingBinderArgs{Candidates: 1, ScheduledEvents: config.ScheduledEventsOff}
 	if diff := cmp.Diff(binder, args[*config.RecordingBinderArgs](t, cfg, "RecordingBinder")); diff != "" {
 		t.Error(diff)
 	}
@@ -210,9 +210,9 @@ func TestDecodingIsStrict(t *testing.T) {
 			"  pluginConfig: [{name: FaultyNode, args: {windowSeconds: soon}}]\n",
 			[]string{"plugin FaultyNode", "windowSeconds"},
 		},
-		"candidates that are no number": {
-			"  pluginConfig: [{name: RecordingBinder, args: {candidates: many}}]\n",
-			[]string{"plugin RecordingBinder", "candidates"},
+		"events that are neither": {
+			"  pluginConfig: [{name: RecordingBinder, args: {scheduledEvents: true}}]\n",
+			[]string{"plugin RecordingBinder", "bool"},
 		},
 		"a share that is no number": {
 			"  pluginConfig: [{name: Preferences, args: {defaultLevels: [{topologyKey: zone, shares: [{value: a, share: many}]}]}}]\n",

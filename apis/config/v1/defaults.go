@@ -53,10 +53,13 @@ func SetDefaults_NodeLifetimeArgs(in *NodeLifetimeArgs) {
 	}
 }
 
-// SetDefaults_RecordingBinderArgs fills in that a refused pod is bound to two more nodes.
+// SetDefaults_RecordingBinderArgs fills in that a refused pod is bound to two more nodes, and that all pods get their event.
 func SetDefaults_RecordingBinderArgs(in *RecordingBinderArgs) {
 	if in.Candidates == nil {
 		in.Candidates = new(int32(3))
+	}
+	if in.ScheduledEvents == "" {
+		in.ScheduledEvents = ScheduledEventsAll
 	}
 }
 

@@ -40,10 +40,10 @@ func TestDefaults(t *testing.T) {
 				{Strategy: configv1.StrategyPack, TopologyKey: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
 			}},
 		},
-		"bindings": {&configv1.RecordingBinderArgs{}, &configv1.RecordingBinderArgs{Candidates: new(int32(3))}},
-		"bindings that are told how many": {
-			&configv1.RecordingBinderArgs{Candidates: new(int32(0))},
-			&configv1.RecordingBinderArgs{Candidates: new(int32(0))},
+		"bindings": {&configv1.RecordingBinderArgs{}, &configv1.RecordingBinderArgs{Candidates: new(int32(3)), ScheduledEvents: configv1.ScheduledEventsAll}},
+		"bindings that are told everything": {
+			&configv1.RecordingBinderArgs{Candidates: new(int32(0)), ScheduledEvents: configv1.ScheduledEventsOff},
+			&configv1.RecordingBinderArgs{Candidates: new(int32(0)), ScheduledEvents: configv1.ScheduledEventsOff},
 		},
 		"host ports": {&configv1.HostPortsArgs{}, &configv1.HostPortsArgs{}},
 		"domain limits": {
@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 				Suspects: configv1.Suspects{Workloads: new(int32(3))},
 			},
 		},
-		"faulty nodes that are told how many": {
+		"faulty nodes that are told everything": {
 			&configv1.FaultyNodeArgs{
 				Threshold: new(int32(0)), WindowSeconds: new(int32(0)), HalfOpen: new(false), ProvenAfterSeconds: new(int32(0)), OwnErrors: configv1.OwnErrorsCount,
 				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},

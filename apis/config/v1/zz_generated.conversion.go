@@ -353,6 +353,7 @@ func autoConvert_v1_RecordingBinderArgs_To_config_RecordingBinderArgs(in *Record
 	if err := metav1.Convert_Pointer_int32_To_int32(&in.Candidates, &out.Candidates, s); err != nil {
 		return err
 	}
+	out.ScheduledEvents = config.ScheduledEvents(in.ScheduledEvents)
 	return nil
 }
 
@@ -365,6 +366,7 @@ func autoConvert_config_RecordingBinderArgs_To_v1_RecordingBinderArgs(in *config
 	if err := metav1.Convert_int32_To_Pointer_int32(&in.Candidates, &out.Candidates, s); err != nil {
 		return err
 	}
+	out.ScheduledEvents = ScheduledEvents(in.ScheduledEvents)
 	return nil
 }
 

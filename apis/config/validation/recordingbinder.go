@@ -20,5 +20,11 @@ func RecordingBinderArgs(path *field.Path, args *config.RecordingBinderArgs) fie
 	if args.Candidates < 1 || args.Candidates > mostCandidates {
 		errs = append(errs, field.Invalid(path.Child("candidates"), args.Candidates, fmt.Sprintf("must be from 1 to %d", mostCandidates)))
 	}
+	switch args.ScheduledEvents {
+	case config.ScheduledEventsAll, config.ScheduledEventsSampled, config.ScheduledEventsOff:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("scheduledEvents"), args.ScheduledEvents,
+			[]config.ScheduledEvents{config.ScheduledEventsAll, config.ScheduledEventsOff, config.ScheduledEventsSampled}))
+	}
 	return errs
 }

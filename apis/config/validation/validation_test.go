@@ -186,10 +186,13 @@ func TestRecordingBinderArgs(t *testing.T) {
 		args config.RecordingBinderArgs
 		want [][]string
 	}{
-		"defaults": {config.RecordingBinderArgs{Candidates: 3}, nil},
-		"the most": {config.RecordingBinderArgs{Candidates: 10}, nil},
-		"none":     {config.RecordingBinderArgs{}, [][]string{{"args.candidates", "0", "from 1 to 10"}}},
-		"too many": {config.RecordingBinderArgs{Candidates: 11}, [][]string{{"args.candidates", "11"}}},
+		"defaults": {config.RecordingBinderArgs{Candidates: 3, ScheduledEvents: config.ScheduledEventsAll}, nil},
+		"the most": {config.RecordingBinderArgs{Candidates: 10, ScheduledEvents: config.ScheduledEventsSampled}, nil},
+		"none, and unknown events": {
+			config.RecordingBinderArgs{ScheduledEvents: "off"},
+			[][]string{{"args.candidates", "0", "from 1 to 10"}, {"args.scheduledEvents", `"off"`, `"All", "Off", "Sampled"`}},
+		},
+		"too many": {config.RecordingBinderArgs{Candidates: 11, ScheduledEvents: config.ScheduledEventsOff}, [][]string{{"args.candidates", "11"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, validation.RecordingBinderArgs(field.NewPath("args"), &tc.args), tc.want)

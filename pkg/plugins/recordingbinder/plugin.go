@@ -30,7 +30,8 @@ type RecordingBinder struct{ handle fwk.Handle }
 
 var _ fwk.BindPlugin = &RecordingBinder{}
 
-// New makes the plugin from *config.RecordingBinderArgs. What they say is for who runs a binding around it: to which node next.
+// New makes the plugin from *config.RecordingBinderArgs. What they say is for who runs a binding around it: to which node next,
+// and which pods get an event.
 func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, ok := obj.(*config.RecordingBinderArgs)
 	if !ok {

@@ -6,6 +6,7 @@ package recordingbinder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"syscall"
@@ -73,7 +74,7 @@ func bind(t *testing.T, h *handle, state fwk.CycleState, pod *corev1.Pod, refuse
 		return true, nil, refuse
 	})
 	h.client = client
-	pl, err := recordingbinder.New(t.Context(), &config.RecordingBinderArgs{Candidates: 1}, h)
+	pl, err := recordingbinder.New(t.Context(), &config.RecordingBinderArgs{Candidates: 1, ScheduledEvents: config.ScheduledEventsAll}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestArguments(t *testing.T) {
 	}{
 		"args of another plugin": {&config.SpreadTreeArgs{}, []string{recordingbinder.Name, "*config.RecordingBinderArgs", "*config.SpreadTreeArgs"}},
 		"none":                   {nil, []string{recordingbinder.Name, "*config.RecordingBinderArgs"}},
-		"no candidate":           {&config.RecordingBinderArgs{}, []string{recordingbinder.Name, "candidates", "from 1 to 10"}},
+		"no candidate":           {&config.RecordingBinderArgs{ScheduledEvents: config.ScheduledEventsAll}, []string{recordingbinder.Name, "candidates", "from 1 to 10"}},
 	} {
 		_, err := recordingbinder.New(t.Context(), tc.args, &handle{})
 		for _, want := range tc.want {
@@ -188,5 +189,26 @@ func TestArguments(t *testing.T) {
 				t.Errorf("%s: the error %v does not say %q", name, err, want)
 			}
 		}
+	}
+}
+
+// One pod in ten, and always the same.
+func TestAnnounced(t *testing.T) {
+	counts := map[config.ScheduledEvents]int{}
+	const pods = 10_000
+	for i := range pods {
+		pod := st.MakePod().UID(fmt.Sprintf("d6c2a1f4-0000-4000-8000-%012x", i)).Obj()
+		for _, events := range []config.ScheduledEvents{config.ScheduledEventsAll, config.ScheduledEventsSampled, config.ScheduledEventsOff} {
+			announced := recordingbinder.Announced(events, pod)
+			if announced != recordingbinder.Announced(events, pod) {
+				t.Fatalf("pod %s is announced now and then", pod.UID)
+			}
+			if announced {
+				counts[events]++
+			}
+		}
+	}
+	if n := counts[config.ScheduledEventsSampled]; counts[config.ScheduledEventsAll] != pods || counts[config.ScheduledEventsOff] != 0 || n < pods/12 || n > pods/8 {
+		t.Errorf("of %d pods %v are announced", pods, counts)
 	}
 }
