@@ -43,7 +43,7 @@ go test -v -count=1 -timeout 10m -run '^TestSimulation' ./test/storm
 
 # These start processes, which the test cache knows nothing about: -count=1. One
 # package at a time, which shows each story as it ends, and how many there are.
-for suite in test/integration test/install test/e2e test/kubectl test/pages test/perf; do
+for suite in test/integration test/install test/e2e test/contention test/kubectl test/pages test/perf; do
   step "$suite"
   packages=$(go list "./$suite/...")
   if [[ -z $packages ]]; then

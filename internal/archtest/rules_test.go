@@ -274,6 +274,12 @@ var importRules = []importRule{
 		broken: [2]string{"test/reliability/x_test.go", "internal/upstream"},
 	},
 	{
+		name: "contention-from-outside", room: "test/contention/...", tests: true,
+		deny:   product,
+		why:    "who has promised what twice is told by the API alone",
+		broken: [2]string{"test/contention/x_test.go", "internal/controllers/arbiter"},
+	},
+	{
 		name: "ecosystem-from-outside", room: "test/ecosystem/...", tests: true,
 		deny:   product,
 		why:    "neighbours see what Espalier does to pods, and no more of it",

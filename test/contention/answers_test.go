@@ -1,0 +1,203 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contention
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// mishap is what becomes of a binding on its way. It calls next to have the API server make it.
+type mishap struct {
+	name string
+	// times is how often it happens to a pod.
+	times int
+	do    func(w http.ResponseWriter, r *http.Request, next func() *httptest.ResponseRecorder)
+}
+
+// abort ends the connection without an answer.
+func abort(http.ResponseWriter, *http.Request, func() *httptest.ResponseRecorder) {
+	panic(http.ErrAbortHandler)
+}
+
+// says answers with an error of the API server.
+func says(w http.ResponseWriter, status metav1.Status) {
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+}
+
+func passOn(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// mishaps are those that the pods of a story meet, in turn.
+var mishaps = []mishap{
+	{"none", 0, nil},
+	{"denied", 2, func(w http.ResponseWriter, _ *http.Request, _ func() *httptest.ResponseRecorder) {
+		says(w, apierrors.NewForbidden(metav1.Unversioned.WithResource("pods").GroupResource(), "", fmt.Errorf("not today")).Status())
+	}},
+	{"no room", 2, func(w http.ResponseWriter, _ *http.Request, _ func() *httptest.ResponseRecorder) {
+		says(w, metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "the node has no room",
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "espalier.dev/refused-binding"}}},
+		})
+	}},
+	{"delayed", 1, func(w http.ResponseWriter, _ *http.Request, next func() *httptest.ResponseRecorder) {
+		time.Sleep(3 * time.Second)
+		passOn(w, next())
+	}},
+	{"made twice", 1, func(w http.ResponseWriter, _ *http.Request, next func() *httptest.ResponseRecorder) {
+		next()
+		passOn(w, next())
+	}},
+	{"made, and not answered", 1, func(w http.ResponseWriter, r *http.Request, next func() *httptest.ResponseRecorder) {
+		next()
+		abort(w, r, next)
+	}},
+	{"not made, and not answered", 2, abort},
+}
+
+// meddler stands between a scheduler and the API server.
+type meddler struct {
+	mu sync.Mutex // guards met
+	// met is how often a mishap has happened to a pod.
+	met map[string]int
+}
+
+// startMeddler starts one, and returns a configuration by which it is reached.
+func (s *story) startMeddler() *rest.Config {
+	s.Helper()
+	target, err := url.Parse(world.config.Host)
+	s.must(err)
+	transport, err := rest.TransportFor(rest.AnonymousClientConfig(world.config))
+	s.must(err)
+	behind := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}
+	m := &meddler{met: make(map[string]int)}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+		if r.Method != http.MethodPost || parts[len(parts)-1] != "binding" {
+			behind.ServeHTTP(w, r)
+			return
+		}
+		m.meet(w, r, parts[len(parts)-2], behind)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	s.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	config := rest.AnonymousClientConfig(world.config)
+	config.Host, config.TLSClientConfig = server.URL, rest.TLSClientConfig{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	return config
+}
+
+func (m *meddler) meet(w http.ResponseWriter, r *http.Request, pod string, behind http.Handler) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	next := func() *httptest.ResponseRecorder {
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		answer := httptest.NewRecorder()
+		behind.ServeHTTP(answer, again)
+		return answer
+	}
+	is := mishapOf(pod)
+	m.mu.Lock()
+	happens := m.met[pod] < is.times
+	m.met[pod]++
+	m.mu.Unlock()
+	if !happens {
+		passOn(w, next())
+		return
+	}
+	is.do(w, r, next)
+}
+
+// mishapOf is that of a pod, by the number at the end of its name.
+func mishapOf(pod string) mishap {
+	var n int
+	if _, err := fmt.Sscanf(pod[strings.LastIndex(pod, "-")+1:], "%d", &n); err != nil {
+		return mishaps[0]
+	}
+	return mishaps[n%len(mishaps)]
+}
+
+// A binding is denied, refused for want of room, delayed, made twice, or never answered, whether it was made or not: no pod is lost, none is announced for
+// two nodes, and what the scheduler counts is what is there.
+func TestAnswersThatGoWrong(t *testing.T) {
+	s := begin(t)
+	s.nodes(10, 50)
+	kubeconfig := filepath.Join(world.dir, s.name+".kubeconfig")
+	s.must(rig.WriteSchedulerKubeconfig(s.ctx, s.startMeddler(), world.client, kubeconfig))
+	// Before the scheduler, whose first pod is one of those that are seen.
+	seen, stop, err := rig.WatchBindings(s.ctx, s.client, s.name)
+	s.must(err)
+	defer stop()
+	ours := s.start("ours", world.ours, kubeconfig, rig.SchedulerName)
+	const pods = 210
+	s.pods(pods, rig.SchedulerName)
+	bound := func(n int) {
+		s.Helper()
+		s.until(fmt.Sprintf("%d pods to be bound", n), ours, func() error {
+			if all, bound := seen.Bound(); bound < n {
+				return fmt.Errorf("%d of %d are", bound, all)
+			}
+			return nil
+		})
+	}
+	bound(pods + 1)
+	// What comes next makes even what is there, if every pod counts once.
+	s.each(90, func(ctx context.Context, i int) error {
+		return s.create(ctx, s.pod(fmt.Sprintf("even-%d", i*len(mishaps)), rig.SchedulerName))
+	})
+	bound(pods + 91)
+	list, err := s.client.CoreV1().Pods(s.name).List(s.ctx, metav1.ListOptions{})
+	s.must(err)
+	counts := map[string]int{}
+	for i := range list.Items {
+		counts[list.Items[i].Spec.NodeName]++
+	}
+	for node, n := range counts {
+		if n < 29 || n > 31 {
+			t.Errorf("node %s has %d of 300 pods on 10 nodes: %v", node, n, counts)
+		}
+	}
+	twice, err := rig.AnnouncedTwice(s.ctx, s.client, s.name, pods, timeout)
+	s.must(err)
+	for _, of := range twice {
+		t.Error(of)
+	}
+}

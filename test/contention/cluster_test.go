@@ -1,0 +1,203 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contention
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// storyLabel is on the nodes of a story.
+const storyLabel = "contention.espalier.dev/story"
+
+// creators is how many objects are in the making at once.
+const creators = 16
+
+// story is one test with nodes and a namespace of its own. All other nodes are gone.
+type story struct {
+	*testing.T
+	ctx    context.Context
+	client kubernetes.Interface
+	// name is the namespace, and begins the names of nodes and processes.
+	name string
+	// slots is how many pods a node takes.
+	slots int
+}
+
+func begin(t *testing.T) *story {
+	t.Helper()
+	s := &story{T: t, ctx: t.Context(), client: world.client, name: strings.ToLower(strings.NewReplacer("Test", "", "/", "-", "_", "-").Replace(t.Name()))}
+	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{})
+	s.must(err)
+	// No controller is there to make the account that pods run as.
+	_, err = s.client.CoreV1().ServiceAccounts(s.name).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	s.must(err)
+	t.Cleanup(func() {
+		ctx := context.Background()
+		now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+		if err := s.client.CoreV1().Pods(s.name).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+			s.Error(err)
+		}
+		if err := s.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name}); err != nil {
+			s.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *story) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// scaled is how many there are of what the page has so many of.
+func scaled(n int) int {
+	if *fullFlag {
+		return n
+	}
+	return n / 5
+}
+
+// each does something n times, some of them at once.
+func (s *story) each(n int, do func(context.Context, int) error) {
+	s.Helper()
+	group, ctx := errgroup.WithContext(s.ctx)
+	group.SetLimit(creators)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	s.must(group.Wait())
+}
+
+// nodes makes nodes that each take so many pods.
+func (s *story) nodes(n, slots int) {
+	s.Helper()
+	s.slots = slots
+	room := corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(slots), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	s.each(n, func(ctx context.Context, i int) error {
+		name := fmt.Sprintf("%s-%04d", s.name, i)
+		_, err := s.client.CoreV1().Nodes().Create(ctx, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprint("zone-", i%3), storyLabel: s.name}},
+			Status:     corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// pod is one that takes a slot.
+func (s *story) pod(name, scheduler string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: name, Labels: map[string]string{"app": scheduler, "espalier.dev/workload": scheduler}}}
+	p.Spec.SchedulerName = scheduler
+	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func (s *story) create(ctx context.Context, p *corev1.Pod) error {
+	_, err := s.client.CoreV1().Pods(s.name).Create(ctx, p, metav1.CreateOptions{})
+	return err
+}
+
+// pods makes so many pods for each scheduler, in turn.
+func (s *story) pods(n int, schedulers ...string) {
+	s.Helper()
+	s.each(n*len(schedulers), func(ctx context.Context, i int) error {
+		return s.create(ctx, s.pod(fmt.Sprintf("p-%05d", i), schedulers[i%len(schedulers)]))
+	})
+}
+
+// start starts a scheduler, and returns when it has bound a pod.
+func (s *story) start(name, binary, kubeconfig, schedulerName string, args ...string) *rig.Process {
+	s.Helper()
+	p, err := rig.StartScheduler(rig.SchedulerOptions{
+		Name: s.name + "-" + name, Binary: binary, Kubeconfig: kubeconfig, Dir: world.dir,
+		Args: append([]string{"--kube-api-qps=500", "--kube-api-burst=1000"}, args...),
+	})
+	s.must(err)
+	s.Cleanup(func() { _ = p.Stop(15 * time.Second) }) // the stock one ends with an error
+	warm := s.pod("warm-"+name, schedulerName)
+	s.must(s.create(s.ctx, warm))
+	s.until(name+" to bind its first pod", p, func() error {
+		now, err := s.client.CoreV1().Pods(s.name).Get(s.ctx, warm.Name, metav1.GetOptions{})
+		if err == nil && now.Spec.NodeName == "" {
+			err = fmt.Errorf("pod %s has no node", warm.Name)
+		}
+		return err
+	})
+	s.must(s.client.CoreV1().Pods(s.name).Delete(s.ctx, warm.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	return p
+}
+
+// stock starts the stock scheduler, for pods without another.
+func (s *story) stock(name string) *rig.Process {
+	s.Helper()
+	return s.start(name, world.stock, world.kubeconfig, corev1.DefaultSchedulerName)
+}
+
+// ours starts Espalier's scheduler.
+func (s *story) ours(args ...string) *rig.Process {
+	s.Helper()
+	return s.start("ours", world.ours, world.scheduler, rig.SchedulerName, args...)
+}
+
+// until waits, and for no longer than a process runs.
+func (s *story) until(what string, p *rig.Process, check func() error) {
+	s.Helper()
+	err := rig.Poll(s.ctx, timeout, 50*time.Millisecond, what, func() error {
+		select {
+		case <-p.Done():
+			return rig.Never(p.Err())
+		default:
+			return check()
+		}
+	})
+	s.must(err)
+}
+
+// at once has processes begin together with what has come while they stood still.
+func (s *story) atOnce(processes []*rig.Process, meanwhile func()) (start time.Time) {
+	s.Helper()
+	for _, p := range processes {
+		s.must(p.Pause())
+	}
+	meanwhile()
+	for _, p := range processes {
+		s.must(p.Resume())
+	}
+	return time.Now()
+}
+
+// beyond is how many pods are on nodes beyond what these can take, and how many are bound and have not ended.
+func (s *story) beyond() (beyond, bound int) {
+	s.Helper()
+	list, err := s.client.CoreV1().Pods(s.name).List(s.ctx, metav1.ListOptions{})
+	s.must(err)
+	counts := map[string]int{}
+	for i := range list.Items {
+		if p := &list.Items[i]; p.Spec.NodeName != "" && p.Status.Phase != corev1.PodFailed {
+			counts[p.Spec.NodeName]++
+			bound++
+		}
+	}
+	for _, n := range counts {
+		beyond += max(n-s.slots, 0)
+	}
+	return beyond, bound
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contention
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// kubelets play those of all nodes: what is terminating ends, and what does not fit is rejected, in the order in which it comes. In place of a
+// rejected pod its owner would make another one, and so do they.
+type kubelets struct {
+	*story
+	work sync.WaitGroup
+
+	mu sync.Mutex // guards what follows
+	// on has the pods of each node that were not rejected.
+	on       map[string]map[types.UID]bool
+	rejected map[types.UID]bool
+	// last is when the last pod was taken.
+	last time.Time
+	made int
+}
+
+// kubelets begin to watch. Rejecting has them reject pods; else these stay where they are.
+func (s *story) kubelets(rejecting bool) *kubelets {
+	s.Helper()
+	k := &kubelets{story: s, on: make(map[string]map[types.UID]bool), rejected: make(map[types.UID]bool)}
+	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.name))
+	informer := factory.Core().V1().Pods().Informer()
+	saw := func(obj any) {
+		if p, is := obj.(*corev1.Pod); is {
+			k.saw(p, rejecting)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: saw, UpdateFunc: func(_, obj any) { saw(obj) },
+		DeleteFunc: func(obj any) {
+			if p, is := obj.(*corev1.Pod); is {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				delete(k.on[p.Spec.NodeName], p.UID)
+			}
+		},
+	})
+	s.must(err)
+	ctx, cancel := context.WithCancel(s.ctx)
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		s.Fatal("the watch of pods did not start")
+	}
+	s.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+		k.work.Wait()
+	})
+	return k
+}
+
+func (k *kubelets) saw(p *corev1.Pod, rejecting bool) {
+	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodFailed {
+		return
+	}
+	if p.DeletionTimestamp != nil {
+		k.work.Go(func() {
+			// A kubelet takes a moment.
+			time.Sleep(20 * time.Millisecond)
+			_ = k.client.CoreV1().Pods(p.Namespace).Delete(context.Background(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		})
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.on[p.Spec.NodeName][p.UID] || k.rejected[p.UID] {
+		return
+	}
+	if rejecting && len(k.on[p.Spec.NodeName]) >= k.slots {
+		k.rejected[p.UID] = true
+		k.made++
+		again := k.pod(fmt.Sprintf("again-%05d", k.made), p.Spec.SchedulerName)
+		k.work.Go(func() { k.reject(p, again) })
+		return
+	}
+	if k.on[p.Spec.NodeName] == nil {
+		k.on[p.Spec.NodeName] = make(map[types.UID]bool)
+	}
+	k.on[p.Spec.NodeName][p.UID] = true
+	k.last = time.Now()
+}
+
+// reject does what a kubelet does with a pod for which it has no room, and then its owner.
+func (k *kubelets) reject(p, again *corev1.Pod) {
+	p = p.DeepCopy()
+	p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
+	ctx := context.Background()
+	if _, err := k.client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{}); err != nil {
+		k.Errorf("rejecting pod %s: %v", p.Name, err)
+	}
+	if err := k.create(ctx, again); err != nil {
+		k.Errorf("making pod %s: %v", again.Name, err)
+	}
+}
+
+// count is how many pods run, how many were rejected, and when the last was taken.
+func (k *kubelets) count() (running, rejected int, last time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, pods := range k.on {
+		running += len(pods)
+	}
+	return running, len(k.rejected), k.last
+}

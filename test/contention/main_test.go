@@ -1,0 +1,115 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contention
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
+)
+
+const (
+	// binFolder is where make build puts the binaries, and stockFolder where make perf-tools puts the stock scheduler, seen from this folder.
+	binFolder   = "../../bin"
+	stockFolder = "../../_output/perf"
+	// timeout bounds what is to come on a busy machine.
+	timeout = 3 * time.Minute
+)
+
+var fullFlag = flag.Bool("full", false, "make as many pods as docs/several-schedulers.md says, some minutes; else a fifth of them")
+
+// world is the cluster that the stories share.
+var world struct {
+	config *rest.Config
+	client kubernetes.Interface
+	// dir takes logs; it is kept if a story fails.
+	dir string
+	// kubeconfig is the administrator's; scheduler and controller hold the tokens of their accounts.
+	kubeconfig, scheduler, controller string
+	// metricsToken is for whoever asks for metrics.
+	metricsToken string
+	// stock, ours and controls are the paths of binaries.
+	stock, ours, controls string
+	// table has a row for each story that has been told.
+	table []string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if rig.Listing() {
+		os.Exit(m.Run())
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := rig.Main("contention", func() (int, error) {
+		return rig.InFolder("contention", func(dir string) (int, error) {
+			world.dir = dir
+			return rig.OnDevcluster(ctx, "contention", binFolder, dir, []string{"--bare"}, func(d *rig.Devcluster) (int, error) {
+				if err := prepare(ctx, d.Kubeconfig); err != nil {
+					return 1, err
+				}
+				defer printTable()
+				return rig.UntilInterrupted(ctx, m)
+			})
+		})
+	})
+	cancel()
+	os.Exit(code)
+}
+
+// prepare finds the binaries, and gives the accounts the rights of the manifests.
+func prepare(ctx context.Context, kubeconfig string) (err error) {
+	for _, b := range []struct {
+		path         *string
+		folder, name string
+	}{{&world.ours, binFolder, "espalier-scheduler"}, {&world.controls, binFolder, "espalier-controller"}, {&world.stock, stockFolder, "kube-scheduler"}} {
+		if b.folder == stockFolder {
+			*b.path, err = rig.BinaryIn(b.folder, b.name)
+		} else {
+			*b.path, err = rig.Binary(b.name, b.folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	world.kubeconfig = kubeconfig
+	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
+		return err
+	}
+	world.scheduler, world.controller = filepath.Join(world.dir, "scheduler.kubeconfig"), filepath.Join(world.dir, "controller.kubeconfig")
+	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.scheduler)
+	if err != nil {
+		return err
+	}
+	if err := applier.Definitions(ctx, manifests.Files); err != nil {
+		return err
+	}
+	if err := applier.Apply(ctx, manifests.Files, "components/arbiter/rbac.yaml", ""); err != nil {
+		return err
+	}
+	if world.metricsToken, err = rig.ReaderToken(ctx, world.client, rig.SchedulerNamespace, "contention-metrics", "/metrics"); err != nil {
+		return err
+	}
+	return rig.WriteKubeconfig(ctx, world.config, world.client, rig.ControllerName, world.controller)
+}
+
+// printTable prints the rows as docs/several-schedulers.md has them.
+func printTable() {
+	if len(world.table) > 0 {
+		fmt.Printf("\n| story | arbiter | pods beyond allocatable | bound, or in place of one that did not fit | time | bindings refused | made without an answer |\n| --- | --- | --- | --- | --- | --- | --- |\n%s\n",
+			strings.Join(world.table, "\n"))
+	}
+}
