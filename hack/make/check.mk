@@ -55,7 +55,7 @@ fuzz: ## run every fuzz target, 30 s each; FUZZTIME=5m for more
 
 SCALE ?= default
 .PHONY: perf
-perf: bin/espalier-scheduler bin/devcluster perf-tools ## measure beside the stock scheduler, about two hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
+perf: bin/espalier-scheduler bin/espalier-controller bin/devcluster perf-tools ## measure beside the stock scheduler, about two hours; SCALE=small for minutes, SCALE=huge, ONLY=Spread2,Drip, ROUNDS=5, PROFILE=1; CHECK=1 fails if a promise is missed
 	@hack/go-build.sh _output/perf/perf ./test/perf
 	@_output/perf/perf --scale='$(SCALE)' $(if $(ROUNDS),--rounds='$(ROUNDS)') $(if $(ONLY),--only='$(ONLY)') $(if $(CHECK),--check='$(CHECK)') $(if $(PROFILE),--profile='$(PROFILE)')
 

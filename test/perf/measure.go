@@ -94,6 +94,11 @@ func rounds(ctx context.Context, o options, devcluster, logs string, workloads [
 		return nil, fmt.Errorf("workload %s: %w", workloads[0].Name, err)
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
+	if slices.ContainsFunc(workloads, func(w load.Workload) bool { return w.Controller }) {
+		if world.Controller, err = rig.BinaryIn(o.bin, "espalier-controller"); err != nil {
+			return nil, err
+		}
+	}
 	if o.profile {
 		world.Profiles = filepath.Join(o.out, "perf")
 	}

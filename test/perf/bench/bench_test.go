@@ -181,7 +181,7 @@ func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 	for _, name := range judge.Schedulers {
 		c := Candidate{Name: name}
 		dir := t.TempDir()
-		args, err := c.args("/the/kubeconfig", dir, "1234", false)
+		args, err := c.args("/the/kubeconfig", dir, "1234", load.Workload{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,12 +4,12 @@
 package bench
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -17,6 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/test/perf/judge"
+	"github.com/espalier-scheduler/espalier/test/perf/load"
 )
 
 // QPS and Burst are every scheduler's limits at the API server: those of
@@ -71,16 +72,27 @@ const nullPlugins = `  plugins:
       enabled: [{name: PrioritySort}, {name: InTurn}, {name: DefaultBinder}]
 `
 
-// recorded is where the shipped configuration says that decisions are recorded.
-var recorded = []byte("decisionRecord: Enabled")
+// otherwise is what the shipped configuration says, and what it is to say for a workload, in turn.
+func otherwise(workload load.Workload) (texts []string) {
+	if workload.Unrecorded {
+		texts = append(texts, "decisionRecord: Enabled", "decisionRecord: Disabled")
+	}
+	if workload.Unannounced {
+		texts = append(texts, "scheduledEvents: All", "scheduledEvents: Off")
+	}
+	return texts
+}
 
-// writeUnrecorded writes the shipped configuration, without records of decisions. Its election is not laid over by flags, as it is without a file.
-func writeUnrecorded(path string) error {
-	if !bytes.Contains(manifests.SchedulerConfig, recorded) {
-		return fmt.Errorf("the shipped configuration does not say %s", recorded)
+// writeOtherwise writes the shipped configuration with other texts. Its election is not laid over by flags, as it is without a file.
+func writeOtherwise(path string, texts []string) error {
+	shipped := string(manifests.SchedulerConfig)
+	for i := 0; i < len(texts); i += 2 {
+		if !strings.Contains(shipped, texts[i]) {
+			return fmt.Errorf("the shipped configuration does not say %s", texts[i])
+		}
 	}
 	var config map[string]any
-	if err := yaml.Unmarshal(bytes.ReplaceAll(manifests.SchedulerConfig, recorded, []byte("decisionRecord: Disabled")), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(strings.NewReplacer(texts...).Replace(shipped)), &config); err != nil {
 		return err
 	}
 	config["leaderElection"] = map[string]any{
@@ -94,9 +106,9 @@ func writeUnrecorded(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// args are the command line, with the configuration file written where it needs one: ours runs the shipped one, unless it is to record no
-// decisions.
-func (c Candidate) args(kubeconfig, dir, port string, unrecorded bool) ([]string, error) {
+// args are the command line, with the configuration file written where it needs one: ours runs the shipped one, unless the workload has it
+// write less.
+func (c Candidate) args(kubeconfig, dir, port string, workload load.Workload) ([]string, error) {
 	args := []string{
 		"--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -104,8 +116,8 @@ func (c Candidate) args(kubeconfig, dir, port string, unrecorded bool) ([]string
 		"--authorization-always-allow-paths=/metrics,/debug/pprof/*",
 	}
 	path := filepath.Join(dir, c.Name+".yaml")
-	if c.Name == judge.Ours && unrecorded {
-		if err := writeUnrecorded(path); err != nil {
+	if texts := otherwise(workload); c.Name == judge.Ours && len(texts) > 0 {
+		if err := writeOtherwise(path, texts); err != nil {
 			return nil, fmt.Errorf("writing the configuration of %s: %w", c.Name, err)
 		}
 		return append(args, "--config="+path, "--kubeconfig="+kubeconfig, "--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
@@ -134,12 +146,12 @@ type running struct {
 }
 
 // start starts the candidate's process. It may not be ready yet.
-func (c Candidate) start(kubeconfig, dir string, unrecorded bool) (*running, error) {
+func (c Candidate) start(kubeconfig, dir string, workload load.Workload) (*running, error) {
 	port, err := rig.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	args, err := c.args(kubeconfig, dir, port, unrecorded)
+	args, err := c.args(kubeconfig, dir, port, workload)
 	if err != nil {
 		return nil, err
 	}

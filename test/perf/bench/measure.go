@@ -35,7 +35,12 @@ func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate
 	if err := w.attack(ctx, c); err != nil {
 		return run, err
 	}
-	r, err := c.start(w.kubeconfig, filepath.Join(w.logs, workload.Name), workload.Unrecorded)
+	stopController, err := w.controller(ctx)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, stopController()) }()
+	r, err := c.start(w.kubeconfig, filepath.Join(w.logs, workload.Name), workload)
 	if err != nil {
 		return run, err
 	}
@@ -66,6 +71,9 @@ func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate
 	run.CPUSeconds, run.ServerCPUSeconds, run.PeakRSS = after.cpu-before.cpu, after.serverCPU-before.serverCPU, after.peakRSS
 	run.AllCPUSeconds, run.Growth = after.cpu, after.peakRSS-before.rss
 	run.Algorithm = algorithmBetween(before.algorithm, after.algorithm)
+	if run.Binding = algorithmBetween(before.binding, after.binding); run.Binding.Count == 0 {
+		return run, fmt.Errorf("%s has no histogram of bindings among its metrics", c.Name)
+	}
 	ended = true
 	if err := r.stop(); err != nil {
 		return run, err

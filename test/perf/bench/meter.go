@@ -17,13 +17,17 @@ import (
 	"github.com/espalier-scheduler/espalier/test/perf/judge"
 )
 
-const algorithmMetric = "scheduler_scheduling_algorithm_duration_seconds"
+const (
+	algorithmMetric = "scheduler_scheduling_algorithm_duration_seconds"
+	extensionMetric = "scheduler_framework_extension_point_duration_seconds"
+)
 
 // reading is what the meters say at one moment.
 type reading struct {
 	cpu, serverCPU float64 // seconds since the start of the process
 	rss, peakRSS   int64
 	algorithm      *dto.Histogram
+	binding        *dto.Histogram
 }
 
 // read reads the meters of a scheduler and of the control plane.
@@ -40,8 +44,23 @@ func (w *World) read(ctx context.Context, r *running) (reading, error) {
 	if err != nil {
 		return now, err
 	}
+	now.binding = bindingIn(families)
 	now.algorithm, err = algorithmIn(families, r.Name)
 	return now, err
+}
+
+// bindingIn finds the histogram of bindings, of pods that were bound. It is nil before the first pod.
+func bindingIn(families map[string]*dto.MetricFamily) *dto.Histogram {
+	for _, m := range families[extensionMetric].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if labels["extension_point"] == "Bind" && labels["status"] == "Success" {
+			return m.GetHistogram()
+		}
+	}
+	return nil
 }
 
 // algorithmIn finds the histogram of the algorithm. It is empty before the first pod.

@@ -38,6 +38,9 @@ type World struct {
 	// runs. "" takes none; a profile costs a little of what is measured.
 	Profiles string
 
+	// Controller is the path of Espalier's controller, for the workloads that have it run beside.
+	Controller string
+
 	// workload is the one that is measured.
 	workload load.Workload
 	cluster  *rig.Devcluster

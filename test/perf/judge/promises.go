@@ -47,7 +47,7 @@ var (
 	misfits = []string{"Refused"}
 	// even are the rows in which nothing may be misplaced.
 	even = slices.Concat(spreads, []string{"Workloads60"}, many, []string{
-		"Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
+		"Controller", "Arbiter", "Unannounced", "Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
 	}, misfits, attacks)
 )
 
@@ -72,6 +72,7 @@ var comparisons = []struct {
 	atLeast   bool
 }{
 	{"pods/s", many, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
+	{"pods/s", []string{"Arbiter"}, func(ours Ratios) float64 { return ours.Throughput }, 0.95, true},
 	{"mean algorithm time", []string{"Deep"}, func(ours Ratios) float64 { return ours.Algorithm }, 2, false},
 	{"growth of memory", []string{"Deep"}, func(ours Ratios) float64 { return ours.Growth }, 2, false},
 	{"peak RSS", slices.Concat(misfits, attacks), func(ours Ratios) float64 { return ours.PeakRSS }, 1.2, false},
@@ -145,8 +146,17 @@ func compare(rows []Row) []Verdict {
 			}
 		}
 	}
+	for _, row := range rows {
+		if ours, compared := row.ToBeside[Ours]; compared && row.Workload == "Arbiter" {
+			// They may as well take less: a run without bindings is an error.
+			verdicts = append(verdicts, Verdict{Promise: "Arbiter: ms that 99 of 100 bindings take more", Value: ours.BindingP99, Bound: bindingBound, Kept: ours.BindingP99 <= bindingBound})
+		}
+	}
 	return verdicts
 }
+
+// bindingBound is in milliseconds.
+const bindingBound = 3
 
 func verdict(what string, value, bound float64, atLeast bool) Verdict {
 	v := Verdict{Promise: what, Value: value, Bound: bound, AtLeast: atLeast}

@@ -123,7 +123,7 @@ func (r Report) writeBeside(b *strings.Builder) {
 	for _, row := range r.Rows {
 		of[row.Workload] = row
 	}
-	head := "| a row beside another | | pods/s | algorithm ms, mean | CPU s per 1,000 pods | CPU s in all | peak RSS MiB | growth MiB |\n| --- | --- |" + strings.Repeat(" --: |", 6) + "\n"
+	head := "| a row beside another | | pods/s | algorithm ms, mean | CPU s per 1,000 pods | CPU s in all | peak RSS MiB | growth MiB | binding ms, p99 |\n| --- | --- |" + strings.Repeat(" --: |", 7) + "\n"
 	for _, row := range r.Rows {
 		for _, name := range Schedulers {
 			to, compared := row.ToBeside[name]
@@ -133,9 +133,9 @@ func (r Report) writeBeside(b *strings.Builder) {
 			b.WriteString(head)
 			head = ""
 			this, that := row.Schedulers[name], of[row.Beside].Schedulers[name]
-			fmt.Fprintf(b, "| %s, %s | %s | %.0f, %.0f: %.2f | %.3f, %.3f: %.2f | %.2f, %.2f: %.2f | %.2f, %.2f: %.2f | %d, %d: %.2f | %d, %d: %.2f |\n", row.Workload, row.Beside, name,
+			fmt.Fprintf(b, "| %s, %s | %s | %.0f, %.0f: %.2f | %.3f, %.3f: %.2f | %.2f, %.2f: %.2f | %.2f, %.2f: %.2f | %d, %d: %.2f | %d, %d: %.2f | %.1f, %.1f |\n", row.Workload, row.Beside, name,
 				this.Throughput, that.Throughput, to.Throughput, this.Algorithm.Mean, that.Algorithm.Mean, to.Algorithm,
-				this.CPU, that.CPU, to.CPU, this.AllCPU, that.AllCPU, to.AllCPU, this.PeakRSS>>20, that.PeakRSS>>20, to.PeakRSS, this.Growth>>20, that.Growth>>20, to.Growth)
+				this.CPU, that.CPU, to.CPU, this.AllCPU, that.AllCPU, to.AllCPU, this.PeakRSS>>20, that.PeakRSS>>20, to.PeakRSS, this.Growth>>20, that.Growth>>20, to.Growth, this.BindingP99, that.BindingP99)
 		}
 	}
 	if head == "" {

@@ -28,6 +28,8 @@ type Run struct {
 	Seconds float64 `json:"seconds"`
 	// Algorithm is what the scheduler's own histogram says of these pods.
 	Algorithm Algorithm `json:"schedulingAlgorithm"`
+	// Binding is how long the bindings took, from the API client on and back.
+	Binding Algorithm `json:"binding"`
 	// CPUSeconds is the processor time of the scheduler's process in these seconds, and
 	// ServerCPUSeconds that of the API server and etcd.
 	CPUSeconds       float64 `json:"cpuSeconds"`
@@ -42,7 +44,7 @@ type Run struct {
 	Misplaced []Misplaced `json:"misplaced"`
 }
 
-// Algorithm is kube-scheduler's scheduling_algorithm_duration_seconds, in milliseconds.
+// Algorithm is a histogram of kube-scheduler's in milliseconds: scheduling_algorithm_duration_seconds, unless it is said to be another.
 // The quantiles are interpolated in its buckets, the first of which ends at 1 ms.
 type Algorithm struct {
 	Count uint64  `json:"count"`

@@ -38,18 +38,22 @@ type Ratios struct {
 	AllCPU     float64 `json:"allCPU"`
 	PeakRSS    float64 `json:"peakRSS"`
 	Growth     float64 `json:"growth"`
+	// BindingP99 is no ratio: by how many milliseconds 99 of a hundred bindings take longer, below 0 if they do not.
+	BindingP99 float64 `json:"bindingP99MoreMS"`
 }
 
 // Median is the middle of one scheduler's rounds, each figure for itself. Misplaced is
 // the worst of the rounds: a spread that is uneven at times is not even.
 type Median struct {
-	Throughput float64     `json:"podsPerSecond"`
-	Algorithm  Algorithm   `json:"schedulingAlgorithm"`
-	CPU        float64     `json:"cpuSecondsPer1000Pods"`
-	ServerCPU  float64     `json:"serverCPUSecondsPer1000Pods"`
-	AllCPU     float64     `json:"allCPUSeconds"`
-	PeakRSS    int64       `json:"peakRSSBytes"`
-	Growth     int64       `json:"growthBytes"`
+	Throughput float64   `json:"podsPerSecond"`
+	Algorithm  Algorithm `json:"schedulingAlgorithm"`
+	CPU        float64   `json:"cpuSecondsPer1000Pods"`
+	ServerCPU  float64   `json:"serverCPUSecondsPer1000Pods"`
+	AllCPU     float64   `json:"allCPUSeconds"`
+	PeakRSS    int64     `json:"peakRSSBytes"`
+	Growth     int64     `json:"growthBytes"`
+	// BindingP99 is how many milliseconds a binding takes, 99 of a hundred of them.
+	BindingP99 float64     `json:"bindingP99MS"`
 	Misplaced  []Misplaced `json:"misplaced"`
 }
 
@@ -91,13 +95,15 @@ func compareRuns(these, those []Run) Ratios {
 		AllCPU:     medianRatio(these, those, allCPU),
 		PeakRSS:    medianRatio(these, those, peakRSS),
 		Growth:     medianRatio(these, those, growth),
+		BindingP99: medianPaired(these, those, bindingP99, func(this, that float64) float64 { return this - that }),
 	}
 }
 
-func algorithm(r Run) float64 { return r.Algorithm.Mean }
-func allCPU(r Run) float64    { return r.AllCPUSeconds }
-func peakRSS(r Run) float64   { return float64(r.PeakRSS) }
-func growth(r Run) float64    { return float64(r.Growth) }
+func algorithm(r Run) float64  { return r.Algorithm.Mean }
+func allCPU(r Run) float64     { return r.AllCPUSeconds }
+func peakRSS(r Run) float64    { return float64(r.PeakRSS) }
+func growth(r Run) float64     { return float64(r.Growth) }
+func bindingP99(r Run) float64 { return r.Binding.P99 }
 
 func summarize(runs []Run) Median {
 	m := Median{
@@ -107,6 +113,7 @@ func summarize(runs []Run) Median {
 		AllCPU:     medianOf(runs, allCPU),
 		PeakRSS:    int64(medianOf(runs, peakRSS)),
 		Growth:     int64(medianOf(runs, growth)),
+		BindingP99: medianOf(runs, bindingP99),
 		Algorithm: Algorithm{
 			Count: uint64(medianOf(runs, func(r Run) float64 { return float64(r.Algorithm.Count) })),
 			Mean:  medianOf(runs, algorithm),
@@ -131,13 +138,17 @@ func medianOf(runs []Run, figure func(Run) float64) float64 {
 	return median(values)
 }
 
-// medianRatio pairs the runs of each round.
 func medianRatio(these, those []Run, figure func(Run) float64) float64 {
+	return medianPaired(these, those, figure, ratio)
+}
+
+// medianPaired pairs the runs of each round.
+func medianPaired(these, those []Run, figure func(Run) float64, compare func(this, that float64) float64) float64 {
 	var values []float64
 	for _, this := range these {
 		for _, that := range those {
 			if this.Round == that.Round {
-				values = append(values, ratio(figure(this), figure(that)))
+				values = append(values, compare(figure(this), figure(that)))
 			}
 		}
 	}

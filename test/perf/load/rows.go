@@ -29,6 +29,7 @@ const (
 	fewWorkloads = "Workloads60"
 	shallow      = "Shallow"
 	ordinary     = "Ordinary"
+	unchecked    = "Controller"
 	refused      = "Refused"
 	spread2      = "Spread2"
 )
@@ -65,9 +66,21 @@ func Workloads(nodes int) []Workload {
 	rows = append(rows, Workload{
 		Name: "Memory", About: "20 pods on each node, for the peak of memory", Nodes: nodes, Groups: 10, PerGroup: max(nodes/50, 2), Levels: zoneRackHost, Crowd: 20,
 	})
+	rows = append(rows, written(nodes)...)
 	rows = append(rows, manyWorkloads(nodes)...)
 	rows = append(rows, notRemembered(nodes)...)
 	return append(rows, attacked(nodes)...)
+}
+
+// written are the rows that show what the writes of a pod cost: with each binding checked before it is made, and without the event. They are
+// Spread2 beside a controller that does neither.
+func written(nodes int) []Workload {
+	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/20, 2), Levels: zoneHost, Rounds: roundsOfShort(nodes), Controller: true}
+	before, checked, silent := row, row, row
+	before.Name, before.About = unchecked, "Spread2 with the controller beside"
+	checked.Name, checked.About, checked.Beside, checked.Arbiter = "Arbiter", "the same, and it checks each binding", unchecked, true
+	silent.Name, silent.About, silent.Beside, silent.Unannounced = "Unannounced", "the same, without the event of a bound pod", unchecked, true
+	return []Workload{before, checked, silent}
 }
 
 // manyWorkloads are the rows that show what a workload costs the others, and what a level

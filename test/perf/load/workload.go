@@ -59,6 +59,10 @@ type Workload struct {
 	Attack Attack
 	// Crowd is how many pods of others lie on every node from the beginning.
 	Crowd int
+	// Controller has Espalier's controller run beside, as it does in a cluster that has it installed; Arbiter has it check each binding.
+	Controller, Arbiter bool
+	// Unannounced has our scheduler write no event for a pod that is bound.
+	Unannounced bool
 	// Churn has nodes closed and opened, and bound pods deleted, while pods come.
 	Churn bool
 	// Unrecorded has our scheduler bind pods without the record of how their nodes were chosen.
