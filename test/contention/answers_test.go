@@ -159,7 +159,7 @@ func mishapOf(pod string) mishap {
 // two nodes, and what the scheduler counts is what is there.
 func TestAnswersThatGoWrong(t *testing.T) {
 	s := begin(t)
-	s.nodes(10, 50)
+	s.nodes(9, 50)
 	kubeconfig := filepath.Join(world.dir, s.name+".kubeconfig")
 	s.must(rig.WriteSchedulerKubeconfig(s.ctx, s.startMeddler(), world.client, kubeconfig))
 	// Before the scheduler, whose first pod is one of those that are seen.
@@ -191,8 +191,8 @@ func TestAnswersThatGoWrong(t *testing.T) {
 		counts[list.Items[i].Spec.NodeName]++
 	}
 	for node, n := range counts {
-		if n < 29 || n > 31 {
-			t.Errorf("node %s has %d of 300 pods on 10 nodes: %v", node, n, counts)
+		if n != 33 && n != 34 {
+			t.Errorf("node %s has %d of 300 pods on 9 nodes: %v", node, n, counts)
 		}
 	}
 	twice, err := rig.AnnouncedTwice(s.ctx, s.client, s.name, pods, timeout)

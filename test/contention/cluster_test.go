@@ -148,7 +148,7 @@ func (s *story) start(name, binary, kubeconfig, schedulerName string, args ...st
 // stock starts the stock scheduler, for pods without another.
 func (s *story) stock(name string) *rig.Process {
 	s.Helper()
-	return s.start(name, world.stock, world.kubeconfig, corev1.DefaultSchedulerName)
+	return s.start(name, world.stock, world.kubeScheduler, corev1.DefaultSchedulerName)
 }
 
 // ours starts Espalier's scheduler.

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -38,8 +39,9 @@ var world struct {
 	client kubernetes.Interface
 	// dir takes logs; it is kept if a story fails.
 	dir string
-	// kubeconfig is the administrator's; scheduler and controller hold the tokens of their accounts.
-	kubeconfig, scheduler, controller string
+	// kubeScheduler is for the stock scheduler, by the name that it has in every cluster; scheduler and controller hold the tokens of their
+	// accounts.
+	kubeScheduler, scheduler, controller string
 	// metricsToken is for whoever asks for metrics.
 	metricsToken string
 	// stock, ours and controls are the paths of binaries.
@@ -85,8 +87,11 @@ func prepare(ctx context.Context, kubeconfig string) (err error) {
 			return err
 		}
 	}
-	world.kubeconfig = kubeconfig
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
+		return err
+	}
+	world.kubeScheduler = filepath.Join(world.dir, "kube-scheduler.kubeconfig")
+	if err := asKubeScheduler(kubeconfig, world.kubeScheduler); err != nil {
 		return err
 	}
 	world.scheduler, world.controller = filepath.Join(world.dir, "scheduler.kubeconfig"), filepath.Join(world.dir, "controller.kubeconfig")
@@ -104,6 +109,19 @@ func prepare(ctx context.Context, kubeconfig string) (err error) {
 		return err
 	}
 	return rig.WriteKubeconfig(ctx, world.config, world.client, rig.ControllerName, world.controller)
+}
+
+// asKubeScheduler writes a kubeconfig by which the administrator passes for the stock scheduler. An administrator's requests are taken by the
+// API server however many there are at once, until none of them is answered in time, and no webhook either; those of schedulers in turn.
+func asKubeScheduler(from, to string) error {
+	config, err := clientcmd.LoadFromFile(from)
+	if err != nil {
+		return err
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:kube-scheduler"
+	}
+	return clientcmd.WriteToFile(*config, to)
 }
 
 // printTable prints the rows as docs/several-schedulers.md has them.
