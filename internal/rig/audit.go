@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 )
 
 // Write is a request that has changed an object, or was to, as an audit log has it.
@@ -26,10 +27,22 @@ type Write struct {
 		// Code is the HTTP status.
 		Code int `json:"code"`
 	} `json:"responseStatus"`
+	// Annotations are what the API server notes about the request.
+	Annotations map[string]string `json:"annotations"`
 }
 
 // Done reports that the API server has done what was asked.
 func (w *Write) Done() bool { return w.Answer.Code < http.StatusMultipleChoices }
+
+// Unanswered reports that a webhook that is called for the request did not answer in time, so that the API server went on without it.
+func (w *Write) Unanswered() bool {
+	for key := range w.Annotations {
+		if strings.HasPrefix(key, "failed-open.validating.webhook.admission.k8s.io/") {
+			return true
+		}
+	}
+	return false
+}
 
 // Writes reads those of an audit log, which devcluster writes with --audit-log.
 func Writes(path string) ([]Write, error) {

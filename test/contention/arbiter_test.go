@@ -4,7 +4,6 @@
 package contention
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -84,20 +83,6 @@ func (s *story) authority() string {
 	now, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(s.ctx, webhookName, metav1.GetOptions{})
 	s.must(err)
 	return string(now.Webhooks[0].ClientConfig.CABundle)
-}
-
-// unasked is about how many bindings the API server has not had the arbiter's answer in time, since it began, so that it made them without.
-func (s *story) unasked() int {
-	s.Helper()
-	page, err := s.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.ctx)
-	s.must(err)
-	families, err := testutil.TextToMetricFamilies(bytes.NewReader(page))
-	s.must(err)
-	total := 0
-	for _, m := range families["apiserver_admission_webhook_fail_open_count"].GetMetric() {
-		total += int(m.GetCounter().GetValue())
-	}
-	return total
 }
 
 // meter asks for metrics.

@@ -183,21 +183,3 @@ func (s *story) atOnce(processes []*rig.Process, meanwhile func()) (start time.T
 	}
 	return time.Now()
 }
-
-// beyond is how many pods are on nodes beyond what these can take, and how many are bound and have not ended.
-func (s *story) beyond() (beyond, bound int) {
-	s.Helper()
-	list, err := s.client.CoreV1().Pods(s.name).List(s.ctx, metav1.ListOptions{})
-	s.must(err)
-	counts := map[string]int{}
-	for i := range list.Items {
-		if p := &list.Items[i]; p.Spec.NodeName != "" && p.Status.Phase != corev1.PodFailed {
-			counts[p.Spec.NodeName]++
-			bound++
-		}
-	}
-	for _, n := range counts {
-		beyond += max(n-s.slots, 0)
-	}
-	return beyond, bound
-}

@@ -6,6 +6,7 @@ package contention
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,9 +25,13 @@ type kubelets struct {
 	work sync.WaitGroup
 
 	mu sync.Mutex // guards what follows
+	// nodes are those that pods were bound to, by their names, even if they have gone.
+	nodes map[string]string
 	// on has the pods of each node that were not rejected.
 	on       map[string]map[types.UID]bool
 	rejected map[types.UID]bool
+	// beyond is how many pods came to a node that had no room.
+	beyond map[string]int
 	// last is when the last pod was taken.
 	last time.Time
 	made int
@@ -35,7 +40,7 @@ type kubelets struct {
 // kubelets begin to watch. Rejecting has them reject pods; else these stay where they are.
 func (s *story) kubelets(rejecting bool) *kubelets {
 	s.Helper()
-	k := &kubelets{story: s, on: make(map[string]map[types.UID]bool), rejected: make(map[types.UID]bool)}
+	k := &kubelets{story: s, nodes: make(map[string]string), on: make(map[string]map[types.UID]bool), rejected: make(map[types.UID]bool), beyond: make(map[string]int)}
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(s.name))
 	informer := factory.Core().V1().Pods().Informer()
 	saw := func(obj any) {
@@ -84,7 +89,12 @@ func (k *kubelets) saw(p *corev1.Pod, rejecting bool) {
 	if k.on[p.Spec.NodeName][p.UID] || k.rejected[p.UID] {
 		return
 	}
-	if rejecting && len(k.on[p.Spec.NodeName]) >= k.slots {
+	k.nodes[p.Name] = p.Spec.NodeName
+	full := len(k.on[p.Spec.NodeName]) >= k.slots
+	if full {
+		k.beyond[p.Spec.NodeName]++
+	}
+	if full && rejecting {
 		k.rejected[p.UID] = true
 		k.made++
 		again := k.pod(fmt.Sprintf("again-%05d", k.made), p.Spec.SchedulerName)
@@ -111,12 +121,20 @@ func (k *kubelets) reject(p, again *corev1.Pod) {
 	}
 }
 
-// count is how many pods run, how many were rejected, and when the last was taken.
-func (k *kubelets) count() (running, rejected int, last time.Time) {
+// running is how many pods run, and when the last was taken.
+func (k *kubelets) running() (running int, last time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, pods := range k.on {
 		running += len(pods)
 	}
-	return running, len(k.rejected), k.last
+	return running, k.last
+}
+
+// seen are the nodes of all pods that were bound, how many run, and how many came to a node that had no room.
+func (k *kubelets) seen() (nodes map[string]string, running int, beyond map[string]int) {
+	running, _ = k.running()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.nodes), running, maps.Clone(k.beyond)
 }
