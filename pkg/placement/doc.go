@@ -18,6 +18,9 @@
 //   - hostport: the ports that a node keeps for itself, and their syntax
 //   - lifetime, stagger: nodes that end at a known time, leases of pods on them, and ends that are not all at once
 //   - constraint: one condition on a node, in Docker's language
+//   - allocation: the order of all pods of several tenants, by what is reserved for each
+//   - eviction: which pods of such an order make way for one that comes before them
+//   - identity: the numbers of pods of which so many are to run
 //   - platform: what a program was built for
 //   - syntax: how the languages of annotations refuse what they cannot read
 //   - oracle: the same decisions by brute force, for tests
