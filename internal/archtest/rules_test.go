@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/picture", "internal/plugintest", "internal/policies/...",
+	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/optionalkind", "internal/picture", "internal/plugintest", "internal/policies/...",
 	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/tokenmask", "internal/upstream/...",
 }
 
@@ -92,6 +92,12 @@ var importRules = []importRule{
 		},
 		why:    "several plugins read the policies through it; it knows none of them",
 		broken: [2]string{"internal/policies/x.go", "pkg/plugins/preferences"},
+	},
+	{
+		name: "optional-kinds-know-no-kind", room: "internal/optionalkind",
+		allow:  []string{"std", "k8s.io/apimachinery/...", "k8s.io/client-go/...", "k8s.io/klog/v2"},
+		why:    "it follows whatever kind it is told of",
+		broken: [2]string{"internal/optionalkind/x.go", "apis/placement/v1alpha1"},
 	},
 	{
 		name: "failures-are-known-below-plugins", room: "internal/faultcache/...",

@@ -66,7 +66,7 @@ func TestPoliciesOfTheCluster(t *testing.T) {
 	r.wakes("dev")
 	r.governs("all", dev)
 
-	r.unseen(&metav1.ObjectMeta{Name: "all"})
+	r.gone("all")
 	r.wakes("dev", "far")
 	r.governs("", far)
 	r.governs("own", web)
@@ -89,7 +89,7 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	r.governs("all", web)
 	r.arrived("ns") // and for nobody twice
 	r.arrived("other")
-	r.unseen(&metav1.ObjectMeta{Name: "all"})
+	r.gone("all")
 	r.wakes("web")
 }
 
@@ -103,7 +103,7 @@ func TestNamespaceThatNeedNotBeKnownAnyMore(t *testing.T) {
 	if _, err := r.Governing(web); err == nil {
 		t.Fatal("it is known which policies are for a namespace that is not")
 	}
-	r.unseen(&metav1.ObjectMeta{Name: "all"})
+	r.gone("all")
 	r.wakes("web")
 	r.label(known, "ns", "prod")
 	r.governs("", web)
@@ -114,11 +114,11 @@ func TestBothKindsMustBeKnown(t *testing.T) {
 	web := pod("ns", "web", "web")
 	r := start(t, installed, web)
 	r.wakes("web")
-	r.unread(ofCluster)
+	r.of[ofCluster].Unread()
 	if _, err := r.Governing(web); err == nil || !strings.Contains(err.Error(), "policies have not been read yet") || !strings.Contains(err.Error(), "watch clusterplacementpolicies") {
 		t.Fatalf("got %v", err)
 	}
-	r.none(ofCluster)
+	r.of[ofCluster].None()
 	r.wakes("web")
 	r.governs("", web)
 }

@@ -40,12 +40,13 @@ func (p *Policies) NoteRivals(governing *clusterview.Policy, pod *corev1.Pod) {
 	}
 }
 
-// noteReadable has the metric say whether all kinds can be read. The caller holds mu for writing.
-func (p *Policies) noteReadable(k kind, readable bool) {
-	p.of[k].unreadable = !readable
+// noteReadable has the metric say whether all kinds can be read.
+func (p *Policies) noteReadable() {
+	p.mu.Lock() // the last one to be here has seen what there is
+	defer p.mu.Unlock()
 	value := 0.0
 	for _, of := range p.of {
-		if of.unreadable {
+		if of.Unreadable() {
 			value = 1
 		}
 	}

@@ -32,7 +32,11 @@ func (p *Policies) watchNamespaces(informer coreinformers.NamespaceInformer) err
 				p.relabelled(namespace.Name)
 			}
 		},
-		DeleteFunc: func(obj any) { p.forget(keyOf(obj)) },
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				p.forget(name)
+			}
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("watching namespaces for ClusterPlacementPolicies: %w", err)

@@ -5,8 +5,6 @@ package policies
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -18,19 +16,13 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 // awaitFor bounds how long a pod holds up the scheduler at its start. What is slower
 // refuses the pod, and takes it up again when the policies are known.
 const awaitFor = 5 * time.Second
-
-// lackOfRight is how long the API server forbids something until it is more than the start of an API server.
-const lackOfRight = 30 * time.Second
-
-// errUnread is why a pod is refused before anything is known of the policies that
-// there are.
-var errUnread = errors.New("policies have not been read yet")
 
 // kind is one of the kinds of policies.
 type kind int
@@ -44,32 +36,12 @@ const (
 // everywhere is where the policies of the cluster are in byNamespace.
 const everywhere = ""
 
-// String is the kind's name, in the plural.
-func (k kind) String() string {
-	if k == ofCluster {
-		return "ClusterPlacementPolicies"
-	}
-	return "PlacementPolicies"
-}
-
 // resource is the kind's resource in URLs and rights.
 func (k kind) resource() string {
 	if k == ofCluster {
 		return placementv1alpha1.ClusterPlacementPolicyResource
 	}
 	return placementv1alpha1.PlacementPolicyResource
-}
-
-// knowledge is what is known of the policies of a kind.
-type knowledge struct {
-	// err is why they are not known; nil if they are.
-	err error
-	// forbiddenSince is when the API server began to forbid that they are read; zero if it did not the last time.
-	forbiddenSince time.Time
-	// unreadable: they could not be read the last time.
-	unreadable bool
-	// answered: they are known, or it is known why not.
-	answered bool
 }
 
 // Policies is what is known of the policies of a cluster.
@@ -80,14 +52,10 @@ type Policies struct {
 	// namespaces are those whose labels say which ClusterPlacementPolicies are for them. It is nil in a simulation, in
 	// which namespaces have no labels.
 	namespaces corelisters.NamespaceLister
-	// answered is closed when the policies are known, or unreadable, for the first time.
-	answered chan struct{}
+	// of says whether the policies of each kind are known.
+	of [kinds]*optionalkind.Kind
 
-	// forbiddenFor is how long the API server forbids policies to be read until it counts as the lack of a right.
-	forbiddenFor time.Duration
-
-	mu sync.RWMutex // guards of, byNamespace, and that answered is closed once
-	of [kinds]knowledge
+	mu sync.RWMutex // guards byNamespace
 	// byNamespace has the policies of a namespace in the order of Policy.Compare, and at everywhere those of the cluster. The
 	// slices are replaced, never written to.
 	byNamespace map[string][]*clusterview.Policy
@@ -122,9 +90,9 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	if config == nil {
 		return Fixed(), nil
 	}
-	servers, err := newAPIServers(config)
+	servers, err := optionalkind.APIServers(config, placementv1alpha1.SchemeGroupVersion, ofNamespace.resource(), ofCluster.resource())
 	if err != nil {
-		return nil, fmt.Errorf("a client for PlacementPolicies: %w", err)
+		return nil, err
 	}
 	p := newPolicies(refusal.WaitingOf(ctx, handle))
 	if err := p.watchNamespaces(factory.Core().V1().Namespaces()); err != nil {
@@ -133,7 +101,7 @@ func For(ctx context.Context, handle fwk.Handle) (*Policies, error) {
 	p.shareLocked(ctx, factory)
 	context.AfterFunc(ctx, p.edits.stop)
 	for k, server := range servers {
-		go p.watch(ctx, kind(k), server)
+		go p.of[k].Watch(ctx, server)
 	}
 	return p, nil
 }
@@ -145,8 +113,7 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 		p.byNamespace[policy.Namespace] = put(p.byNamespace[policy.Namespace], policy)
 	}
 	for k := range kinds {
-		p.of[k].err = nil
-		p.answers(k)
+		p.of[k] = optionalkind.Known()
 	}
 	return p
 }
@@ -154,11 +121,11 @@ func Fixed(policies ...*clusterview.Policy) *Policies {
 func newPolicies(pods *refusal.Waiting) *Policies {
 	register()
 	p := &Policies{
-		waiting: pods, edits: newEdits(), forbiddenFor: lackOfRight, answered: make(chan struct{}),
+		waiting: pods, edits: newEdits(),
 		byNamespace: make(map[string][]*clusterview.Policy), effective: make(map[string][]*clusterview.Policy), unknown: make(map[string]bool),
 	}
 	for k := range kinds {
-		p.of[k].err = errUnread
+		p.of[k] = optionalkind.New("policies", k.resource(), p.handler(k))
 	}
 	return p
 }
@@ -203,11 +170,11 @@ func (p *Policies) merge(cluster []*clusterview.Policy, namespace string) ([]*cl
 	return clusterview.Effective(cluster, p.byNamespace[namespace], its), nil
 }
 
-// err says why the policies are not known, nil if all kinds are. The caller holds mu.
+// err says why the policies are not known, nil if all kinds are.
 func (p *Policies) err() error {
-	for k := range kinds {
-		if err := p.of[k].err; err != nil {
-			return fmt.Errorf("%w: see whether the API server answers, and the scheduler's right to list and watch %s", err, k.resource())
+	for _, of := range p.of {
+		if err := of.Err(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -223,20 +190,28 @@ func (p *Policies) Placing(pod *corev1.Pod) (*clusterview.Policy, error) {
 	return p.Governing(pod)
 }
 
-// Wait returns when there is an answer, known or unreadable, or after a short time
+// Wait returns when there is an answer about each kind, known or unreadable, or after a short time
 // without one.
 func (p *Policies) Wait(ctx context.Context) {
-	select {
-	case <-p.answered:
-		return
-	default:
+	for i, of := range p.of {
+		select {
+		case <-of.Answered():
+		default:
+			await(ctx, p.of[i:])
+			return
+		}
 	}
-	timer := time.NewTimer(awaitFor)
-	defer timer.Stop()
-	select {
-	case <-p.answered:
-	case <-timer.C:
-	case <-ctx.Done():
+}
+
+func await(ctx context.Context, all []*optionalkind.Kind) {
+	ctx, cancel := context.WithTimeout(ctx, awaitFor)
+	defer cancel()
+	for _, of := range all {
+		select {
+		case <-of.Answered():
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -9,19 +9,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/refusal"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 )
 
 func TestInstalledLaterAndRemoved(t *testing.T) {
@@ -128,35 +125,6 @@ func TestReadableAgain(t *testing.T) {
 	until(false)
 }
 
-// An API server that has just started forbids everything for a moment. That is no lack of a right.
-func TestForbiddenForAMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})), nil))
-		p.known(ofCluster)
-		forbidden := apierrors.NewForbidden(placementv1alpha1.Resource(placementv1alpha1.PlacementPolicyResource), "", errors.New("no right"))
-		web := pod("ns", "web", "web")
-		refused := func(when string, want bool) {
-			t.Helper()
-			if _, err := p.Governing(web); (err != nil) != want {
-				t.Errorf("%s: %v", when, err)
-			}
-		}
-		p.unreadable(ofNamespace, forbidden)
-		refused("when it is forbidden", true)
-		time.Sleep(lackOfRight - time.Second)
-		refused("for less than half a minute", true)
-		p.unreadable(ofNamespace, errors.New("it is down"))
-		time.Sleep(2 * time.Second)
-		p.unreadable(ofNamespace, forbidden)
-		refused("anew, after something else", true)
-		time.Sleep(lackOfRight - 2*time.Second)
-		refused("anew, for less than half a minute", true)
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		refused("for half a minute", false)
-	})
-}
-
 // What was known holds while the API server cannot be read.
 func TestKnownHoldsThroughAnOutage(t *testing.T) {
 	web := pod("ns", "web", "web")
@@ -164,7 +132,7 @@ func TestKnownHoldsThroughAnOutage(t *testing.T) {
 	r.wakes("web")
 	r.cluster.Add(policy("a", "web", 1))
 	r.wakes("web")
-	r.unreadable(ofNamespace, errors.New("outage"))
+	r.of[ofNamespace].Fail(errors.New("outage"))
 	r.governs("a", web)
 }
 
@@ -181,7 +149,7 @@ func TestRegression_DaemonSetsWithoutPolicies(t *testing.T) {
 	if got, err := p.Placing(daemon); got != nil || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := p.Placing(pod("ns", "p", "web")); !errors.Is(err, errUnread) {
+	if _, err := p.Placing(pod("ns", "p", "web")); !errors.Is(err, optionalkind.ErrUnread) {
 		t.Errorf("a pod of anything else: %v", err)
 	}
 	known := Fixed(clusterview.ReadPolicy(policy("one", "web", 1)), clusterview.ReadPolicy(policy("two", "web", 1)))
@@ -199,7 +167,7 @@ func TestRefusalsNameTheMend(t *testing.T) {
 		if _, err := p.Governing(pod("ns", "p", "web")); err == nil || !strings.Contains(err.Error(), "see whether the API server answers") {
 			t.Errorf("got %v", err)
 		}
-		p.unreadable(ofNamespace, errors.New("it is down"))
+		p.of[ofNamespace].Fail(errors.New("it is down"))
 	}
 }
 
@@ -207,7 +175,7 @@ func TestAwait(t *testing.T) {
 	p := newPolicies(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Await(ctx, framework.NewCycleState(), pod("ns", "p", "web")); !errors.Is(err, errUnread) {
+	if _, err := p.Await(ctx, framework.NewCycleState(), pod("ns", "p", "web")); !errors.Is(err, optionalkind.ErrUnread) {
 		t.Errorf("before anything is known: %v", err)
 	}
 	if got, err := Fixed().Await(t.Context(), framework.NewCycleState(), pod("ns", "p", "web")); got != nil || err != nil {
@@ -244,37 +212,4 @@ func TestTooManyPolicies(t *testing.T) {
 			t.Errorf("policy %d: got %v, %v", i, got, err)
 		}
 	}
-}
-
-// absent is an API server that never has the kind, and tells when it is asked for it.
-type absent struct {
-	*apiServer
-	asked chan time.Time
-}
-
-func (a *absent) installed(context.Context) (bool, error) {
-	a.asked <- time.Now()
-	return false, nil
-}
-
-// The README says how often.
-func TestAsksForTheKindEveryFiveSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		server, ended := &absent{asked: make(chan time.Time)}, make(chan struct{})
-		go func() {
-			defer close(ended)
-			Fixed().watch(ctx, ofNamespace, server)
-		}()
-		last := <-server.asked
-		for range 3 {
-			at := <-server.asked
-			if pause := at.Sub(last); pause != 5*time.Second {
-				t.Errorf("it asks again after %s", pause)
-			}
-			last = at
-		}
-		cancel()
-		<-ended
-	})
 }

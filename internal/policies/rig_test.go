@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
@@ -65,13 +66,13 @@ func (c *cluster) set(change func()) {
 	change()
 }
 
-func (c *cluster) installed(context.Context) (bool, error) {
+func (c *cluster) Installed(context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.there, c.answerErr
 }
 
-func (c *cluster) listWatch(read func()) cache.ListerWatcher {
+func (c *cluster) ListWatch(read func()) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			c.mu.Lock()
@@ -87,7 +88,7 @@ func (c *cluster) listWatch(read func()) cache.ListerWatcher {
 	}, c)
 }
 
-func (c *cluster) pause() time.Duration { return time.Millisecond }
+func (c *cluster) Pause() time.Duration { return time.Millisecond }
 
 // IsWatchListSemanticsUnSupported tells the informer to list before it watches.
 func (c *cluster) IsWatchListSemanticsUnSupported() bool { return true }
@@ -120,15 +121,15 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 		}
 		r.woken <- slices.Sorted(maps.Keys(pods))
 	}))
-	r.of[ofCluster] = knowledge{answered: true}    // there are none, unless a test adds some
+	r.of[ofCluster].Settle()                       // there are none, unless a test adds some
 	r.edits.backoff = flowcontrol.NewBackOff(0, 0) // each edit wakes
-	r.forbiddenFor = 0                             // and each lack of a right is believed
+	r.of[ofNamespace].ForbiddenFor = 0             // and each lack of a right is believed
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.watch(ctx, ofNamespace, r.cluster)
+		r.of[ofNamespace].Watch(ctx, r.cluster)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -171,7 +172,7 @@ func (r *rig) refuses(p *corev1.Pod) {
 	r.t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
 		got, err := r.Governing(p)
-		if err != nil && !errors.Is(err, errUnread) {
+		if err != nil && !errors.Is(err, optionalkind.ErrUnread) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
@@ -73,7 +74,7 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 			defer mu.Unlock()
 			woken = append(woken, time.Since(begun))
 		}))
-		p.of = [kinds]knowledge{} // all are known
+		p.of = [kinds]*optionalkind.Kind{optionalkind.Known(), optionalkind.Known()}
 		edit := func(generation int64) {
 			s, err := store(said(policy("a", "web", generation)))
 			if err != nil {
@@ -121,7 +122,7 @@ func TestEditsInBetweenWake(t *testing.T) {
 		}
 		var woken atomic.Int32
 		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken.Add(1) }))
-		p.of = [kinds]knowledge{} // all are known
+		p.of = [kinds]*optionalkind.Kind{optionalkind.Known(), optionalkind.Known()}
 		put := func(list ...*clusterview.Policy) {
 			p.replace("ns", func([]*clusterview.Policy) []*clusterview.Policy { return list })
 		}

@@ -27,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 )
 
 // inTree are the reasons of the in-tree filters.
@@ -50,7 +51,7 @@ var inTree = []string{
 
 // fault begins what pods are not told, but those who call or run a plugin, or an Event; and what is only a
 // part of what a pod is told, after that which names the whole.
-var fault = regexp.MustCompile(`^(plugin|args of plugin|NodeClaim|a client for|reading|listing|watching|writing down) |^(spec\.|strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |The (constraint|level) over |The annotation |%s: %w$|%s: %s: keys and values |%w: see whether )`)
+var fault = regexp.MustCompile(`^(plugin|args of plugin|NodeClaim|a client for|making a client for|reading|listing|watching|writing down|evicting|trying out) |^(spec\.|it makes way for pod |it has not been tried yet|position %d|identity %d|%s is |strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |The (constraint|level) over |The annotation |%s: %[sw]$|%s %w$|%s cannot be read: |%s: %s: keys and values |%w: see whether )`)
 
 // keys are the constants that our reasons are composed with.
 var keys = map[string]string{
@@ -85,6 +86,9 @@ func TestTroubleshootingExplainsEveryReason(t *testing.T) {
 	}
 	for _, reason := range ours(t) {
 		given[reason] = true
+	}
+	for _, kind := range []string{"policies"} {
+		given[kind+" "+optionalkind.ErrUnread.Error()], given[kind+" cannot be read"] = true, true
 	}
 	for reason := range given {
 		if !rows[reason] {
@@ -151,7 +155,7 @@ func inspect(t *testing.T, pattern string, look func(ast.Node)) {
 func ofPods(t *testing.T) (messages []string) {
 	t.Helper()
 	names := strings.NewReplacer("annotation %s", "annotation espalier.dev/NAME", "%q", `"NAME"`, "%s", "NAME", "%w", "NAME")
-	for _, folder := range []string{"pkg/plugins/*", "internal/clusterview", "internal/policies"} {
+	for _, folder := range []string{"pkg/plugins/*", "internal/clusterview", "internal/optionalkind", "internal/policies"} {
 		inspect(t, "../../../"+folder+"/*.go", func(n ast.Node) {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {

@@ -1,23 +1,23 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policies
+package optionalkind
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 const (
@@ -28,54 +28,55 @@ const (
 	answering = 10 * time.Second
 )
 
-// apiServer is the source of a kind outside of tests.
-type apiServer struct {
+// APIServer is the source of a kind outside of tests.
+type APIServer struct {
 	client   rest.Interface
-	policies dynamic.Interface
-	resource string
+	objects  dynamic.Interface
+	resource schema.GroupVersionResource
 }
 
-// newAPIServers makes a client of its own for all kinds: the scheduler's speaks protobuf, in which
-// custom resources are not served.
-func newAPIServers(config *rest.Config) (servers [kinds]*apiServer, err error) {
+// APIServers returns the sources of some resources of a group and version. They have clients of their own: the scheduler's
+// speaks protobuf, in which custom resources are not served.
+func APIServers(config *rest.Config, of schema.GroupVersion, resources ...string) (servers []*APIServer, err error) {
 	scheme := runtime.NewScheme()
-	if err := placementv1alpha1.AddToScheme(scheme); err != nil {
-		return servers, err
-	}
+	metav1.AddToGroupVersion(scheme, of)
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.APIPath, config.GroupVersion = "/apis", &placementv1alpha1.SchemeGroupVersion
+	config.APIPath, config.GroupVersion = "/apis", &of
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return servers, err
+		return nil, fmt.Errorf("making a client for %s: %w", of, err)
 	}
-	policies, err := dynamic.NewForConfig(config)
-	for k := range kinds {
-		servers[k] = &apiServer{client, policies, k.resource()}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", of, err)
 	}
-	return servers, err
+	for _, resource := range resources {
+		servers = append(servers, &APIServer{client, objects, of.WithResource(resource)})
+	}
+	return servers, nil
 }
 
-// installed asks for the resources of our group. Listing policies would answer the
+// Installed asks for the resources of the group. Listing objects would answer the
 // same question, but a scheduler without the right to list them is told that it has
-// not, and could not tell a cluster without policies from one whose it may not read.
-func (s *apiServer) installed(ctx context.Context) (bool, error) {
+// not, and could not tell a cluster without objects from one whose it may not read.
+func (s *APIServer) Installed(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answering)
 	defer cancel()
-	path := "/apis/" + placementv1alpha1.SchemeGroupVersion.String()
 	var list metav1.APIResourceList
-	err := s.client.Get().AbsPath(path).Do(ctx).Into(&list)
+	err := s.client.Get().AbsPath("/apis/" + s.resource.GroupVersion().String()).Do(ctx).Into(&list)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Name == s.resource
+		return r.Name == s.resource.Resource
 	}), err
 }
 
-func (s *apiServer) listWatch(read func()) cache.ListerWatcher {
-	all := s.policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(s.resource))
+// ListWatch lists and watches the objects.
+func (s *APIServer) ListWatch(read func()) cache.ListerWatcher {
+	all := s.objects.Resource(s.resource)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := all.List(ctx, o)
@@ -91,7 +92,8 @@ func (s *apiServer) listWatch(read func()) cache.ListerWatcher {
 			}
 			return w, err
 		},
-	}, s.policies)
+	}, s.objects)
 }
 
-func (s *apiServer) pause() time.Duration { return asking }
+// Pause is the time between two questions.
+func (s *APIServer) Pause() time.Duration { return asking }
