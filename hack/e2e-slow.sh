@@ -16,7 +16,7 @@ export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 log=$root/_output/e2e-slow.log
 mkdir -p "$(dirname "$log")"
 [[ -z ${1:-} ]] || hack/stories.sh "$1" ./test/e2e
-pattern=${1:-^Test(Autoscaler|Backfill|DeploymentChanges|Disconnect|Drain|Move|NoRestart|Partition|Rebalance|Repair|Restart|RollingReplace|ScaleDown)}
+pattern=${1:-^Test(Autoscaler|Backfill|DeploymentChanges|Disconnect|Drain|Move|NoRestart|Partition|Rebalance|Repair|Restart|RollingReplace|ScaleDown|Tenants)}
 all=$(go test -list "${pattern%%/*}" ./test/e2e | grep -c '^Test')
 echo "$all stories, all that they say is in $log"
 

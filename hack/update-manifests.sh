@@ -67,3 +67,29 @@ shipped "# Made by hack/update-manifests.sh: the shipped profile, with leases.
 " "leaderElection:" | sed 's/resourceName: espalier-scheduler/resourceName: kube-scheduler/'
   sed -n '/^- schedulerName: /,$p' "$base" | sed -e '/^ *#/d' -e 's/^- schedulerName: .*/- schedulerName: default-scheduler/'
 } >"$overlays/replace-default/scheduler-config.yaml"
+
+# The order of allocations takes the place of the queue's, before all other plugins. Who makes way is asked before the preemption by
+# priority, which goes on for pods of no allocation.
+shipped "# Made by hack/update-manifests.sh: the shipped profile, with the pods of each Partition in the order of its Allocations.
+" | awk '
+  /^      - name: PreassignedFirst$/ { sub("PreassignedFirst", "AllocationOrder") }
+  /^    multiPoint:$/ { all = 1 }
+  { print }
+  all && /^      enabled:$/ {
+    print "      # Lets pods of allocations into the queue in their order, and keeps them on the nodes of their partition."
+    print "      - name: AllocationOrder"
+    all = 0
+  }
+  /^      - name: NodeName$/ { print "      - name: AllocationOrder" }
+  /^      - name: DomainLimits$/ && seen++ == 1 {
+    print "    # Who makes way for a pod is asked of the order first. DefaultPreemption, which comes after these, is for pods of no allocation."
+    print "    postFilter:"
+    print "      enabled:"
+    print "      - name: DynamicResources"
+    print "      - name: AllocationOrder"
+    print "    podGroupPostFilter:"
+    print "      enabled:"
+    print "      - name: DynamicResources"
+    print "      - name: AllocationOrder"
+  }
+' >"$overlays/tenants/scheduler-config.yaml"

@@ -22,5 +22,5 @@ write() {
     sed '1,/^## [a-z]/{/^## [a-z]/!d}' "$page" | cat -s
   } >"docs/reference/$1.md"
 }
-write policies apis/placement "Fields of the CRDs" "After reading this page you know every field of PlacementPolicy, ClusterPlacementPolicy and Move. [Policies](../policies.md) and [Moves](../moves.md) explain them."
+write policies apis/placement "Fields of the CRDs" "After reading this page you know every field of PlacementPolicy, ClusterPlacementPolicy, Move, Partition and Allocation. [Policies](../policies.md), [Moves](../moves.md) and [tenants](../tenants.md) explain them."
 write arguments apis/config/v1 "Arguments of the plugins" "After reading this page you know every argument of Espalier's plugins, which a KubeSchedulerConfiguration has below \`pluginConfig\`."

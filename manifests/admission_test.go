@@ -227,6 +227,12 @@ func TestAdmissionOfOtherAnnotations(t *testing.T) {
 		{"lease", "72", false},
 		{"lease", "", false},
 		{"renew-lease", "true", true},
+		{"allocation-priority", "0", true},
+		{"allocation-priority", "+0100", true},
+		{"allocation-priority", "101", false},
+		{"allocation-priority", "-1", false},
+		{"allocation-priority", "high", false},
+		{"allocation-priority", "", false},
 		// What Espalier writes: a pod may be made of one that ran.
 		{"placed-by", "constraints spread=zone", true},
 		{"deletion-ordinal", "3", true},
@@ -235,6 +241,7 @@ func TestAdmissionOfOtherAnnotations(t *testing.T) {
 		{"unreachable-seconds", "300", true},
 		{"made-evictable", "true", true},
 		{"lease-expiry", "2026-01-31T12:00:00Z", true},
+		{"identity", "0", true},
 	} {
 		why := a.refuses(t, annotated("Pod", map[string]any{clusterview.Prefix + tc.key: tc.value}), nil)
 		if (why == "") != tc.ok {

@@ -16,6 +16,11 @@ import "embed"
 //go:embed base/scheduler-config.yaml
 var SchedulerConfig []byte
 
+// TenantsConfig is the profile of the overlay tenants, under the same scheduler name.
+//
+//go:embed overlays/tenants/scheduler-config.yaml
+var TenantsConfig []byte
+
 // PolicyDefinition is the file in Files that installs PlacementPolicy.
 const PolicyDefinition = "crds/placement.espalier.dev_placementpolicies.yaml"
 

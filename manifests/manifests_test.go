@@ -48,6 +48,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
 
 // files are those on disk and not the embedded ones: a file that was forgotten
@@ -165,11 +166,15 @@ func object(doc []byte) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch policy := versioned.(type) {
+	switch own := versioned.(type) {
 	case *placementv1alpha1.PlacementPolicy:
-		return policy, clusterview.ReadPolicy(policy).Err()
+		return own, clusterview.ReadPolicy(own).Err()
 	case *placementv1alpha1.ClusterPlacementPolicy:
-		return policy, clusterview.ReadClusterPolicy(policy).Err()
+		return own, clusterview.ReadClusterPolicy(own).Err()
+	case *placementv1alpha1.Partition:
+		return own, allocations.ReadPartition(own).Invalid()
+	case *placementv1alpha1.Allocation:
+		return own, allocations.ReadAllocation(own).Invalid()
 	}
 	legacyscheme.Scheme.Default(versioned)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(versioned, runtime.InternalGroupVersioner)
@@ -246,6 +251,7 @@ type generator struct {
 type kustomizeFile struct {
 	metav1.TypeMeta    `json:",inline"`
 	Resources          []string    `json:"resources"`
+	Components         []string    `json:"components"`
 	ConfigMapGenerator []generator `json:"configMapGenerator"`
 	// What these do is seen in test/install, which builds the overlays.
 	Images  []any `json:"images"`
@@ -258,7 +264,7 @@ func kustomization(folder string, doc []byte) (*kustomizeFile, error) {
 	if err := yaml.UnmarshalStrict(doc, &k); err != nil {
 		return nil, err
 	}
-	names := slices.Clone(k.Resources)
+	names := slices.Concat(k.Resources, k.Components)
 	for _, g := range k.ConfigMapGenerator {
 		names = append(names, g.Files...)
 	}

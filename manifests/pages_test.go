@@ -99,6 +99,7 @@ func TestPagesRefuse(t *testing.T) {
 	for want, doc := range map[string]string{
 		`unknown strategy "sprawl"`:     "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {espalier.dev/placement: sprawl=zone}}, spec: {containers: [{name: a, image: a}]}}",
 		`unknown field "spec.replicaz"`: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicaz: 1}}",
+		"spec.reserved[cpu]: -1":        "{apiVersion: placement.espalier.dev/v1alpha1, kind: Allocation, metadata: {name: a}, spec: {partition: p, reserved: {cpu: '-1'}}}",
 		"espalier.dev/domain-limits":    "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {espalier.dev/domain-limits: zone=0}}, spec: {containers: [{name: a, image: a}]}}",
 	} {
 		asJSON, err := yaml.YAMLToJSON([]byte(doc))

@@ -78,6 +78,8 @@ type options struct {
 	// arbitrates is whether bindings are checked.
 	arbitrates bool
 	arbiter    arbiter.Options
+	// tenants is whether Partitions and Allocations have statuses.
+	tenants bool
 	// restartIn is read into that, and namespaces and windows into rebalance.
 	restartIn  string
 	namespaces string
@@ -114,6 +116,7 @@ func newCommand(version string) *cobra.Command {
 	o.costFlags(flags)
 	o.lifetimeFlags(flags)
 	o.arbiterFlags(flags)
+	flags.BoolVar(&o.tenants, "allocations", false, "Whether the statuses of Partitions and Allocations are written, and pods evicted that must not run: those beyond the maxUtilizationPercent of their allocation, and those whose identity group has become smaller.")
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
 	flags.VarP(logsapi.VerbosityLevelPflag(&o.logging.Verbosity), "v", "v", "How much is written into the log. 0 is the least.")
@@ -219,6 +222,11 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	arbitrates, err := o.newArbiter(m)
 	if err != nil {
 		return nil, err
+	}
+	if o.tenants {
+		if err := o.addTenants(m); err != nil {
+			return nil, err
+		}
 	}
 	reconciler := &policy.Reconciler{Client: m.GetClient(), Schedulers: o.schedulers, Clock: clock.RealClock{}, Flags: policy.Flags{
 		Disconnect: o.disconnects, Drained: o.drain.Pods != "", Restart: o.restart.Mode != "",

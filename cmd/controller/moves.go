@@ -164,7 +164,7 @@ func (o *options) readRebalance() error {
 // cached is what is left of the objects in the cache. Filters look at whole nodes and pods, and who looks for failures at their statuses.
 func (o *options) cached() map[client.Object]cache.ByObject {
 	pods, nodes := policy.Trim, suspect.Trim
-	if o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.costs.Mode != "" || o.lifetimes.renew || o.arbitrates {
+	if o.rebalance.Mode != "" || o.restart.Mode != "" || o.disconnects || o.costs.Mode != "" || o.lifetimes.renew || o.arbitrates || o.tenants {
 		pods, nodes = wholePod, cache.TransformStripManagedFields()
 	}
 	if o.lifetimes.claims || o.lifetimes.pool != "" {

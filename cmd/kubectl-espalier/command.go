@@ -59,7 +59,7 @@ func newCommand(version string, streams genericiooptions.IOStreams) *cobra.Comma
 	})
 	c.kube.AddFlags(cmd.PersistentFlags())
 	c.completeKubeFlags(cmd)
-	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newMoves(), c.newDoctor(), c.newSnapshot())
+	cmd.AddCommand(c.newTree(), c.newExplain(), c.newBalance(), c.newSimulate(), c.newLint(), c.newConvert(), c.newFaults(), c.newMoves(), c.newQueue(), c.newDoctor(), c.newSnapshot())
 	return cmd
 }
 

@@ -59,6 +59,9 @@ func (c *common) newExplain() *cobra.Command {
 // drawExplanation writes an explanation for people.
 func drawExplanation(out *printer, e *inspect.Explanation) {
 	fmt.Fprintf(out, "pod/%s in namespace %s, by %s\n", e.Pod, e.Namespace, e.Scheduler)
+	if e.Order != "" {
+		fmt.Fprintf(out, "order: %s\n", e.Order)
+	}
 	if e.Node != "" {
 		fmt.Fprintf(out, "on node %s\n", e.Node)
 		if e.PlacedBy != "" {

@@ -9,7 +9,7 @@
 //
 //	standard library <- pkg/placement <- internal/clusterview <- internal/policies
 //	                                         internal/refusal <- internal/policies
-//	             internal/optionalkind <- internal/policies
+//	             internal/optionalkind <- internal/policies, internal/tenants
 //	             internal/feasibility, internal/notices <- pkg/plugins/spreadtree
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
 //	        internal/clusterview, internal/upstream/filters, nodefit <- internal/controllers <- cmd

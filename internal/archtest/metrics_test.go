@@ -145,7 +145,7 @@ func TestMetricsReference(t *testing.T) {
 		name, also string
 		rooms      []string
 	}{
-		{"scheduler", "It has all metrics of kube-scheduler as well.", []string{"pkg/plugins/...", "internal/upstream/...", "internal/policies/...", "internal/refusal/...", "internal/faultcache/..."}},
+		{"scheduler", "It has all metrics of kube-scheduler as well.", []string{"pkg/plugins/...", "internal/upstream/...", "internal/policies/...", "internal/refusal/...", "internal/faultcache/...", "internal/tenants/..."}},
 		{"controller", "It has the metrics of controller-runtime as well.", []string{"internal/controllers/..."}},
 	} {
 		fmt.Fprintf(&page, "\n## Of the %s\n\n%s\n\n| metric | type | labels | what it is |\n| --- | --- | --- | --- |\n", process.name, process.also)
@@ -167,7 +167,7 @@ func TestMetricsReference(t *testing.T) {
 	wantPage(t, "../../docs/reference/metrics.md", page.String())
 	// What the code registers and the page of operations, or one that it leads to, leaves out is found by nobody who needs it.
 	var explained strings.Builder
-	pages := []string{"docs/operations.md", "docs/moves.md", "docs/several-schedulers.md"}
+	pages := []string{"docs/operations.md", "docs/moves.md", "docs/several-schedulers.md", "docs/tenants.md"}
 	for _, name := range pages {
 		text, err := os.ReadFile("../../" + name)
 		if err != nil {

@@ -37,7 +37,7 @@ var scaffolding = []string{
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
 	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/optionalkind", "internal/picture", "internal/plugintest", "internal/policies/...",
-	"internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/tokenmask", "internal/upstream/...",
+	"internal/queueorder", "internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/tenants", "internal/tokenmask", "internal/upstream/...",
 }
 
 // product is all that is shipped.
@@ -92,6 +92,15 @@ var importRules = []importRule{
 		},
 		why:    "several plugins read the policies through it; it knows none of them",
 		broken: [2]string{"internal/policies/x.go", "pkg/plugins/preferences"},
+	},
+	{
+		name: "tenants-are-known-below-plugins", room: "internal/tenants",
+		deny: []string{
+			"apis/config/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "internal/policies/...", "test/...",
+			"k8s.io/kubernetes/...", "sigs.k8s.io/controller-runtime/...",
+		},
+		why:    "the profiles of a scheduler share it; it knows none of their plugins",
+		broken: [2]string{"internal/tenants/x.go", "pkg/plugins/allocationorder"},
 	},
 	{
 		name: "optional-kinds-know-no-kind", room: "internal/optionalkind",

@@ -84,6 +84,16 @@ const (
 	// RebootDue is the type of a node's condition.
 	RebootDue = Prefix + "RebootDue"
 
+	// AllocationPriorityAnnotation on a pod is its priority among those of its allocation, a number from 0 to 100. It comes before that
+	// of the assignment, and may be changed while the pod runs.
+	AllocationPriorityAnnotation = Prefix + "allocation-priority"
+
+	// IdentityGroupLabel on a pod names the identity group of its allocation that it is of.
+	IdentityGroupLabel = Prefix + "identity-group"
+
+	// IdentityAnnotation is what the scheduler writes into a pod of an identity group that it binds: its number.
+	IdentityAnnotation = Prefix + "identity"
+
 	// ReservedHostPortsAnnotation on a node lists the ports that the node itself
 	// holds, in the syntax of hostport.Parse.
 	ReservedHostPortsAnnotation = Prefix + "reserved-host-ports"

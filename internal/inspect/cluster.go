@@ -17,6 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
+	"github.com/espalier-scheduler/espalier/internal/tenants"
 	"github.com/espalier-scheduler/espalier/internal/upstream/simulator"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
@@ -87,7 +88,11 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 	}
 	c.Simulator, err = simulator.New(ctx, simulator.Options{
 		Config: conf, Plugins: registry, NodeLocal: plugins.NodeLocal(), Objects: s.Objects,
-		Prepare: func(factory informers.SharedInformerFactory) error { return policies.Give(ctx, factory, read...) },
+		Prepare: func(factory informers.SharedInformerFactory) error {
+			partitions, allocations := readTenants(s)
+			tenants.Give(ctx, factory, partitions, allocations)
+			return policies.Give(ctx, factory, read...)
+		},
 	})
 	return c, err
 }

@@ -31,6 +31,8 @@ type Explanation struct {
 	Decision *decision.Decision `json:"decision,omitempty"`
 	// Path leads from the first level down to its node, with what is there now. It is there for a pod that a tree has placed.
 	Path []Turn `json:"path,omitempty"`
+	// Order is where it is in the order of its partition, and why it waits if it does. It is "" for a pod of no allocation.
+	Order string `json:"order,omitempty"`
 	// Fits is how many nodes a pending pod fits on now, nil where the filters were not asked. Nodes is how many there are.
 	Fits  *int `json:"fits,omitempty"`
 	Nodes int  `json:"nodes"`
@@ -94,6 +96,7 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 		e.Note = fmt.Sprintf("No scheduler looks at it before its scheduling gates are removed: %s.", strings.Join(names, ", "))
 		return e, nil
 	}
+	e.Order = c.orderOf(pod)
 	switch {
 	case ended(pod):
 		e.Note = fmt.Sprintf("It has ended: its phase is %s.", pod.Status.Phase)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,7 +49,7 @@ func (s *Snapshot) Write(out io.Writer) error {
 			return err
 		}
 	}
-	for _, o := range s.Policies {
+	for _, o := range slices.Concat(s.Policies, s.Tenants) {
 		if err := f.add(o); err != nil {
 			return err
 		}
@@ -156,8 +157,8 @@ func (s *Snapshot) readObjects(reader *json.Decoder) error {
 		if err != nil {
 			return fmt.Errorf("object %d: %w", i, err)
 		}
-		if policy, is := o.(*unstructured.Unstructured); is {
-			s.Policies = append(s.Policies, policy)
+		if object, is := o.(*unstructured.Unstructured); is {
+			s.addOurs(object)
 			continue
 		}
 		s.Objects = append(s.Objects, o)
@@ -172,9 +173,9 @@ func readObject(decode runtime.Decoder, text []byte) (runtime.Object, error) {
 		return nil, err
 	}
 	if is.APIVersion == placementv1alpha1.SchemeGroupVersion.String() {
-		policy := &unstructured.Unstructured{}
-		err := policy.UnmarshalJSON(text)
-		return policy, err
+		object := &unstructured.Unstructured{}
+		err := object.UnmarshalJSON(text)
+		return object, err
 	}
 	o, _, err := decode.Decode(text, nil, nil)
 	return o, err

@@ -39,7 +39,8 @@ func Read(ctx context.Context, api client.Reader, server string, now time.Time, 
 	if err := cmp.Or(podsErr, othersErr); err != nil {
 		return nil, err
 	}
-	return &Snapshot{Taken: now, Server: server, Unread: others.Unread, Objects: append(pods.Objects, others.Objects...), Policies: others.Policies}, nil
+	others.Taken, others.Server, others.Objects = now, server, append(pods.Objects, others.Objects...)
+	return &others, nil
 }
 
 // reading is one, and how far it is.

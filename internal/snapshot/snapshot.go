@@ -34,6 +34,8 @@ type Snapshot struct {
 	Objects []runtime.Object
 	// Policies are the PlacementPolicies and ClusterPlacementPolicies, as the API server has them.
 	Policies []*unstructured.Unstructured
+	// Tenants are the Partitions and Allocations, likewise.
+	Tenants []*unstructured.Unstructured
 }
 
 // source is a kind that is read.
@@ -71,14 +73,16 @@ func sources() []source {
 		{"deviceclasses", func() client.ObjectList { return &resourcev1.DeviceClassList{} }, false},
 		{"resourceclaims", func() client.ObjectList { return &resourcev1.ResourceClaimList{} }, false},
 		{"resourceslices", func() client.ObjectList { return &resourcev1.ResourceSliceList{} }, false},
-		{"placementpolicies", policies("PlacementPolicyList"), false},
-		{"clusterplacementpolicies", policies("ClusterPlacementPolicyList"), false},
+		{"placementpolicies", ours("PlacementPolicyList"), false},
+		{"clusterplacementpolicies", ours("ClusterPlacementPolicyList"), false},
+		{"partitions", ours("PartitionList"), false},
+		{"allocations", ours("AllocationList"), false},
 		{"records of failures", nil, false},
 	}
 }
 
-// policies makes lists that are not decoded: one malformed policy must not keep the others from being read.
-func policies(kind string) func() client.ObjectList {
+// ours makes lists of our kinds that are not decoded: one malformed object must not keep the others from being read.
+func ours(kind string) func() client.ObjectList {
 	return func() client.ObjectList {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(placementv1alpha1.SchemeGroupVersion.WithKind(kind))
@@ -91,11 +95,20 @@ func Scheme() *runtime.Scheme { return scheme.Scheme }
 
 // Add adds an object, trimmed.
 func (s *Snapshot) Add(o runtime.Object) {
-	if policy, is := o.(*unstructured.Unstructured); is {
-		s.Policies = append(s.Policies, trimPolicy(policy))
+	if object, is := o.(*unstructured.Unstructured); is {
+		s.addOurs(trimOurs(object))
 		return
 	}
 	s.Objects = append(s.Objects, trim(o))
+}
+
+// addOurs adds an object of one of our kinds.
+func (s *Snapshot) addOurs(object *unstructured.Unstructured) {
+	if kind := object.GetKind(); kind == "Partition" || kind == "Allocation" {
+		s.Tenants = append(s.Tenants, object)
+	} else {
+		s.Policies = append(s.Policies, object)
+	}
 }
 
 // Of returns the objects of a kind.

@@ -69,6 +69,9 @@ func taken() *Snapshot {
 		"spec":     map[string]any{"levels": "malformed"}, "status": map[string]any{"message": secret},
 	}}
 	s.Add(policy)
+	allocation := policy.DeepCopy()
+	allocation.SetKind("Allocation")
+	s.Add(allocation)
 	return s
 }
 
@@ -91,7 +94,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !after.Taken.Equal(before.Taken) || after.Server != before.Server || fmt.Sprint(after.Unread) != fmt.Sprint(before.Unread) || len(after.Policies) != 1 {
+	if !after.Taken.Equal(before.Taken) || after.Server != before.Server || fmt.Sprint(after.Unread) != fmt.Sprint(before.Unread) || len(after.Policies) != 1 || len(after.Tenants) != 1 {
 		t.Errorf("got %+v", after)
 	}
 	pod, deployment := Of[*corev1.Pod](after)[0], Of[*appsv1.Deployment](after)[0]
@@ -123,7 +126,7 @@ func TestNoSnapshot(t *testing.T) {
 	}
 }
 
-// api is an API server that has pods, two a page, and of the other kinds what errs say.
+// api is an API server that has pods, two a page, one object of each kind of ours, and of the other kinds what errs say.
 type api struct {
 	client.Reader
 	pods int
@@ -150,6 +153,12 @@ func (a api) List(_ context.Context, list client.ObjectList, options ...client.L
 		for name := range a.maps {
 			names.Items = append(names.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}})
 		}
+	}
+	if ours, is := list.(*unstructured.UnstructuredList); is {
+		one := unstructured.Unstructured{}
+		one.SetGroupVersionKind(ours.GroupVersionKind())
+		one.SetKind(strings.TrimSuffix(ours.GetKind(), "List"))
+		ours.Items = append(ours.Items, one)
 	}
 	pods, is := list.(*corev1.PodList)
 	if !is {
@@ -191,7 +200,10 @@ func TestRead(t *testing.T) {
 	if n := len(Of[*corev1.Pod](s)); n != 5 || len(s.Unread) != 1 || !strings.Contains(s.Unread[0], "services") || len(Of[runtime.Object](s)) != 5 {
 		t.Errorf("%d pods, unread is %q", n, s.Unread)
 	}
-	if len(said) != len(sources()) || said["pods"] != 5 {
+	if len(s.Policies) != 2 || len(s.Tenants) != 2 {
+		t.Errorf("there are policies %v, and of tenants %v", s.Policies, s.Tenants)
+	}
+	if len(said) != len(sources()) || said["pods"] < 5 { // with what is read beside them
 		t.Errorf("progress is %v", said)
 	}
 	for _, needed := range []string{"*v1.PodList", "*v1.NodeList"} {

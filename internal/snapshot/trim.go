@@ -79,7 +79,7 @@ func trimStorage(o runtime.Object) {
 	}
 }
 
-func trimPolicy(o *unstructured.Unstructured) *unstructured.Unstructured {
+func trimOurs(o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetManagedFields(nil)
 	o.SetAnnotations(nil)
 	delete(o.Object, "status")

@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // lets the plugins' arguments be decoded
+	"github.com/espalier-scheduler/espalier/pkg/plugins/allocationorder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
@@ -31,6 +32,7 @@ type Factory = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, er
 // Registry returns every plugin of ours, by name.
 func Registry() map[string]Factory {
 	return map[string]Factory{
+		allocationorder.Name:  allocationorder.New,
 		constraints.Name:      constraints.New,
 		domainlimits.Name:     domainlimits.New,
 		faultynode.Name:       faultynode.New,
@@ -54,6 +56,7 @@ func Registry() map[string]Factory {
 // What Preferences says depends on the cycle's levels as well, which the needs of a pod
 // do not tell. That is no harm: the nodes that it refuses are those that the levels
 // leave out, and these are not in the pod's tree, so that the filters are not asked about them.
+// What AllocationOrder says depends on the pod's allocation, which it adds to the needs.
 func NodeLocal() []string {
-	return []string{constraints.Name, hostports.Name, nodelifetime.Name, platform.Name, preferences.Name}
+	return []string{allocationorder.Name, constraints.Name, hostports.Name, nodelifetime.Name, platform.Name, preferences.Name}
 }

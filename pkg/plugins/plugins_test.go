@@ -28,6 +28,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/allocationorder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
@@ -43,7 +44,7 @@ import (
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{allocationorder.Name, constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {

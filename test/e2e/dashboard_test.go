@@ -56,7 +56,7 @@ func TestDashboard(t *testing.T) {
 	s.settled("new", 10)
 	ofScheduler, ofController := scheduler.page(), controller.page()
 	s.explained(ofScheduler)
-	s.alertable(ofScheduler, ofController)
+	s.alertable(ofScheduler, ofController, s.tenantsPage())
 	second := ofScheduler + ofController
 	pages := []string{filepath.Join(s.TempDir(), "first"), filepath.Join(s.TempDir(), "second")}
 	s.must(os.WriteFile(pages[0], []byte(first), 0o600), "writing a page")

@@ -30,9 +30,9 @@ const (
 	rebootAnnotation   = "espalier.dev/reboot-due"
 )
 
-// lifetimeFlags have the controller write on those nodes and pods, and on the nodes of NodeClaims.
+// lifetimeFlags have the controller write on those nodes and pods, and on the nodes of NodeClaims. The schedulers are those of all stories.
 var lifetimeFlags = []string{
-	"--scheduler-names=" + rig.SchedulerName + "," + leasesScheduler,
+	"--scheduler-names=" + rig.SchedulerName + "," + leasesScheduler + "," + tenantsScheduler,
 	"--renew-leases", "--renew-namespace-selector=" + renewLabel, "--node-claims", "--stagger-ends=" + staggerLabel,
 }
 

@@ -55,8 +55,10 @@ var world struct {
 	controllerMetrics string
 	// metricsToken is for whoever asks for metrics.
 	metricsToken string
-	// stock is nil until a story wants the stock scheduler, and on a cluster that has one.
-	stock *rig.Process
+	// stock is nil until a story wants the stock scheduler, and on a cluster that has one. So is the scheduler of tenants.
+	stock, tenants *rig.Process
+	// tenantsMetrics is where that serves its metrics.
+	tenantsMetrics string
 }
 
 func TestMain(m *testing.M) {
@@ -96,7 +98,7 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	}
 	// One of them may have started where the other did not.
 	defer func() {
-		for _, p := range []*rig.Process{world.scheduler, world.controller} {
+		for _, p := range []*rig.Process{world.scheduler, world.controller, world.tenants} {
 			if p != nil {
 				err = errors.Join(err, p.StopCleanly(15*time.Second))
 			}
@@ -135,7 +137,7 @@ func prepareScheduler(ctx context.Context) error {
 	}
 	for _, folder := range []string{
 		"components/move-drained", "components/rebalance", "components/restart-elsewhere", "components/keep-disconnected", "components/repair-deletion-costs",
-		"components/renew-leases", "components/node-claims", "components/stagger-ends", "components/arbiter", "overlays/leases",
+		"components/renew-leases", "components/node-claims", "components/stagger-ends", "components/arbiter", "components/tenants", "overlays/leases",
 	} {
 		if err := applier.Apply(ctx, manifests.Files, folder+"/rbac.yaml", ""); err != nil {
 			return err

@@ -53,7 +53,7 @@ func startController(ctx context.Context) (*rig.Process, error) {
 		Name: rig.ControllerName, Path: binary, Dir: world.dir,
 		Args: slices.Concat([]string{
 			"--kubeconfig=" + path, "--health-probe-bind-address=0", "--metrics-bind-address=127.0.0.1:" + port, "--v=2", lifecycleGate,
-			"--move-drained=Blocked", "--moves-at-once=200", "--keep-disconnected",
+			"--move-drained=Blocked", "--moves-at-once=200", "--keep-disconnected", "--allocations",
 		}, rebalanceFlags, restartFlags, repairFlags, lifetimeFlags, arbiterFlags),
 	})
 }

@@ -80,6 +80,13 @@ func TestNotesWarnOfNodesPromisedTwice(t *testing.T) {
 	}
 }
 
+// TestChartHasTenants wants the same of the overlay tenants.
+func TestChartHasTenants(t *testing.T) {
+	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/tenants")))
+	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/tenants.yaml")))
+	same(t, overlay, ours)
+}
+
 // TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.
 func TestModesLeaveWhatIsGiven(t *testing.T) {
 	for set, want := range map[string]string{

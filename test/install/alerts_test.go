@@ -17,7 +17,7 @@ import (
 
 // withoutProfile are the alerts about what has no such label. Those about the Lease are
 // told apart by its name.
-var withoutProfile = []string{"EspalierSchedulerAbsent", "EspalierNoLeader", "EspalierPoliciesUnknown", "EspalierPolicyConflicts", "EspalierMovesStuck", "EspalierMovesBelowWanted"}
+var withoutProfile = []string{"EspalierSchedulerAbsent", "EspalierNoLeader", "EspalierPoliciesUnknown", "EspalierPolicyConflicts", "EspalierMovesStuck", "EspalierMovesBelowWanted", "EspalierAllocationsUnknown", "EspalierReservedPodsWait"}
 
 var (
 	ourMetric = regexp.MustCompile(`\b(?:espalier|scheduler)_[a-z_]+`)

@@ -26,6 +26,7 @@ var switches = map[string]string{
 	"restart-elsewhere":     "controller.restartElsewhere.mode=Enabled",
 	"stagger-ends":          "controller.staggerEnds.nodes=pool=blue",
 	"taint-suspects":        "controller.taintSuspects.effect=PreferNoSchedule",
+	"tenants":               "tenants.enabled=true",
 }
 
 // TestChartHasTheRightsOfComponents wants each of these values to give the rights that its component gives, and no others: that none is

@@ -40,6 +40,8 @@ func TestRightsGoWithTheConfiguration(t *testing.T) {
 	want := map[string]string{
 		"manifests/base": "kube-system/espalier-scheduler", "overlay second-scheduler": "kube-system/espalier-scheduler",
 		"overlay node-pool":       "kube-system/espalier-scheduler",
+		"overlay tenants":         "kube-system/espalier-scheduler",
+		"chart with tenants.yaml": "accepted/espalier-scheduler",
 		"overlay replace-default": "kube-system/espalier-scheduler kube-system/default-scheduler",
 		"chart":                   "accepted/espalier-scheduler", "chart with many.yaml": "accepted/trellis leases/trellis-pack",
 		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",

@@ -221,14 +221,14 @@ func recordOf(ctx context.Context, file string) error {
 	return err
 }
 
-// moves makes two, of which one has ended. No controller runs that would do anything about them.
+// moves makes two, of which one has ended, and an allocation. No controller runs that would do anything about them.
 func moves(ctx context.Context) error {
 	err := rig.Poll(ctx, timeout, 200*time.Millisecond, "the API server to serve Moves", func() error {
 		applier, err := rig.NewApplier(world.config) // which knows the kinds that there are when it is made
 		if err != nil {
 			return err
 		}
-		return applier.Apply(ctx, os.DirFS("testdata"), "moves.yaml", namespace)
+		return errors.Join(applier.Apply(ctx, os.DirFS("testdata"), "moves.yaml", namespace), applier.Apply(ctx, os.DirFS("testdata"), "tenants.yaml", ""))
 	})
 	if err != nil {
 		return err

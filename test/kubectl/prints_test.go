@@ -33,6 +33,7 @@ var printed = map[string]string{
 	"annotate": "convert --from constraints -f testdata/api.yaml",
 	"faults":   "faults -A",
 	"moves":    "moves",
+	"queue":    "queue all",
 	"doctor":   "doctor",
 }
 

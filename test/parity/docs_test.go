@@ -27,7 +27,7 @@ var (
 var pages = []struct {
 	name  string
 	names int
-}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/parity-treadmill.md", 20}, {"docs/parity-vela.md", 12}, {"docs/scenarios.md", 45}}
+}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/parity-treadmill.md", 40}, {"docs/parity-vela.md", 12}, {"docs/scenarios.md", 45}}
 
 // A page of evidence is worth what its evidence is: every test it names must exist, in
 // the package it names or in one only, and no vector may be carried without a row.
@@ -153,7 +153,8 @@ func TestRowsOfTreadmill(t *testing.T) {
 	if len(rows) < 20 {
 		t.Errorf("%s has %d rows: it has been read wrongly", name, len(rows))
 	}
-	for _, v := range []string{"TV15", "TV16", "TV17", "TV18", "TV19", "TV20", "TV21", "TV22", "TV25"} {
+	for i := range 26 {
+		v := fmt.Sprint("TV", i+1)
 		if vectors[v] != 1 {
 			t.Errorf("%s has %d rows of %s", name, vectors[v], v)
 		}

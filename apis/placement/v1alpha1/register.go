@@ -17,6 +17,8 @@ const (
 	PlacementPolicyResource        = "placementpolicies"
 	ClusterPlacementPolicyResource = "clusterplacementpolicies"
 	MoveResource                   = "moves"
+	PartitionResource              = "partitions"
+	AllocationResource             = "allocations"
 )
 
 var (
@@ -36,7 +38,8 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{}, &ClusterPlacementPolicy{}, &ClusterPlacementPolicyList{}, &Move{}, &MoveList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &PlacementPolicy{}, &PlacementPolicyList{}, &ClusterPlacementPolicy{}, &ClusterPlacementPolicyList{}, &Move{}, &MoveList{},
+		&Partition{}, &PartitionList{}, &Allocation{}, &AllocationList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

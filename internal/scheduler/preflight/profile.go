@@ -14,6 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/allocationorder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
@@ -25,7 +26,7 @@ import (
 )
 
 // filtersOfPreFilters are the plugins of ours whose filters ask for what they have read before.
-var filtersOfPreFilters = []string{constraints.Name, domainlimits.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preferences.Name}
+var filtersOfPreFilters = []string{allocationorder.Name, constraints.Name, domainlimits.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preferences.Name}
 
 // validateProfiles checks what kube-scheduler leaves to the plugins: their arguments,
 // and that what one extension point needs of another is there. The plugins would only

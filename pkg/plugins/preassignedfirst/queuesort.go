@@ -4,11 +4,9 @@
 package preassignedfirst
 
 import (
-	"time"
-
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/queueorder"
 )
 
 // Less reports whether a is taken from the queue before b.
@@ -16,25 +14,5 @@ func (pl *PreassignedFirst) Less(a, b fwk.QueuedEntityInfo) bool {
 	if p, q := a.GetPriority(), b.GetPriority(); p != q {
 		return p > q
 	}
-	return since(a).Before(since(b))
-}
-
-// HeadStart is by how much pods that have their node already come before their turn. It is longer than a batch takes,
-// so that none takes the room on a node which is the only one for another pod. It is bounded, because anybody may
-// pin pods, and whoever keeps them coming would keep all others of the same priority waiting for ever.
-const HeadStart = 10 * time.Second
-
-// since is from when on an entity waits, for its turn.
-func since(entity fwk.QueuedEntityInfo) time.Time {
-	if preassigned(entity) {
-		return entity.GetTimestamp().Add(-HeadStart)
-	}
-	return entity.GetTimestamp()
-}
-
-// preassigned is false for a group of pods: it is placed as a whole, and has the
-// turn that it would have without this plugin.
-func preassigned(entity fwk.QueuedEntityInfo) bool {
-	pod, ok := entity.(interface{ GetPodInfo() fwk.PodInfo })
-	return ok && clusterview.Preassigned(pod.GetPodInfo().GetPod())
+	return queueorder.Since(a).Before(queueorder.Since(b))
 }

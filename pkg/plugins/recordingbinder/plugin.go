@@ -59,7 +59,7 @@ func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *c
 // annotations are those that a pod is bound with, nil for none.
 func annotations(state fwk.CycleState, pod *corev1.Pod) map[string]string {
 	all := make(map[string]string)
-	for _, key := range []string{clusterview.PlacedByAnnotation, clusterview.DecisionAnnotation, clusterview.LeaseExpiryAnnotation} {
+	for _, key := range []string{clusterview.PlacedByAnnotation, clusterview.DecisionAnnotation, clusterview.LeaseExpiryAnnotation, clusterview.IdentityAnnotation} {
 		if _, written := pod.Annotations[key]; written {
 			all[key] = ""
 		}

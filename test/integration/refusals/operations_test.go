@@ -87,7 +87,7 @@ func TestTroubleshootingExplainsEveryReason(t *testing.T) {
 	for _, reason := range ours(t) {
 		given[reason] = true
 	}
-	for _, kind := range []string{"policies"} {
+	for _, kind := range []string{"policies", "partitions and allocations"} {
 		given[kind+" "+optionalkind.ErrUnread.Error()], given[kind+" cannot be read"] = true, true
 	}
 	for reason := range given {
@@ -155,7 +155,7 @@ func inspect(t *testing.T, pattern string, look func(ast.Node)) {
 func ofPods(t *testing.T) (messages []string) {
 	t.Helper()
 	names := strings.NewReplacer("annotation %s", "annotation espalier.dev/NAME", "%q", `"NAME"`, "%s", "NAME", "%w", "NAME")
-	for _, folder := range []string{"pkg/plugins/*", "internal/clusterview", "internal/optionalkind", "internal/policies"} {
+	for _, folder := range []string{"pkg/plugins/*", "internal/clusterview", "internal/clusterview/allocations", "internal/optionalkind", "internal/policies", "internal/tenants"} {
 		inspect(t, "../../../"+folder+"/*.go", func(n ast.Node) {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {

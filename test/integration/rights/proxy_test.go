@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/rest"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 // question is what RBAC is asked about a request.
@@ -33,8 +37,8 @@ type proxy struct {
 	answers map[question]map[int]int
 	// refused are the questions that were refused, in order.
 	refused []question
-	// only, if set, is the namespace of the only Moves that are shown, and what the only NodeClaims have as the label of their stage. It is set
-	// before there are requests.
+	// only, if set, is the stage of which alone something is shown: the Moves in its namespace, and the objects of other kinds that have its
+	// label. It is set before there are requests.
 	only string
 	// meddle, if set, is called before a request is passed on; true is that it has answered.
 	meddle func(http.ResponseWriter, *apirequest.RequestInfo) bool
@@ -94,12 +98,15 @@ func startProxy(t *testing.T) *proxy {
 	return p
 }
 
-// narrow has a request for all Moves or NodeClaims ask for those of a stage.
+// labelled are the kinds whose objects have the label of their stage.
+var labelled = []string{nodeClaims.Resource, placementv1alpha1.PartitionResource, placementv1alpha1.AllocationResource}
+
+// narrow has a request for all Moves, or objects of a kind that is labelled, ask for those of a stage.
 func narrow(to *url.URL, stage string) {
 	if group, is := strings.CutSuffix(to.Path, "/moves"); is && !strings.Contains(group, "/namespaces/") {
 		to.Path = group + "/namespaces/" + stage + "/moves"
 	}
-	if strings.HasSuffix(to.Path, "/"+nodeClaims.Resource) {
+	if slices.Contains(labelled, path.Base(to.Path)) {
 		query := to.Query()
 		query.Set("labelSelector", ofStage+"="+stage)
 		to.RawQuery = query.Encode()

@@ -140,10 +140,13 @@ func (s *stage) configuration() string {
 }
 
 // startScheduler starts the scheduler on a node of its own.
-func (s *stage) startScheduler(args ...string) {
+func (s *stage) startScheduler(args ...string) { s.startWith(s.configuration(), args...) }
+
+// startWith starts it with another configuration.
+func (s *stage) startWith(configuration string, args ...string) {
 	s.Helper()
 	s.node(s.name)
-	s.must(os.WriteFile(s.path("config.yaml"), []byte(s.configuration()), 0o600))
+	s.must(os.WriteFile(s.path("config.yaml"), []byte(configuration), 0o600))
 	kubeconfig := s.path("kubeconfig")
 	s.start(cluster.scheduler, append([]string{
 		"--config=" + s.path("config.yaml"), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,

@@ -124,6 +124,22 @@ given replaces the shipped one whole. Takes (list SHIPPED NAME PROFILE).
 {{- toYaml $profile -}}
 {{- end -}}
 
+{{/*
+The shipped profile with the pods of each Partition in the order of its Allocations, as in the overlay tenants. Takes the profile.
+*/}}
+{{- define "espalier.tenantsProfile" -}}
+{{- $profile := deepCopy . -}}
+{{- $plugins := $profile.plugins -}}
+{{- $order := dict "name" "AllocationOrder" -}}
+{{- $_ := set $plugins.queueSort "enabled" (list $order) -}}
+{{- $_ := set $plugins.multiPoint "enabled" (prepend $plugins.multiPoint.enabled $order) -}}
+{{- $_ := set $plugins.filter "enabled" (concat (list (first $plugins.filter.enabled) $order) (rest $plugins.filter.enabled)) -}}
+{{- $remedies := dict "enabled" (list (dict "name" "DynamicResources") $order) -}}
+{{- $_ := set $plugins "postFilter" $remedies -}}
+{{- $_ := set $plugins "podGroupPostFilter" $remedies -}}
+{{- toYaml $profile -}}
+{{- end -}}
+
 {{/* Whether a profile has the plugin FaultyNode. Empty is no. */}}
 {{- define "espalier.watchesNodes" -}}
 {{- range .plugins -}}
@@ -161,6 +177,7 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- $config = .Files.Get "files/scheduler-config.yaml" | fromYaml -}}
 {{- $_ := set $config "clientConnection" (dict "qps" $v.client.qps "burst" $v.client.burst) -}}
 {{- $shipped := first $config.profiles -}}
+{{- if .Values.tenants.enabled -}}{{- $shipped = include "espalier.tenantsProfile" $shipped | fromYaml -}}{{- end -}}
 {{- range $shipped.pluginConfig -}}
 {{- if eq .name "FaultyNode" -}}{{- $_ := unset .args.record "namespace" -}}{{- end -}}
 {{- end -}}

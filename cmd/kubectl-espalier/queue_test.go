@@ -1,0 +1,138 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+)
+
+const tenantsPage = "../../docs/tenants.md"
+
+// tenants writes a snapshot of the cluster of the page: its objects, ten nodes of 10 CPUs and one of another pool, and pods of 4. Those that are given are
+// written as well.
+func tenants(t *testing.T, page string, more ...*corev1.Pod) string {
+	t.Helper()
+	s := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1"}
+	_, after, _ := strings.Cut(page, "## Three teams")
+	_, after, _ = strings.Cut(after, "```yaml\n")
+	block, _, _ := strings.Cut(after, "```\n")
+	for i, text := range strings.Split(block, "---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), object); err != nil {
+			t.Fatal(err)
+		}
+		object.SetCreationTimestamp(metav1.Unix(int64(i), 0))
+		s.Add(object)
+	}
+	for i := range 11 {
+		pool := "shared"
+		if i == 10 {
+			pool = "another"
+		}
+		s.Add(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), Labels: map[string]string{"example.com/pool": pool}},
+			Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{"cpu": resource.MustParse("10"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}},
+		})
+	}
+	for namespace, env := range map[string]string{"shop": "prod", "ci": "test", "play": "dev"} {
+		s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"example.com/environment": env}}})
+	}
+	for _, p := range append([]*corev1.Pod{podAt("play", "nb-0", "n9"), podAt("play", "nb-1", ""), podAt("ci", "build-0", "n5"), podAt("shop", "web-0", "n1"), podAt("shop", "web-1", "n2")}, more...) {
+		s.Add(p)
+	}
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tenants.json")
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func podAt(namespace, name, node string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)},
+		Spec: corev1.PodSpec{NodeName: node, SchedulerName: "espalier-scheduler", Containers: []corev1.Container{{
+			Name: "c", Image: "image", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("4")}},
+		}}},
+	}
+	if node != "" {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	}
+	return p
+}
+
+// The order that the page shows is that of its example.
+func TestTheWorkedExample(t *testing.T) {
+	page, err := os.ReadFile(tenantsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := tenants(t, string(page))
+	got, err := run(t, "queue", "shared", "--snapshot", file)
+	if err != nil || !strings.Contains(string(page), "```\n"+got+"```\n") {
+		t.Errorf("queue prints\n%s, %v\nand %s shows another thing", got, err, tenantsPage)
+	}
+	for args, want := range map[string][]string{
+		"queue -o wide":          {"it has not been tried yet: position 5 of 5", "n9"},
+		"queue shared -o json":   {`"leaves": 4`, `"why": "it has not been tried yet`, `"reserved": true`},
+		"explain nb-1 -n play":   {`order: it has not been tried yet: position 5 of 5 in partition "shared", allocation "dev"`},
+		"explain build-0 -n ci":  {`order: position 3 of 5 in partition "shared", allocation "test"`},
+		"explain web-0 -n shop ": {"position 1 of 5"},
+		"explain nb-1 -n play --scheduler-config ../../manifests/overlays/tenants/scheduler-config.yaml": {
+			"fits on 10 of 11 nodes", "1: node(s) were not of the partition of the pod's allocation, or lacked its traits (n10)",
+		},
+	} {
+		got, err := run(t, append(strings.Fields(args), "--snapshot", file)...)
+		for _, part := range want {
+			if err != nil || !strings.Contains(got, part) {
+				t.Errorf("%s does not say %q, %v:\n%s", args, part, err, got)
+			}
+		}
+	}
+	if _, err := run(t, "queue", "none", "--snapshot", file); err == nil || !strings.Contains(err.Error(), `there is no Partition "none" that is accepted`) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := run(t, "queue", "--snapshot", cluster(t)); err != nil || got != "No partitions found.\n" {
+		t.Errorf("without partitions: %q, %v", got, err)
+	}
+}
+
+// Pods of priority 0 come last, and one that cannot be read is in no order.
+func TestQueueOfOthers(t *testing.T) {
+	page, err := os.ReadFile(tenantsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, bad := podAt("shop", "cache", "n3"), podAt("shop", "bad", "")
+	last.Annotations = map[string]string{"espalier.dev/allocation-priority": "0"}
+	bad.Annotations = map[string]string{"espalier.dev/allocation-priority": "high"}
+	file := tenants(t, string(page), last, bad)
+	got, err := run(t, "queue", "--snapshot", file)
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if end := lines[len(lines)-1]; err != nil || !strings.HasPrefix(end, "6 ") || !strings.HasSuffix(end, "last") || strings.Contains(got, "shop/bad") {
+		t.Errorf("it prints, %v:\n%s", err, got)
+	}
+	got, err = run(t, "explain", "bad", "-n", "shop", "--snapshot", file)
+	if want := `order: it is in no order: annotation espalier.dev/allocation-priority "high"`; err != nil || !strings.Contains(got, want) {
+		t.Errorf("it prints, %v:\n%s", err, got)
+	}
+}

@@ -1,0 +1,389 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocations
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/allocation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/identity"
+)
+
+// Cluster is what is to be put in order.
+type Cluster struct {
+	Nodes []*corev1.Node
+	// Pods are all of the cluster, or at least those of the schedulers.
+	Pods []*corev1.Pod
+	// Schedules reports whether a scheduler is one of those whose pods are of allocations.
+	Schedules func(schedulerName string) bool
+	// Placed reports whether a pod has a node, or is about to. Without it, those have one that say so.
+	Placed func(*corev1.Pod) bool
+}
+
+// Order is the pods of each partition in their order.
+type Order struct {
+	*Claims
+	// Queues are those of the partitions that are accepted, in the order of their age.
+	Queues []*Queue
+	// Held are the pods that must wait whatever their position, and why.
+	Held map[types.UID]error
+	// Rivals has for each allocation those that claim some of the same pods, and of how many.
+	Rivals map[*Allocation]map[*Allocation]int
+
+	places map[types.UID]Place
+}
+
+// Queue is the order of one partition.
+type Queue struct {
+	Partition *Partition
+	// Resources are those that its allocations reserve, by name. Where they reserve none they are CPU and memory.
+	Resources []corev1.ResourceName
+	// Size is what its nodes have of each, and Reserved what its allocations reserve.
+	Size, Reserved allocation.Vector
+	Nodes          int
+	Entries        []Entry
+	// Stamp is another one where what is wanted, reserved or there is different. Which pods have their nodes is no part of it.
+	Stamp uint64
+	// Groups are the identity groups of its allocations.
+	Groups map[GroupKey]*Group
+}
+
+// Entry is a pod at its position.
+type Entry struct {
+	allocation.Entry
+	Object     *corev1.Pod
+	Allocation *Allocation
+	// StandsBy says that it waits for an identity that others hold.
+	StandsBy bool
+	// Surplus says that it holds an identity that its group does not have any more, or that another one holds.
+	Surplus bool
+}
+
+// MustNotRun reports that a pod is evicted if it runs.
+func (e *Entry) MustNotRun() bool { return e.Class == allocation.Capped || e.Surplus }
+
+// Place is where a pod is in the order.
+type Place struct {
+	*Queue
+	Index int
+}
+
+// Entry is that of the pod.
+func (p Place) Entry() *Entry { return &p.Entries[p.Index] }
+
+// String says where that is, for people.
+func (p Place) String() string {
+	return fmt.Sprintf("position %d of %d in partition %q, allocation %q", p.Index+1, len(p.Entries), p.Partition.Name, p.Entry().Allocation.Name)
+}
+
+// Why says why the pod must not be tried, nil if it may.
+func (p Place) Why() error {
+	e := p.Entry()
+	switch {
+	case e.Class == allocation.Capped:
+		return fmt.Errorf("allocation %q has as many pods before it as its maxUtilizationPercent lets run: %s", e.Allocation.Name, p)
+	case e.StandsBy:
+		name, size, _ := e.Allocation.Group(e.Object)
+		return fmt.Errorf("identity group %q has no identity left, all %d are held: %s", name, size, p)
+	}
+	return nil
+}
+
+// Waits says why a pod that has no node waits, for people.
+func (p Place) Waits() string {
+	if err := p.Why(); err != nil {
+		return err.Error()
+	}
+	for _, c := range p.Entry().Object.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return fmt.Sprintf("%s: %s", p, cmp.Or(c.Message, "it was tried, and found no place"))
+		}
+	}
+	return fmt.Sprintf("it has not been tried yet: %s", p)
+}
+
+// MustNotRun says why a pod is evicted if it runs, for people.
+func (p Place) MustNotRun() string {
+	if e := p.Entry(); e.Surplus {
+		name, size, _ := e.Allocation.Group(e.Object)
+		return fmt.Sprintf("identity %d is none that group %q has for it: it is of %d pods; %s", IdentityOf(e.Object), name, size, p)
+	}
+	return fmt.Sprint(p.Why())
+}
+
+// List is an amount of each of the queue's resources, as quantities.
+func (q *Queue) List(of allocation.Vector) corev1.ResourceList {
+	list := make(corev1.ResourceList, len(q.Resources))
+	for i, name := range q.Resources {
+		list[name] = quantityOf(name, of.At(i))
+	}
+	return list
+}
+
+// Place returns where a pod is. It is false for a pod that is in no order, or was not there.
+func (o *Order) Place(pod *corev1.Pod) (Place, bool) {
+	place, ok := o.places[pod.UID]
+	return place, ok
+}
+
+// Has reports whether a pod is in the order.
+func (o *Order) Has(uid types.UID) bool {
+	_, has := o.places[uid]
+	return has
+}
+
+// GroupKey tells identity groups apart, by the names of their allocation and their own.
+type GroupKey struct{ Allocation, Name string }
+
+// Group is who holds the identities of a group.
+type Group struct {
+	Size int
+	Held identity.Set
+}
+
+// Arrange puts the pods of all partitions in order.
+func (c *Claims) Arrange(cluster Cluster) *Order {
+	o := &Order{
+		Claims: c, Held: make(map[types.UID]error), Rivals: make(map[*Allocation]map[*Allocation]int), places: make(map[types.UID]Place),
+	}
+	queues := make(map[*Partition]*queueBuilder)
+	for _, p := range c.Partitions {
+		if p.err == nil {
+			queues[p] = c.queueOf(p, cluster.Nodes)
+		}
+	}
+	for _, pod := range cluster.Pods {
+		if counts(pod) && cluster.Schedules(pod.Spec.SchedulerName) {
+			o.take(pod, queues, cluster.Placed)
+		}
+	}
+	for _, p := range c.Partitions {
+		b, ok := queues[p]
+		if !ok {
+			continue
+		}
+		q := b.build()
+		for i := range q.Entries {
+			o.places[q.Entries[i].Object.UID] = Place{q, i}
+		}
+		o.Queues = append(o.Queues, q)
+	}
+	return o
+}
+
+// counts reports whether a pod is there to stay, or still holds something.
+func counts(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// take gives a pod to the queue of its partition, if it is of an allocation.
+func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, placed func(*corev1.Pod) bool) {
+	claim, known := o.Of(pod)
+	if !known || claim.Allocation == nil {
+		return
+	}
+	for _, rival := range claim.Rivals {
+		o.noteRivals(claim.Allocation, rival)
+		o.noteRivals(rival, claim.Allocation)
+	}
+	if err := o.Check(pod, claim.Allocation); err != nil {
+		o.Held[pod.UID] = err
+		return
+	}
+	p, _, _ := o.PartitionOf(claim.Allocation)
+	b := queues[p]
+	b.hold(claim.Allocation, pod)
+	if pod.DeletionTimestamp != nil {
+		return // it holds its identity until it is gone, and is no longer in line
+	}
+	has := pod.Spec.NodeName != "" || placed != nil && placed(pod)
+	priority, _ := priorityOf(pod, claim.Priority)
+	b.add(claim.Allocation, pod, priority, has)
+}
+
+func (o *Order) noteRivals(a, b *Allocation) {
+	if o.Rivals[a] == nil {
+		o.Rivals[a] = make(map[*Allocation]int)
+	}
+	o.Rivals[a][b]++
+}
+
+// queueBuilder gathers what a queue is made of.
+type queueBuilder struct {
+	Queue
+	root    *allocation.Allocation
+	pure    map[*Allocation]*allocation.Allocation
+	of      map[*allocation.Allocation]*Allocation
+	objects map[string]*corev1.Pod
+	// requests are those of the last pod. The map is used for the next one.
+	requests corev1.ResourceList
+}
+
+// queueOf begins the queue of a partition, with its nodes and allocations.
+func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
+	b := &queueBuilder{
+		Queue: Queue{Partition: p, Groups: make(map[GroupKey]*Group)}, root: &allocation.Allocation{},
+		pure: make(map[*Allocation]*allocation.Allocation), of: make(map[*allocation.Allocation]*Allocation), objects: make(map[string]*corev1.Pod),
+	}
+	reserves := make(map[corev1.ResourceName]bool)
+	for _, a := range t.Allocations {
+		if t.resolved[a].err != nil || t.resolved[a].partition != p {
+			continue
+		}
+		for name := range a.Reserved {
+			reserves[name] = true
+		}
+		its := &allocation.Allocation{Name: a.Name, Rank: a.rank, Adjustment: a.adjustment, MaxUtilization: a.maxUtilization}
+		b.pure[a], b.of[its] = its, a
+	}
+	if b.Resources = slices.Sorted(maps.Keys(reserves)); len(b.Resources) == 0 {
+		b.Resources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+	}
+	b.Reserved = make(allocation.Vector, len(b.Resources))
+	for _, a := range t.Allocations { // in order: that of a map would be another one each time
+		its, ok := b.pure[a]
+		if !ok {
+			continue
+		}
+		its.Reserved = b.vector(func(name corev1.ResourceName) int64 { return a.Reserved[name] })
+		b.stamp("of "+a.Name, its.Reserved, int(a.Generation))
+		b.Reserved = b.Reserved.Plus(its.Reserved)
+		parent := b.root
+		if a.Parent != "" {
+			parent = b.pure[t.allocations[a.Parent]]
+		}
+		parent.Children = append(parent.Children, its)
+		for name, size := range a.groups {
+			b.Groups[GroupKey{a.Name, name}] = &Group{Size: size, Held: make(identity.Set)}
+		}
+	}
+	for _, node := range nodes {
+		if t.PartitionOfNode(node) == p {
+			has := b.vector(func(name corev1.ResourceName) int64 { return max(0, amountOf(name, node.Status.Allocatable[name])) })
+			b.Nodes++
+			b.Size = b.Size.Plus(has)
+			b.stamp(node.Name, has, 0)
+		}
+	}
+	return b
+}
+
+// vector has an amount for each resource.
+func (b *queueBuilder) vector(amount func(corev1.ResourceName) int64) allocation.Vector {
+	v := make(allocation.Vector, len(b.Resources))
+	for i, name := range b.Resources {
+		v[i] = amount(name)
+	}
+	return v
+}
+
+// hold notes the identity that a pod has.
+func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod) {
+	if name, _, err := a.Group(pod); name != "" && err == nil {
+		if id := IdentityOf(pod); id >= 0 {
+			b.Groups[GroupKey{a.Name, name}].Held[id] = true
+		}
+	}
+}
+
+// add puts a pod in line.
+func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed bool) {
+	key := pod.Namespace + "/" + pod.Name
+	b.objects[key] = pod
+	its, demand := b.pure[a], b.demand(pod)
+	b.stamp(a.Name, demand, priority)
+	its.Pods = append(its.Pods, allocation.Pod{Key: key, Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)})
+}
+
+// arrival is since when a pod runs, or waits if it does not. Of pods that run the one that was placed last is the last: nobody who runs is
+// moved back by another one that is placed.
+func arrival(pod *corev1.Pod, placed bool) int64 {
+	if !placed {
+		return pod.CreationTimestamp.Unix()
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Unix()
+		}
+	}
+	return math.MaxInt64 // it is being bound
+}
+
+// stamps is the seed of the hashes that stamps are made of.
+var stamps = maphash.MakeSeed()
+
+// stamp adds something to the stamp, whose sum does not depend on the order in which things come.
+func (b *queueBuilder) stamp(name string, amounts allocation.Vector, number int) {
+	var h maphash.Hash
+	h.SetSeed(stamps)
+	_, _ = h.WriteString(name)
+	maphash.WriteComparable(&h, number)
+	for _, amount := range amounts {
+		maphash.WriteComparable(&h, amount)
+	}
+	b.Stamp += h.Sum64()
+}
+
+// demand is what a pod requests.
+func (b *queueBuilder) demand(pod *corev1.Pod) allocation.Vector {
+	b.requests = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{Reuse: b.requests})
+	return b.vector(func(name corev1.ResourceName) int64 {
+		if name == corev1.ResourcePods {
+			return 1
+		}
+		return max(0, amountOf(name, b.requests[name]))
+	})
+}
+
+// build puts all in order.
+func (b *queueBuilder) build() *Queue {
+	q := &b.Queue
+	ordered := allocation.Order(b.root, b.Size, allocation.Options{RankPerLevel: q.Partition.byLevel})
+	q.Entries = make([]Entry, len(ordered))
+	free, seen := make(map[*Group]int), make(map[GroupKey]identity.Set)
+	for i, e := range ordered {
+		a := b.of[e.Of]
+		q.Entries[i] = Entry{Entry: e, Object: b.objects[e.Pod.Key], Allocation: a}
+		b.identify(&q.Entries[i], free, seen)
+	}
+	return q
+}
+
+// identify says of a pod of an identity group whether it stands by, or holds a number that it must not. Free is how many numbers of a
+// group are left for those that wait, and seen which ones a pod before it holds.
+func (b *queueBuilder) identify(e *Entry, free map[*Group]int, seen map[GroupKey]identity.Set) {
+	if len(e.Allocation.groups) == 0 {
+		return // as most are: their pods are not looked at
+	}
+	name, _, _ := e.Allocation.Group(e.Object)
+	if name == "" {
+		return
+	}
+	key := GroupKey{e.Allocation.Name, name}
+	g := b.Groups[key]
+	if _, ok := free[g]; !ok {
+		free[g], seen[key] = identity.Free(g.Size, g.Held), make(identity.Set)
+	}
+	id := IdentityOf(e.Object)
+	switch {
+	case !e.Pod.Placed:
+		// Those that a number may be given to are let in, and no others: they would take capacity in vain.
+		e.StandsBy = free[g] <= 0
+		free[g]--
+	case id < 0: // it has its node from before there was a group
+	case !identity.Valid(g.Size, id) || seen[key][id]:
+		e.Surplus = true
+	default:
+		seen[key][id] = true
+	}
+}

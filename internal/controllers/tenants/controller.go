@@ -1,0 +1,151 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
+)
+
+// Kinds are those whose statuses are written.
+var Kinds = []string{kindPartition, kindAllocation}
+
+const (
+	kindPartition  = "Partition"
+	kindAllocation = "Allocation"
+)
+
+// every is the time between two looks. A status is not written more often, however fast pods come and go.
+const every = 5 * time.Second
+
+// Controller writes the statuses.
+type Controller struct {
+	// Client reads from a cache and writes to the API server.
+	Client client.Client
+	// Events tells of the pods that are evicted.
+	Events events.EventRecorder
+	Clock  clock.PassiveClock
+	// Schedulers are those whose pods are of allocations, by schedulerName.
+	Schedulers []string
+}
+
+// Start looks at all pods until the context ends.
+func (c *Controller) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := c.look(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Writing the statuses of Partitions and Allocations")
+		}
+	}, every)
+	return nil
+}
+
+// look brings the statuses up to date, and evicts what must not run.
+func (c *Controller) look(ctx context.Context) error {
+	partitions, err := policy.List(ctx, c.Client, kindPartition, "")
+	if err != nil {
+		return err
+	}
+	all, err := policy.List(ctx, c.Client, kindAllocation, "")
+	if err != nil || len(partitions)+len(all) == 0 {
+		return err
+	}
+	var readPartitions []*allocations.Partition
+	var read []*allocations.Allocation
+	for i := range partitions {
+		readPartitions = append(readPartitions, allocations.DecodePartition(&partitions[i]))
+	}
+	for i := range all {
+		read = append(read, allocations.DecodeAllocation(&all[i]))
+	}
+	order, nodes, err := c.arrange(ctx, allocations.NewTree(readPartitions, read))
+	if err != nil {
+		return err
+	}
+	s := statuses{order: order, nodes: nodes, now: metav1.NewTime(c.Clock.Now())}
+	var errs []error
+	for i := range partitions {
+		was := statusOf[placementv1alpha1.PartitionStatus](&partitions[i])
+		errs = append(errs, c.write(ctx, &partitions[i], was, s.ofPartition(readPartitions[i], was)))
+	}
+	for i := range all {
+		was := statusOf[placementv1alpha1.AllocationStatus](&all[i])
+		errs = append(errs, c.write(ctx, &all[i], was, s.ofAllocation(read[i], was)))
+	}
+	return errors.Join(append(errs, c.evict(ctx, order))...)
+}
+
+// arrange puts the pods of the cluster in order.
+func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (*allocations.Order, []*corev1.Node, error) {
+	var namespaces corev1.NamespaceList
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	for what, list := range map[string]client.ObjectList{"namespaces": &namespaces, "nodes": &nodes, "pods": &pods} {
+		if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, nil, fmt.Errorf("listing %s: %w", what, err)
+		}
+	}
+	labelsOf := make(map[string]labels.Set, len(namespaces.Items))
+	for i := range namespaces.Items {
+		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
+	}
+	claims := tree.Claims(func(name string) (labels.Set, bool) { set, known := labelsOf[name]; return set, known })
+	all := pointers(nodes.Items)
+	return claims.Arrange(allocations.Cluster{
+		Nodes: all, Pods: pointers(pods.Items), Schedules: func(name string) bool { return slices.Contains(c.Schedulers, name) },
+	}), all, nil
+}
+
+func pointers[T any](items []T) []*T {
+	all := make([]*T, len(items))
+	for i := range items {
+		all[i] = &items[i]
+	}
+	return all
+}
+
+// write patches the status of an object if it is another one.
+func (c *Controller) write(ctx context.Context, object *unstructured.Unstructured, was, status any) error {
+	if equality.Semantic.DeepEqual(was, status) {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err == nil {
+		changed := object.DeepCopy()
+		changed.Object["status"] = content
+		err = client.IgnoreNotFound(c.Client.Status().Patch(ctx, changed, client.MergeFrom(object)))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// statusOf is an object's status, empty if it cannot be decoded.
+func statusOf[T any](object *unstructured.Unstructured) *T {
+	status := new(T)
+	content, _, err := unstructured.NestedMap(object.Object, "status")
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, status) != nil {
+		return new(T)
+	}
+	return status
+}

@@ -1,0 +1,219 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+var begin = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// rig is a controller beside a partition p of the nodes with pool=p.
+type rig struct {
+	*testing.T
+	*Controller
+	said *events.FakeRecorder
+	// age makes each object younger than those before.
+	age int
+	// patches is how often a status was written.
+	patches int
+	// held are pods that a budget does not let go.
+	held []string
+}
+
+func newRig(t *testing.T, objects ...func(*rig) client.Object) *rig {
+	t.Helper()
+	r := &rig{T: t, said: events.NewFakeRecorder(100)}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&placementv1alpha1.Partition{}, &placementv1alpha1.Allocation{}).
+		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				r.patches++
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			},
+			SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, with client.Object, opts ...client.SubResourceCreateOption) error {
+				if slices.Contains(r.held, o.GetName()) {
+					return apierrors.NewTooManyRequests("a budget holds it", 0)
+				}
+				return c.SubResource(sub).Create(ctx, o, with, opts...)
+			},
+		})
+	for _, object := range objects {
+		b.WithObjects(object(r))
+	}
+	r.Controller = &Controller{Client: b.Build(), Events: r.said, Clock: clocktesting.NewFakePassiveClock(begin), Schedulers: []string{"espalier"}}
+	return r
+}
+
+func (r *rig) meta(name string) metav1.ObjectMeta {
+	r.age++
+	return metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 2, CreationTimestamp: metav1.NewTime(begin.Add(time.Duration(r.age-1000) * time.Second))}
+}
+
+func partition(name, pool string) func(*rig) client.Object {
+	return func(r *rig) client.Object {
+		p := &placementv1alpha1.Partition{ObjectMeta: r.meta(name)}
+		p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": pool}
+		return p
+	}
+}
+
+func node(name, pool, cpu string) func(*rig) client.Object {
+	return func(r *rig) client.Object {
+		n := &corev1.Node{ObjectMeta: r.meta(name)}
+		n.Labels = map[string]string{"pool": pool}
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		return n
+	}
+}
+
+// team is an allocation of partition p that reserves some CPU and claims the pods of a team.
+func team(name, cpu string, change ...func(*placementv1alpha1.AllocationSpec)) func(*rig) client.Object {
+	return func(r *rig) client.Object {
+		a := &placementv1alpha1.Allocation{ObjectMeta: r.meta(name)}
+		a.Spec.Partition = "p"
+		a.Spec.Assignments = []placementv1alpha1.Assignment{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": name}}}}
+		if cpu != "" {
+			a.Spec.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		}
+		for _, c := range change {
+			c(&a.Spec)
+		}
+		return a
+	}
+}
+
+// pod is one of a team that requests 2 CPUs, on a node unless that is "".
+func pod(name, team, on string, change ...func(*corev1.Pod)) func(*rig) client.Object {
+	return func(r *rig) client.Object {
+		p := &corev1.Pod{ObjectMeta: r.meta(name)}
+		p.Namespace, p.Labels, p.Annotations = "ns", map[string]string{"team": team}, map[string]string{}
+		p.Spec.SchedulerName, p.Spec.NodeName = "espalier", on
+		p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}
+		if on != "" {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: p.CreationTimestamp}}
+		}
+		for _, c := range change {
+			c(p)
+		}
+		return p
+	}
+}
+
+// identity makes a pod one of group g.
+func identity(id int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Labels[clusterview.IdentityGroupLabel] = "g"
+		p.Annotations[clusterview.IdentityAnnotation] = fmt.Sprint(id)
+	}
+}
+
+func (r *rig) mustLook() {
+	r.Helper()
+	if err := r.look(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) allocation(name string) *placementv1alpha1.AllocationStatus {
+	r.Helper()
+	var a placementv1alpha1.Allocation
+	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: name}, &a); err != nil {
+		r.Fatal(err)
+	}
+	return &a.Status
+}
+
+func (r *rig) partition(name string) *placementv1alpha1.PartitionStatus {
+	r.Helper()
+	var p placementv1alpha1.Partition
+	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: name}, &p); err != nil {
+		r.Fatal(err)
+	}
+	return &p.Status
+}
+
+// pods are the names of all that there are.
+func (r *rig) pods() string {
+	r.Helper()
+	var list corev1.PodList
+	if err := r.Client.List(r.Context(), &list); err != nil {
+		r.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// wantCondition wants a condition with this reason, and a message with these parts.
+func (r *rig) wantCondition(conditions []metav1.Condition, kind string, is bool, reason string, parts ...string) {
+	r.Helper()
+	c := meta.FindStatusCondition(conditions, kind)
+	if c == nil || (c.Status == metav1.ConditionTrue) != is || c.Reason != reason || c.ObservedGeneration != 2 || !c.LastTransitionTime.Time.Equal(begin) {
+		r.Errorf("got %+v, want %s %t for %s", c, kind, is, reason)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(c.Message, part) {
+			r.Errorf("%s does not say %q: %s", kind, part, c.Message)
+		}
+	}
+}
+
+func list(cpu string) string { return fmt.Sprint("cpu ", cpu) }
+
+func brief(l corev1.ResourceList) string {
+	q := l[corev1.ResourceCPU]
+	return list(q.String())
+}
+
+// say are the numbers of an allocation.
+func say(s *placementv1alpha1.AllocationStatus) string {
+	var beyond []string
+	for _, p := range s.Beyond {
+		beyond = append(beyond, fmt.Sprint(p.Name, "@", p.Position))
+	}
+	next := "nobody"
+	if s.Next != nil {
+		next = fmt.Sprint(s.Next.Name, "@", s.Next.Position)
+	}
+	n := func(i *int32) string {
+		if i == nil {
+			return "-"
+		}
+		return fmt.Sprint(*i)
+	}
+	return fmt.Sprintf("%s, %s %%, runs %s, waits %s, within %s, at %s to %s, beyond %s, next %s", brief(s.Used), n(s.UtilizationPercent), n(s.RunningPods),
+		n(s.WaitingPods), n(s.ReservedPods), n(s.FirstPosition), n(s.LastPosition), strings.Join(beyond, " "), next)
+}

@@ -1,0 +1,78 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// capped lets an allocation run what it reserves.
+func capped(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = new(int32(100)) }
+
+func (r *rig) events() string {
+	var all []string
+	for len(r.said.Events) > 0 {
+		all = append(all, <-r.said.Events)
+	}
+	return strings.Join(all, "\n")
+}
+
+// TV11: what runs beyond the maximum is evicted, the last first. A pod that a budget holds is tried again.
+func TestVector_TV11_RunningPodsBeyondTheMaximum(t *testing.T) {
+	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), team("dev", "2"),
+		pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("p3", "prod", "n1"), pod("p4", "prod", "n1"), pod("waits", "prod", ""), pod("d1", "dev", "n1"), pod("d2", "dev", "n1"))
+	r.held = []string{"p4"}
+	r.mustLook()
+	if got := r.pods(); got != "d1 d2 p1 p2 p4 waits" {
+		t.Errorf("with a budget there are %s", got)
+	}
+	if got := r.events(); !strings.Contains(got, "maxUtilizationPercent") || !strings.Contains(got, "MustNotRun") || strings.Count(got, "\n") != 0 {
+		t.Errorf("it says %q", got)
+	}
+	r.held = nil
+	r.mustLook()
+	if got := r.pods(); got != "d1 d2 p1 p2 waits" {
+		t.Errorf("without it there are %s", got)
+	}
+}
+
+// TV23: a group that is made smaller loses those whose number it does not have any more, and one whose number another one has.
+func TestVector_TV23_ShrinkingEvicts(t *testing.T) {
+	group := func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
+	}
+	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("a", "20", group),
+		pod("zero", "a", "n1", identity(0)), pod("one", "a", "n1", identity(1)), pod("two", "a", "n1", identity(2)), pod("again", "a", "n1", identity(1)),
+		pod("bare", "a", "n1", identity(-1)), pod("waits", "a", "", identity(7)))
+	r.mustLook()
+	if got := r.pods(); got != "bare one waits zero" {
+		t.Errorf("there are %s", got)
+	}
+	if got := r.events(); !strings.Contains(got, "identity 2") || !strings.Contains(got, `group "g"`) {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// However many must not run, so many are evicted at a look.
+func TestSoManyAtOnce(t *testing.T) {
+	objects := []func(*rig) client.Object{partition("p", "p"), node("n1", "p", "64"), team("prod", "0", capped)}
+	for i := range maxAtOnce + 5 {
+		objects = append(objects, pod(fmt.Sprintf("p%02d", i), "prod", "n1"))
+	}
+	r := newRig(t, objects...)
+	r.mustLook()
+	if got := r.pods(); got != "p00 p01 p02 p03 p04" {
+		t.Errorf("there are %s", got)
+	}
+	r.mustLook()
+	if got := r.pods(); got != "" {
+		t.Errorf("there are %s", got)
+	}
+}

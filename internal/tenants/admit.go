@@ -1,0 +1,198 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+)
+
+// windowSize is how many pods of a partition are in the scheduling queue at a time, and have not been tried. A scheduler tries as many
+// in a fraction of a second.
+const windowSize = 128
+
+// window is the pods of a partition that are let in.
+type window struct {
+	queue *allocations.Queue
+	after []uint64 // runningAfter of the queue, if it was asked for
+	// next is the first entry of the queue that was not looked at for being let in.
+	next int
+	// in are the pods that were let in and have no node. It is true for those that were not tried.
+	in map[types.UID]bool
+	// untried is how many of them were not.
+	untried int
+}
+
+func newWindow() *window { return &window{in: make(map[types.UID]bool)} }
+
+// renew begins with the order that holds now. Pods that were let in stay in, if they still wait.
+func (w *window) renew(q *allocations.Queue, reserved func(types.UID) bool) {
+	w.queue, w.after, w.next = q, nil, 0
+	waiting := make(map[types.UID]bool, len(w.in))
+	for i := range q.Entries {
+		if uid := q.Entries[i].Object.UID; !q.Entries[i].Pod.Placed && !reserved(uid) {
+			if untried, in := w.in[uid]; in {
+				waiting[uid] = untried
+			}
+		}
+	}
+	w.in, w.untried = waiting, 0
+	for _, untried := range waiting {
+		if untried {
+			w.untried++
+		}
+	}
+}
+
+// slide lets in as many pods as there is room for, in their order, and returns them.
+func (w *window) slide() (let []*corev1.Pod) {
+	if w.queue == nil {
+		return nil
+	}
+	groups := make(map[string]bool)
+	for ; w.untried < windowSize && w.next < len(w.queue.Entries); w.next++ {
+		e := &w.queue.Entries[w.next]
+		if e.Pod.Placed || (allocations.Place{Queue: w.queue, Index: w.next}).Why() != nil {
+			continue
+		}
+		if w.let(e.Object.UID) {
+			let = append(let, e.Object)
+		}
+		if g := groupOf(e.Object); g != "" {
+			groups[g] = true
+		}
+	}
+	if len(groups) == 0 {
+		return let
+	}
+	// A group of pods is one thing to the queue: those of its pods that come later are let in with the first.
+	for i := w.next; i < len(w.queue.Entries); i++ {
+		if e := &w.queue.Entries[i]; !e.Pod.Placed && groups[groupOf(e.Object)] && w.let(e.Object.UID) {
+			let = append(let, e.Object)
+		}
+	}
+	return let
+}
+
+// groupOf names the group in which a pod is placed, "" for none.
+func groupOf(pod *corev1.Pod) string {
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return pod.Namespace + "/" + *g.PodGroupName
+	}
+	return ""
+}
+
+// let lets a pod in, and reports whether it was not.
+func (w *window) let(uid types.UID) bool {
+	if _, in := w.in[uid]; in {
+		return false
+	}
+	w.in[uid] = true
+	w.untried++
+	return true
+}
+
+// tried notes that a pod was taken from the queue.
+func (w *window) tried(uid types.UID) {
+	if w.in[uid] {
+		w.in[uid] = false
+		w.untried--
+	}
+}
+
+// leave notes that a pod does not wait any more.
+func (w *window) leave(uid types.UID) {
+	w.tried(uid)
+	delete(w.in, uid)
+}
+
+// Admit says why a pod must not be put into the queue, nil if it may. One that may not is put there when it may.
+func (t *Tenants) Admit(pod *corev1.Pod) error {
+	if allocations.Exempt(pod) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.admitLocked(pod)
+	if err != nil {
+		t.held[pod.UID] = pod
+	} else {
+		delete(t.held, pod.UID)
+	}
+	return err
+}
+
+func (t *Tenants) admitLocked(pod *corev1.Pod) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	claim, known := t.claims.Of(pod)
+	if !known {
+		return fmt.Errorf("namespace %q is not known yet: wait until the scheduler has seen it", pod.Namespace)
+	}
+	if claim.Allocation == nil {
+		return nil
+	}
+	if err := t.claims.Check(pod, claim.Allocation); err != nil {
+		return err
+	}
+	partition, _, _ := t.claims.PartitionOf(claim.Allocation)
+	w := t.windows[partition.Name]
+	place, placed := t.order.Place(pod)
+	if placed {
+		if err := place.Why(); err != nil {
+			return err
+		}
+	}
+	if w != nil {
+		if _, in := w.in[pod.UID]; in {
+			return nil
+		}
+	}
+	if placed {
+		return fmt.Errorf("it waits until those before it have been tried: %s", place)
+	}
+	t.dirty()
+	if !claim.Allocation.Bounds(pod) && w != nil && w.untried < windowSize && t.emptyLocked(w) {
+		w.let(pod.UID)
+		return nil
+	}
+	return fmt.Errorf("its position among the pods of partition %q is not known yet: it is computed every %s", partition.Name, debounce)
+}
+
+// emptyLocked reports whether nobody waits to be let into a window: a pod that has just come passes nobody by.
+func (t *Tenants) emptyLocked(w *window) bool {
+	return w.queue != nil && w.next == len(w.queue.Entries)
+}
+
+// Taken notes that a pod was taken from the queue, to be tried. Others are let in for it.
+func (t *Tenants) Taken(pod *corev1.Pod, partition string) {
+	let := t.taken(pod, partition)
+	if len(let) == 0 {
+		return
+	}
+	woken := make(map[string]*corev1.Pod, len(let))
+	for _, p := range let {
+		woken[string(p.UID)] = p
+	}
+	t.activate(woken)
+}
+
+func (t *Tenants) taken(pod *corev1.Pod, partition string) (let []*corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.windows[partition]
+	if w == nil {
+		return nil
+	}
+	w.tried(pod.UID)
+	if w.untried > windowSize/2 {
+		return nil // half a window at a time: the queue is locked for each
+	}
+	return w.slide()
+}

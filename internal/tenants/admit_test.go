@@ -1,0 +1,188 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/internal/optionalkind"
+)
+
+// wantHeld wants a pod to be held with a message that has a part, or to be let in if the part is "".
+func (r *rig) wantHeld(p *corev1.Pod, part string) {
+	r.t.Helper()
+	switch err := r.Admit(p); {
+	case part == "" && err != nil:
+		r.t.Errorf("%s is held: %v", p.Name, err)
+	case part != "" && (err == nil || !strings.Contains(err.Error(), part)):
+		r.t.Errorf("%s is held for %v, want %q", p.Name, err, part)
+	}
+}
+
+// Who has nothing to do with allocations is let in at once, and pods of an allocation when their position is known.
+func TestAdmit(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	r.wantHeld(r.pod("none", "x"), "")
+	first := r.pod("first", "a")
+	r.wantHeld(first, "its position among the pods of partition \"p\" is not known yet: it is computed every 2s")
+	r.Compute()
+	r.wantWoken("first")
+	r.wantHeld(first, "")
+	// Nobody waits, so that one who comes then passes nobody by.
+	r.wantHeld(r.pod("second", "a"), "")
+	far := r.pod("far", "a", func(p *corev1.Pod) { p.Namespace = "far" })
+	r.wantHeld(far, `namespace "far" is not known yet`)
+	r.must(r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "far"}}))
+	r.namespaceChanged(nil, &corev1.Namespace{})
+	r.Compute()
+	r.wantWoken("far")
+}
+
+// While it is not known whether there are allocations nobody is let in as if there were none, but for pods of a DaemonSet.
+func TestNobodyIsLetInUnknown(t *testing.T) {
+	r := newRig(t)
+	r.of[ofAllocations] = optionalkind.New("Allocations", "allocations", handler(r.Tenants, r.allocations, allocations.DecodeAllocation))
+	p := r.pod("pod", "x")
+	r.wantHeld(p, "Allocations have not been read yet: see whether the API server answers")
+	r.wantHeld(r.pod("daemon", "x", func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+	}), "")
+	r.of[ofAllocations].Fail(errors.New("it is down"))
+	r.wantHeld(p, "Allocations cannot be read: it is down")
+	r.of[ofAllocations].Settle()
+	r.Compute()
+	r.wantWoken("pod")
+}
+
+// Of many pods the first are let in, and others when these have been tried. The message says where a pod is.
+func TestWindow(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	all := r.podsOf("a", 300)
+	for _, p := range all {
+		_ = r.Admit(p)
+	}
+	r.Compute()
+	if n := len(r.woken); n != windowSize {
+		t.Fatalf("%d pods were let in, want %d", n, windowSize)
+	}
+	r.woken = nil
+	r.wantHeld(all[windowSize-1], "")
+	r.wantHeld(all[windowSize], fmt.Sprintf(`it waits until those before it have been tried: position %d of 300 in partition "p", allocation "a"`, windowSize+1))
+	for _, p := range all[:windowSize/2] {
+		r.Taken(p, "p")
+	}
+	if n := len(r.woken); n != windowSize/2 {
+		t.Errorf("%d pods were let in for those that were tried, want %d", n, windowSize/2)
+	}
+	r.wantHeld(all[windowSize], "")
+	r.Compute()
+	r.wantHeld(all[0], "") // it was tried, and is not held again
+}
+
+// What holds a pod says so, and the pod is put into the queue when it holds it no more.
+func TestReasons(t *testing.T) {
+	r := newRig(t)
+	capped := func(percent int32) func(*placementv1alpha1.AllocationSpec) {
+		return func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(1)}
+			s.MaxUtilizationPercent = &percent
+		}
+	}
+	r.allocation("a", capped(100))
+	r.podsOf("a", 1)
+	second := r.pod("second", "a")
+	r.Compute()
+	r.wantHeld(second, "as its maxUtilizationPercent lets run")
+	r.allocation("a", capped(200))
+	r.Compute()
+	r.wantWoken("second")
+	// Nobody waits, but whether one who comes then is beyond the maximum is not known before it is in the order.
+	third := r.pod("third", "a")
+	r.wantHeld(third, "its position among the pods")
+	r.Compute()
+	r.wantHeld(third, "as its maxUtilizationPercent lets run")
+
+	odd := r.pod("odd", "a", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{clusterview.AllocationPriorityAnnotation: "odd"}
+	})
+	r.wantHeld(odd, `annotation espalier.dev/allocation-priority "odd": write a number from 0 to 100`)
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) { s.Partition = "gone" })
+	r.Compute()
+	r.woken = nil
+	r.wantHeld(second, `allocation "a" is not accepted: spec.partition: there is no Partition "gone"`)
+	// The pods of an allocation that is gone are of none.
+	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a")
+	r.Compute()
+	r.wantWoken("odd", "second", "third")
+}
+
+// A group of pods is let in as a whole with its first pod, also if the others are beyond the window or of another partition.
+func TestGroupsAreLetInAsAWhole(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	inGroup := func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("g")} }
+	r.pod("first", "a", inGroup)
+	for _, p := range r.podsOf("a", 2*windowSize) {
+		_ = r.Admit(p)
+	}
+	last := r.pod("last", "a", inGroup)
+	r.Compute()
+	r.wantHeld(last, "")
+}
+
+// Everybody is let in at some time, whatever comes and goes, and nobody twice without having been tried.
+func TestPropertyEverybodyIsLetIn(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		teams := []string{"a", "b", "none"}
+		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(5)}
+		})
+		r.allocation("b")
+		waiting := map[string]*corev1.Pod{}
+		in := map[string]bool{}
+		take := func() {
+			for _, name := range r.woken {
+				in[name] = true
+			}
+			r.woken = nil
+			for name := range in {
+				if p := waiting[name]; p != nil {
+					r.Taken(p, "p")
+					delete(waiting, name)
+				}
+			}
+		}
+		for step := range rapid.IntRange(1, 6).Draw(rt, "steps") {
+			for i := range rapid.IntRange(0, 200).Draw(rt, "pods") {
+				p := r.pod(fmt.Sprint(step, "-", i), teams[(i+step)%len(teams)])
+				waiting[p.Name] = p
+				in[p.Name] = r.Admit(p) == nil
+			}
+			if rapid.Bool().Draw(rt, "computed") {
+				r.Compute()
+			}
+			take()
+		}
+		for range 20 {
+			r.Compute()
+			take()
+		}
+		for name := range waiting {
+			rt.Errorf("%s was never let in", name)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"context"
+	"hash/maphash"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+)
+
+// debounce is how long the order holds at least. It is computed at once when something changes after that. It is the length
+// of Treadmill's cycle.
+const debounce = 2 * time.Second
+
+// run computes the order until the context ends, once everything has been seen that is there.
+func (t *Tenants) run(ctx context.Context, synced []cache.InformerSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.changed:
+		}
+		if t.Err() != nil {
+			continue // whoever comes to know more says that something has changed
+		}
+		t.Compute()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(debounce):
+		}
+	}
+}
+
+// Compute computes the order now, and puts the pods into the queue for which that makes a difference. Those of For do it by themselves.
+func (t *Tenants) Compute() {
+	start := time.Now()
+	all, err := t.pods.List(labels.Everything())
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	nodes, err := t.nodes.List(labels.Everything())
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	t.mu.RLock()
+	claims := t.claims
+	placed := make(map[types.UID]bool, len(t.reserved))
+	for uid := range t.reserved {
+		placed[uid] = true
+	}
+	schedulers := make(map[string]bool, len(t.schedulers))
+	for name := range t.schedulers {
+		schedulers[name] = true
+	}
+	t.mu.RUnlock()
+	order := claims.Arrange(allocations.Cluster{
+		Nodes: nodes, Pods: all, Schedules: func(name string) bool { return schedulers[name] },
+		Placed: func(pod *corev1.Pod) bool { return placed[pod.UID] },
+	})
+	observe(order, time.Since(start))
+	if woken := t.replace(order, all); len(woken) > 0 {
+		t.activate(woken)
+	}
+}
+
+// replace has an order hold, and returns the pods that are to be put into the queue.
+func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[string]*corev1.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.order = order
+	t.version++
+	t.bindingsSeenLocked(all)
+	t.turns = turnsOf(order)
+	woken := make(map[string]*corev1.Pod)
+	windows := make(map[string]*window)
+	for _, q := range order.Queues {
+		w := t.windows[q.Partition.Name]
+		if w == nil {
+			w = newWindow()
+		}
+		windows[q.Partition.Name] = w
+		w.renew(q, t.isReserved)
+		w.slide()
+		t.wakeTriedLocked(q, woken)
+	}
+	t.windows = windows
+	for uid, pod := range t.retry {
+		woken[string(uid)] = pod
+	}
+	clear(t.retry)
+	for uid, pod := range t.held {
+		if t.admitLocked(pod) == nil {
+			woken[string(uid)] = pod
+		}
+	}
+	return woken
+}
+
+// seed is that of the hash of what runs after a pod.
+var seed = maphash.MakeSeed()
+
+// wakeTriedLocked adds pods that found no place when other pods ran after them than now. Those are the ones that may make way. The first in
+// the order come first, and no more than a window of them at a time.
+func (t *Tenants) wakeTriedLocked(q *allocations.Queue, woken map[string]*corev1.Pod) {
+	after := runningAfter(q)
+	n := 0
+	for i := range q.Entries {
+		e := &q.Entries[i]
+		was, tried := t.tried[e.Object.UID]
+		if e.Pod.Placed || !tried || after[i] == 0 || after[i] == was || n == windowSize {
+			continue
+		}
+		n++
+		delete(t.tried, e.Object.UID)
+		woken[string(e.Object.UID)] = e.Object
+	}
+}
+
+// runningAfter tells for each entry which pods run after it: another number if they are others, and 0 if there are none.
+func runningAfter(q *allocations.Queue) []uint64 {
+	after, sum := make([]uint64, len(q.Entries)), uint64(0)
+	for i := len(q.Entries) - 1; i >= 0; i-- {
+		after[i] = sum
+		if e := &q.Entries[i]; e.Pod.Placed {
+			sum += maphash.String(seed, string(e.Object.UID)) | 1
+		}
+	}
+	return after
+}
+
+// FoundNoPlace notes that a pod was tried at its place in the order, and that nobody can make way for it as things are.
+func (t *Tenants) FoundNoPlace(pod *corev1.Pod, at allocations.Place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tried[pod.UID] = t.afterLocked(at)
+}
+
+// afterLocked is runningAfter of one place, of the order that holds. Of another one it is 0, so that the pod is tried again.
+func (t *Tenants) afterLocked(at allocations.Place) uint64 {
+	w := t.windows[at.Partition.Name]
+	if w == nil || w.queue != at.Queue {
+		return 0
+	}
+	if w.after == nil {
+		w.after = runningAfter(at.Queue)
+	}
+	return w.after[at.Index]
+}
+
+// Retry has a pod tried again when the order has been computed anew.
+func (t *Tenants) Retry(pod *corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.retry[pod.UID] = pod
+	t.dirty()
+}

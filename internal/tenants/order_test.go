@@ -1,0 +1,217 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+func resourceOf(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
+
+func queued(p *corev1.Pod) *framework.QueuedPodInfo {
+	return &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: p}, QueueingParams: framework.QueueingParams{Timestamp: p.CreationTimestamp.Time}}
+}
+
+// Pods of a partition are taken in its order, whatever their age, and a group when it is the turn of its last pod.
+func TestBefore(t *testing.T) {
+	r := newRig(t)
+	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(9)}
+	})
+	r.allocation("poor")
+	poor, none, rich := r.pod("poor", "poor"), r.pod("none", "x"), r.pod("rich", "rich")
+	r.Compute()
+	if !r.Before(queued(rich), queued(poor)) || r.Before(queued(poor), queued(rich)) {
+		t.Error("the pod that is within its reservation does not come first")
+	}
+	group := &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{}}
+	group.Timestamp = begin
+	if !r.Before(group, queued(none)) {
+		t.Error("a group of no allocation is not ordered by its age")
+	}
+	if !r.Before(queued(none), queued(poor)) {
+		t.Error("a pod of no allocation that is older than the youngest before another one waits for it")
+	}
+}
+
+// Among pods of no allocation the order is that of PreassignedFirst: by priority, then by age with a head start.
+func TestBeforeWithoutAllocations(t *testing.T) {
+	r := newRig(t)
+	daemon := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+	in := []fwk.QueuedEntityInfo{}
+	for _, p := range []*corev1.Pod{
+		st.MakePod().Name("urgent").UID("1").Priority(10).CreationTimestamp(metav1.NewTime(begin.Add(9 * time.Second))).Obj(),
+		st.MakePod().Name("daemon").UID("2").OwnerReference("d", daemon).CreationTimestamp(metav1.NewTime(begin.Add(9 * time.Second))).Obj(),
+		st.MakePod().Name("old").UID("3").CreationTimestamp(metav1.NewTime(begin)).Obj(),
+		st.MakePod().Name("young").UID("4").CreationTimestamp(metav1.NewTime(begin.Add(time.Second))).Obj(),
+	} {
+		in = append(in, queued(p))
+	}
+	for i, a := range in {
+		for j, b := range in {
+			if got := r.Before(a, b); got != (i < j) {
+				t.Errorf("%d before %d: %t", i, j, got)
+			}
+		}
+	}
+}
+
+// The queue is a heap: an order that contradicts itself would lose pods in it.
+func TestPropertyBeforeIsAnOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(2)}
+		})
+		r.allocation("b")
+		var all []fwk.QueuedEntityInfo
+		for i := range 8 {
+			p := r.pod(fmt.Sprint(i), rapid.SampledFrom([]string{"a", "b", "none"}).Draw(rt, "team"), func(p *corev1.Pod) {
+				p.Spec.Priority = new(rapid.Int32Range(-1, 1).Draw(rt, "priority"))
+				p.CreationTimestamp = metav1.NewTime(begin.Add(time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * time.Second))
+			})
+			all = append(all, queued(p))
+		}
+		r.Compute()
+		slices.SortFunc(all, func(a, b fwk.QueuedEntityInfo) int {
+			switch {
+			case r.Before(a, b):
+				return -1
+			case r.Before(b, a):
+				return 1
+			}
+			return 0
+		})
+		for i := range all {
+			for j := range i {
+				if r.Before(all[i], all[j]) {
+					rt.Errorf("sorted, entity %d is before entity %d", i, j)
+				}
+			}
+		}
+	})
+}
+
+// The order is computed at once after a quiet time, and then every two seconds at most.
+func TestDebounce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.allocation("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.run(ctx, nil)
+		computed := func() uint64 {
+			synctest.Wait()
+			_, version := r.Order()
+			return version
+		}
+		first := computed()
+		for range 15 {
+			time.Sleep(100 * time.Millisecond)
+			r.dirty()
+		}
+		if got := computed(); got != first {
+			t.Errorf("it was computed %d times in 1.5 s", got-first+1)
+		}
+		time.Sleep(time.Second)
+		if got := computed(); got != first+1 {
+			t.Errorf("it was computed %d times in 2.5 s, want twice", got-first+1)
+		}
+		time.Sleep(time.Minute)
+		if got := computed(); got != first+1 {
+			t.Errorf("it was computed %d times more, though nothing has changed", got-first-1)
+		}
+		cancel()
+	})
+}
+
+// The lowest number that is free is given, also while those before are being bound, and given back.
+func TestVector_TV23_Reserve(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(3))}}
+	})
+	var all []*corev1.Pod
+	for i := range 5 {
+		all = append(all, r.pod(fmt.Sprint("pod-", i), "a", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }))
+	}
+	r.Compute()
+	r.wantHeld(all[2], "")
+	r.wantHeld(all[3], `identity group "g" has no identity left, all 3 are held`)
+	reserve := func(p *corev1.Pod, want int) {
+		t.Helper()
+		claims, _ := r.Claims()
+		claim, _ := claims.Of(p)
+		if id, ok := r.Reserve(p, claims, claim.Allocation); id != want || ok != (want >= 0) {
+			t.Errorf("%s has %d, %t, want %d", p.Name, id, ok, want)
+		}
+	}
+	for i := range 3 {
+		reserve(all[i], i)
+	}
+	reserve(all[3], -1)
+	r.Unreserve(all[1])
+	reserve(all[3], 1)
+	for i, id := range map[int]string{0: "0", 2: "2", 3: "1"} {
+		r.bind(all[i], map[string]string{clusterview.IdentityAnnotation: id})
+	}
+	r.Compute()
+	if len(r.reserved) != 0 {
+		t.Errorf("%d pods are still being bound", len(r.reserved))
+	}
+	r.wantHeld(all[4], `all 3 are held`)
+	r.must(r.pods.Delete(all[2]))
+	r.Compute()
+	reserve(all[1], 2)
+}
+
+// A pod that found no place is tried again when other pods run after it, which may make way: and not otherwise.
+func TestTriedAgain(t *testing.T) {
+	r := newRig(t)
+	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(9)}
+	})
+	r.allocation("poor")
+	waits := r.pod("waits", "rich")
+	r.bind(r.pod("runs", "poor"), nil)
+	r.Compute()
+	r.woken = nil
+	notPlaced := func() {
+		t.Helper()
+		order, _ := r.Order()
+		at, ok := order.Place(waits)
+		if !ok {
+			t.Fatal("it is in no order")
+		}
+		r.FoundNoPlace(waits, at)
+	}
+	notPlaced()
+	r.Compute()
+	r.wantWoken()
+	r.bind(r.pod("more", "poor"), nil)
+	r.Compute()
+	r.wantWoken("waits")
+	notPlaced()
+	r.Compute()
+	r.wantWoken()
+	r.Retry(waits)
+	r.Compute()
+	r.wantWoken("waits")
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+)
+
+var evictedPods = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem: "espalier", Name: "tail_evictions_total", StabilityLevel: metrics.ALPHA,
+	Help: "Number of pods that were evicted from the end of the order of a partition, for pods that come before them, by partition and by whether the pod that left was within its reservation.",
+}, []string{"partition", "reserved"})
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(evictedPods) })
+
+// evict has pods make way for those that are at a place, or for a group of which the last is there, and remembers that. If some cannot be
+// evicted, the others are waited for all the same: more would go in vain otherwise.
+func (pl *AllocationOrder) evict(ctx context.Context, preemptors []preemptor, at allocations.Place, victims []victim) error {
+	errs := make([]error, len(victims))
+	pl.handle.Parallelizer().Until(ctx, len(victims), func(i int) { errs[i] = pl.evictOne(ctx, at, victims[i]) }, Name)
+	gone := make(map[types.UID]bool, len(victims))
+	for i, v := range victims {
+		if errs[i] != nil {
+			continue
+		}
+		pod := v.info.GetPod()
+		gone[pod.UID] = true
+		evictedPods.WithLabelValues(at.Partition.Name, fmt.Sprint(v.place.Entry().Reserved)).Inc()
+		for _, p := range preemptors {
+			pl.made.Note(at.Stamp, string(p.pod.UID), likeOf(pod))
+		}
+	}
+	order, _ := pl.tenants.Order()
+	pl.made.Keep(func(preemptor string) bool { return order.Has(types.UID(preemptor)) })
+	for uid, w := range pl.waits {
+		if time.Since(w.since) > time.Hour {
+			delete(pl.waits, uid) // whoever it was is long gone
+		}
+	}
+	for _, p := range preemptors {
+		pl.waits[p.pod.UID] = waiting{node: p.node, victims: gone, since: time.Now()}
+	}
+	return errors.Join(errs...)
+}
+
+// evictOne evicts a pod, as kube-scheduler's preemption does: it says in the pod's status why, and deletes it.
+func (pl *AllocationOrder) evictOne(ctx context.Context, at allocations.Place, v victim) error {
+	logger, its, pod := klog.FromContext(ctx), v.info.GetPod(), at.Entry().Object
+	why := fmt.Sprintf("it makes way for pod %s/%s, which comes before it: it is at %s, and that one at position %d", pod.Namespace, pod.Name, v.place, at.Index+1)
+	// One that is not bound yet need not be deleted: it waits again.
+	if waits := pl.handle.GetWaitingPod(its.UID); waits != nil && waits.Preempt(Name, "preempted") {
+		return nil
+	}
+	if binds := pl.handle.GetPodInPreBind(its.UID); binds != nil && binds.CancelPod("preempted by "+Name) {
+		return nil
+	}
+	pods := pl.handle.ClientSet().CoreV1().Pods(its.Namespace)
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+		LastTransitionTime: metav1.Now(), Message: pl.handle.ProfileName() + ": " + why,
+	}}}})
+	if err == nil {
+		_, err = pods.Patch(ctx, its.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	}
+	if err == nil {
+		err = pods.Delete(ctx, its.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(its.UID))})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("evicting pod %s/%s: %w", its.Namespace, its.Name, err)
+	}
+	logger.V(2).Info("Evicted a pod from the end of the order", "pod", klog.KObj(its), "for", klog.KObj(pod), "node", v.node)
+	pl.handle.EventRecorder().WithLogger(logger).Eventf(its, pod, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", why)
+	return nil
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/pkg/placement/eviction"
+)
+
+// PodGroupPostFilter is PostFilter for a group of pods. It has the place of the last of them in the order: nobody makes way for one of
+// them who would not for all. Groups with pods of no allocation, or of several partitions, have nobody make way.
+func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGroupCycleState, group fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+	pods := group.GetUnscheduledPods()
+	at, concerned, reason := pl.groupPlace(pods)
+	switch {
+	case !concerned:
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	case reason != "":
+		return nil, refused("%s", reason)
+	}
+	plan, w, err := pl.walkGroup(ctx, at, pods, schedule)
+	switch {
+	case err != nil:
+		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
+	case plan == nil:
+		return nil, refused("the group would not fit if all pods after it went: %s", at)
+	}
+	infos := make(map[types.NamespacedName]*fwk.NominatingInfo, len(w.preemptors))
+	for _, p := range w.preemptors {
+		infos[types.NamespacedName{Namespace: p.pod.Namespace, Name: p.pod.Name}] = &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride}
+	}
+	victims := w.victimsOf(*plan)
+	if err := pl.evict(ctx, w.preemptors, at, victims); err != nil {
+		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
+	}
+	return &fwk.PodGroupPostFilterResult{NominatingInfos: infos}, fwk.NewStatus(fwk.Success, fmt.Sprintf("those after the group make way, %d of them: %s", len(victims), at))
+}
+
+// groupPlace is where the last of some pods is. They are concerned if any is of an allocation; the reason says why nobody makes way for them.
+func (pl *AllocationOrder) groupPlace(pods []*corev1.Pod) (at allocations.Place, concerned bool, reason string) {
+	order, _ := pl.tenants.Order()
+	claims, _ := pl.tenants.Claims()
+	found := 0
+	for _, pod := range pods {
+		if claim, known := claims.Of(pod); known && claim.Allocation == nil {
+			continue
+		}
+		concerned = true
+		place, ok := order.Place(pod)
+		if !ok {
+			pl.tenants.Retry(pod)
+			return at, true, "the position of a pod of the group is not known yet"
+		}
+		if why := pl.mustWait(pod, pod.Status.NominatedNodeName); why != "" {
+			return at, true, why
+		}
+		if found > 0 && place.Queue != at.Queue {
+			return at, true, "the group has pods of several partitions"
+		}
+		if found++; found == 1 || place.Index > at.Index {
+			at = place
+		}
+	}
+	if concerned && found < len(pods) {
+		return at, true, "the group has pods of no allocation"
+	}
+	return at, concerned, ""
+}
+
+// walkGroup is walk for a group. On a node that is closed to its pods nobody who goes would help, but that is for the scheduler to find.
+func (pl *AllocationOrder) walkGroup(ctx context.Context, at allocations.Place, pods []*corev1.Pod, schedule fwk.PodGroupSchedulingFunc) (plan *eviction.Plan, w *groupWorld, err error) {
+	w = &groupWorld{pl.newWorld(ctx), schedule}
+	tail, err := pl.tail(w.world, at, pods, func(string) bool { return true }, true)
+	if err != nil || len(tail) == 0 {
+		return nil, w, err
+	}
+	allowed := pl.disruptions(w.world, tail)
+	if err := w.snapshot.StartMutations(); err != nil {
+		return nil, w, err
+	}
+	defer func() { err = errors.Join(err, w.snapshot.EndMutations()) }()
+	found, ok := eviction.WalkGroup(tail, allowed, w)
+	if !ok || w.err != nil {
+		return nil, w, w.err
+	}
+	return &found, w, nil
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
+)
+
+func TestNew(t *testing.T) {
+	plugintest.WantNoArguments(t, Name, &AllocationOrder{}, New)
+	plugintest.WantNoExtensions(t, &AllocationOrder{})
+	plugintest.WantErrorWithoutPreFilter(t, &AllocationOrder{}, &corev1.Pod{})
+}
+
+// inGroup makes a pod one of the identity group g.
+func inGroup(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }
+
+// ofTwo gives an allocation the identity group g of two pods.
+func ofTwo(s *placementv1alpha1.AllocationSpec) {
+	s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
+}
+
+// Who is held hears why, and where it is in the order.
+func TestPreEnqueue(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4, func(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = new(int32(100)) })
+	r.allocation("bad", 0, func(s *placementv1alpha1.AllocationSpec) { s.Parent = "gone" })
+	r.allocation("shards", 0, ofTwo)
+	r.node("n", 20)
+	within, beyond := r.pod("within", "prod", 4, ""), r.pod("beyond", "prod", 1, "")
+	bad, none := r.pod("bad", "bad", 1, ""), r.pod("none", "none", 1, "")
+	r.pod("s0", "shards", 1, "n", inGroup, func(p *corev1.Pod) { p.Annotations[clusterview.IdentityAnnotation] = "0" })
+	s1, s2 := r.pod("s1", "shards", 1, "", inGroup), r.pod("s2", "shards", 1, "", inGroup)
+	r.start()
+	for pod, want := range map[*corev1.Pod]string{
+		within: "", none: "", s1: "",
+		beyond: `allocation "prod" has as many pods before it as its maxUtilizationPercent lets run: position 5 of 5`,
+		bad:    `allocation "bad" is not accepted: spec.parent: there is no Allocation "gone"`,
+		s2:     `identity group "g" has no identity left, all 2 are held: position 4 of 5`,
+	} {
+		status := r.pl.PreEnqueue(t.Context(), pod)
+		if want == "" && !status.IsSuccess() || want != "" && (status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), want)) {
+			t.Errorf("%s: got %v, want %q", pod.Name, status, want)
+		}
+	}
+	// What cannot be read is refused as well if it was let in before it was so.
+	if _, _, status := r.try(bad); status.Code() != fwk.UnschedulableAndUnresolvable || status.Plugin() != Name {
+		t.Errorf("got %v", status)
+	}
+}
+
+// The pods of a partition come in its order, whatever their PriorityClass.
+func TestLess(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 20)
+	dev := r.pod("dev", "dev", 1, "", func(p *corev1.Pod) { p.Spec.Priority = new(int32(9)) })
+	prod := r.pod("prod", "prod", 1, "")
+	r.start()
+	entity := func(p *corev1.Pod) fwk.QueuedEntityInfo {
+		info, err := framework.NewPodInfo(p)
+		r.must(err)
+		return &framework.QueuedPodInfo{PodInfo: info}
+	}
+	if !r.pl.Less(entity(prod), entity(dev)) || r.pl.Less(entity(dev), entity(prod)) {
+		t.Error("the pod of dev comes first")
+	}
+}
+
+// TV23: the lowest number that is free, given once, in the annotations of the Binding. Who is not bound gives it back.
+func TestVector_TV23_Reserve(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0, ofTwo)
+	r.node("n", 20)
+	pods := []*corev1.Pod{r.pod("p0", "a", 1, "", inGroup), r.pod("p1", "a", 1, "", inGroup), r.pod("p2", "a", 1, "", inGroup), r.pod("plain", "a", 1, "")}
+	r.start()
+	reserve := func(pod *corev1.Pod, want string) {
+		t.Helper()
+		state := framework.NewCycleState()
+		if _, status, _ := r.f.RunPreFilterPlugins(t.Context(), state, pod); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		status := r.f.RunReservePluginsReserve(t.Context(), state, pod, "n")
+		if want == "none" {
+			if status.Code() != fwk.Unschedulable {
+				t.Errorf("%s: %v", pod.Name, status)
+			}
+			return
+		}
+		if got := clusterview.ReadBinding(state)[clusterview.IdentityAnnotation]; !status.IsSuccess() || got != want {
+			t.Errorf("%s: got %q, %v, want %q", pod.Name, got, status, want)
+		}
+	}
+	reserve(pods[0], "0")
+	reserve(pods[1], "1")
+	reserve(pods[2], "none")
+	reserve(pods[3], "")
+	r.f.RunReservePluginsUnreserve(t.Context(), framework.NewCycleState(), pods[0], "n")
+	reserve(pods[2], "0")
+}
+
+// Only what can help a pod that was refused has it tried again.
+func TestHints(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0, func(s *placementv1alpha1.AllocationSpec) { s.Traits = map[string]string{"disk": "ssd"} })
+	pod, other := r.pod("p", "a", 1, ""), r.pod("other", "none", 1, "")
+	r.start()
+	node := func(labels ...string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{}}}
+		for _, l := range labels {
+			key, value, _ := strings.Cut(l, "=")
+			n.Labels[key] = value
+		}
+		return n
+	}
+	for _, tc := range []struct {
+		pod           *corev1.Pod
+		before, after *corev1.Node
+		want          fwk.QueueingHint
+	}{
+		{pod, nil, node("pool=p", "disk=ssd"), fwk.Queue},
+		{pod, nil, node("pool=p"), fwk.QueueSkip},
+		{pod, node("pool=p"), node("pool=p", "disk=ssd"), fwk.Queue},
+		{pod, node("pool=p", "disk=ssd"), node("pool=p", "disk=ssd", "x=y"), fwk.QueueSkip},
+		{other, nil, node("pool=p", "disk=ssd"), fwk.QueueSkip},
+	} {
+		plugintest.WantHint(t, r.pl, tc.pod, plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
+	}
+	changed := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := pod.DeepCopy()
+		change(p)
+		return p
+	}
+	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(priority("7"))), fwk.Queue)
+	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(func(p *corev1.Pod) { p.Labels["team"] = "b" })), fwk.Queue)
+	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(func(p *corev1.Pod) { p.Annotations["x"] = "y" })), fwk.QueueSkip)
+}
+
+// Pods of one allocation are alike, and those of two are not.
+func TestSign(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	r.allocation("b", 0)
+	far := func(p *corev1.Pod) { p.Namespace = "unknown" }
+	a1, a2, b, none, unknown := r.pod("a1", "a", 1, ""), r.pod("a2", "a", 1, ""), r.pod("b", "b", 1, ""), r.pod("none", "none", 1, ""), r.pod("u", "a", 1, "", far)
+	r.start()
+	sign := func(p *corev1.Pod) string {
+		fragments, status := r.pl.SignPod(t.Context(), p)
+		switch {
+		case !status.IsSuccess():
+			return status.Code().String()
+		case len(fragments) == 0:
+			return ""
+		}
+		return fragments[0].Value.(string)
+	}
+	for pod, want := range map[*corev1.Pod]string{a1: "a", a2: "a", b: "b", none: "", unknown: "Unschedulable"} {
+		if got := sign(pod); got != want {
+			t.Errorf("%s: got %q, want %q", pod.Name, got, want)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/pkg/placement/eviction"
+)
+
+// maxOthers bounds the nodes on which a pod is looked for that a limit of a domain or the like keeps off, beside those of the pods that
+// may go.
+const maxOthers = 64
+
+// refused says that nobody makes way, and why. No other plugin is to have anybody make way: those that go by priority know no order.
+func refused(format string, args ...any) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "nobody makes way: "+fmt.Sprintf(format, args...))
+}
+
+// PostFilter evicts the last pods in the order that have to go for a pod to fit, of those that come after it. Pods of no allocation are left
+// to the next plugin.
+func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if _, err := cycle.Read(stateKey); err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	order, version := pl.tenants.Order()
+	at, ok := order.Place(pod)
+	if !ok {
+		pl.tenants.Retry(pod)
+		return nil, refused("its position is not known yet")
+	}
+	if reason := pl.mustWait(pod, pod.Status.NominatedNodeName); reason != "" {
+		return nil, refused("%s", reason)
+	}
+	if pl.version != version {
+		pl.failed.Clear()
+		pl.version = version
+	}
+	kind, demand := kindOf(pod), at.Entry().Pod.Demand
+	if kind != "" && pl.failed.Hopeless(kind, demand, at.Index) {
+		pl.tenants.FoundNoPlace(pod, at)
+		return nil, refused("a pod like it has just found nobody: %s", at)
+	}
+	plan, victims, err := pl.walk(ctx, cycle, pod, at, statuses)
+	switch {
+	case err != nil:
+		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
+	case plan == nil:
+		if kind != "" {
+			pl.failed.Note(kind, demand, at.Index)
+		}
+		pl.tenants.FoundNoPlace(pod, at)
+		// What was nominated before is no place any more.
+		return nominated(""), refused("it would not fit if all pods after it went: %s", at)
+	}
+	if err := pl.evict(ctx, []preemptor{{pod: pod, node: plan.Node}}, at, victims); err != nil {
+		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
+	}
+	return nominated(plan.Node), fwk.NewStatus(fwk.Success, fmt.Sprintf("those after it make way on node %s, %d of them: %s", plan.Node, len(victims), at))
+}
+
+func nominated(node string) *fwk.PostFilterResult {
+	return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride}}
+}
+
+// walk tries out who has to go. The plan is nil if nobody helps.
+func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
+	w := pl.newWorld(ctx)
+	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
+	w.request = requestOf(pod)
+	others, err := pl.others(statuses)
+	if err != nil {
+		return nil, nil, err
+	}
+	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, func(node string) bool { return statuses.Get(node).Code() == fwk.Unschedulable }, len(others) > 0)
+	if err != nil || len(tail) == 0 {
+		return nil, nil, err
+	}
+	allowed := pl.disruptions(w, tail)
+	if err := w.snapshot.StartMutations(); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, w.snapshot.EndMutations()) }()
+	found, ok := eviction.Walk(tail, others, allowed, w)
+	if !ok || w.err != nil {
+		return nil, nil, w.err
+	}
+	return &found, w.victimsOf(found), nil
+}
+
+// tail are the running pods after a place, in their order. Closed nodes are those on which nobody who goes would help. Far says that
+// pods of the preemptors' namespaces may be in the way on other nodes, too.
+func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*corev1.Pod, open func(node string) bool, far bool) ([]eviction.Pod, error) {
+	nodes, err := w.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	order, _ := pl.tenants.Order()
+	for _, node := range nodes {
+		stays := !open(node.Node().Name)
+		for _, info := range node.GetPods() {
+			place, ok := order.Place(info.GetPod())
+			if !ok || place.Queue != at.Queue || place.Index <= at.Index || info.GetPod().DeletionTimestamp != nil {
+				continue
+			}
+			w.candidates = append(w.candidates, victim{info: info, place: place, node: node.Node().Name, stays: stays})
+		}
+	}
+	slices.SortFunc(w.candidates, func(a, b victim) int { return a.place.Index - b.place.Index })
+	var tail []eviction.Pod
+	for _, c := range w.candidates {
+		pod := c.info.GetPod()
+		of := eviction.Pod{Node: c.node, Stays: c.stays}
+		for _, p := range preemptors {
+			of.Stays = of.Stays || pl.made.For(at.Stamp, string(pod.UID), likeOf(p))
+			of.Far = of.Far || far && p.Namespace == pod.Namespace
+		}
+		tail = append(tail, of)
+	}
+	return tail, nil
+}
+
+// nodeAlone are filters that look at one node and what is on it, so that a pod on another one is never in the way.
+var nodeAlone = []string{"NodeResourcesFit", "HostPorts", "NodePorts"}
+
+// others are nodes that some filter refused which may look further than at one node.
+func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []string, err error) {
+	nodes, err := statuses.NodesForStatusCode(pl.handle.SnapshotSharedLister().NodeInfos(), fwk.Unschedulable)
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	for _, node := range nodes {
+		name := node.Node().Name
+		if plugin := statuses.Get(name).Plugin(); plugin != "" && !slices.Contains(nodeAlone, plugin) && len(names) < maxOthers {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// maxEvicting bounds how long pods are waited for that do not show that they are terminating.
+const maxEvicting = 30 * time.Second
+
+// waiting is what a preemptor waits for.
+type waiting struct {
+	node    string
+	victims map[types.UID]bool
+	since   time.Time
+}
+
+// mustWait says why a pod is to wait and not to evict others, "" if it need not: those that it evicted are not gone yet. Nominated is
+// the node that the pod is nominated for.
+func (pl *AllocationOrder) mustWait(pod *corev1.Pod, nominated string) string {
+	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
+		return "its preemptionPolicy is Never"
+	}
+	w := pl.waits[pod.UID]
+	if w.node != "" {
+		nominated = w.node
+	}
+	if nominated == "" {
+		return ""
+	}
+	node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nominated)
+	if err != nil {
+		return ""
+	}
+	for _, info := range node.GetPods() {
+		p := info.GetPod()
+		if p.DeletionTimestamp != nil && (w.victims[p.UID] || preempted(p)) || w.victims[p.UID] && time.Since(w.since) < maxEvicting {
+			return fmt.Sprintf("it waits until those that made way on node %s are gone", nominated)
+		}
+	}
+	return ""
+}
+
+// preempted reports whether a pod terminates because a scheduler has evicted it.
+func preempted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler
+	})
+}
+
+// kindOf says what decides where a pod may be besides its requests, "" if that is the pod's alone: the pods of one owner are of one template, but
+// for their volumes and claims.
+func kindOf(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	}) {
+		return ""
+	}
+	return string(owner.UID) + "/" + pod.Labels["controller-revision-hash"]
+}
+
+// likeOf names what a pod has in common with the one that is made in its place.
+func likeOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return string(owner.UID)
+	}
+	return pod.Namespace + "/" + pod.Name
+}

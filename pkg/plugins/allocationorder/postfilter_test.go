@@ -1,0 +1,288 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+func priority(p string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Annotations[clusterview.AllocationPriorityAnnotation] = p }
+}
+
+// TV12 with the filters of the profile: the first eviction of the vector, and the second.
+func TestVector_TV12_Evictions(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	for _, n := range []string{"a", "b", "y", "z"} {
+		r.node(n, 10)
+	}
+	for i, at := range []string{"a", "y", "b", "z"} {
+		r.pod(names("app", 4)[i], "a", int64(i+1), at, priority(names("", 5)[4-i]))
+	}
+	first := r.pod("prio50", "a", 10, "", priority("50"))
+	r.start().wantEvicted(first, "z", "app3")
+	// It waits until that one is gone, and evicts no more.
+	r.wantEvicted(first, "", "it waits until those that made way on node z are gone")
+
+	r = newRig(t)
+	r.allocation("a", 0)
+	for _, n := range []string{"a", "b", "y", "z"} {
+		r.node(n, 10)
+	}
+	for i, at := range []string{"a", "y", "b", "a"} {
+		r.pod(names("app", 4)[i], "a", int64(i+1), at, priority(names("", 5)[4-i]))
+	}
+	r.pod("prio50", "a", 10, "z", priority("50"))
+	second := r.pod("prio51", "a", 10, "", priority("51"))
+	r.start().wantEvicted(second, "b", "app2")
+}
+
+// TV13 with the filters of the profile: of eleven pods that are tried one goes.
+func TestVector_TV13_Evictions(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	for i := range 10 {
+		at := names("n", 10)[i]
+		r.node(at, 10)
+		r.pod(names("small", 10)[i], "a", 1, at, priority("50"))
+		r.pod(names("large", 10)[i], "a", 8, at, priority("60"))
+	}
+	medium := r.pod("medium", "a", 5, "", priority("70"))
+	r.start().wantEvicted(medium, "n9", "large9")
+}
+
+// TV14: a pod on a node that is closed makes way for nobody.
+func TestVector_TV14_ClosedNodes(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	closed := r.node("large", 10)
+	closed.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	r.node("small", 3)
+	r.pod("a2", "a", 4, "large", priority("1"))
+	a1 := r.pod("a1", "a", 4, "", priority("100"))
+	r.start().wantEvicted(a1, "", "it would not fit if all pods after it went")
+}
+
+// TV26: pods of a partition run on its nodes only, and those of none anywhere.
+func TestVector_TV26_Partitions(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	r.allocation("fast", 0, func(s *placementv1alpha1.AllocationSpec) { s.Traits = map[string]string{"disk": "ssd"} })
+	r.node("x1", 10)
+	r.node("x2", 10, "disk=ssd")
+	r.node("y1", 10, "pool=q")
+	a, fast, none := r.pod("a", "a", 1, ""), r.pod("fast", "fast", 1, ""), r.pod("none", "none", 1, "")
+	r.start()
+	for pod, want := range map[*corev1.Pod]string{a: "x1 x2", fast: "x2", none: "x1 x2 y1"} {
+		if fits, _, status := r.try(pod); strings.Join(fits, " ") != want {
+			t.Errorf("%s fits on %q (%v), want %s", pod.Name, fits, status, want)
+		}
+	}
+}
+
+// A pod that comes before others has the last of them make way, however old and whatever their PriorityClass; and pods of no allocation
+// are not touched.
+func TestWhoMakesWay(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 6)
+	r.pod("other", "none", 2, "n")
+	r.pod("dev1", "dev", 2, "n", func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
+	r.pod("dev2", "dev", 2, "n")
+	prod := r.pod("prod", "prod", 2, "")
+	r.start().wantEvicted(prod, "n", "dev2")
+	if e := <-r.events.Events; !strings.Contains(e, "Preempted") || !strings.Contains(e, "makes way for pod ns/prod") || !strings.Contains(e, `position 3 of 3 in partition "p", allocation "dev"`) {
+		t.Errorf("it is said %s", e)
+	}
+	late := r.pod("late", "dev", 2, "")
+	r.start().wantEvicted(late, "", "nobody makes way: it would not fit if all pods after it went: position 4 of 4")
+	large := r.pod("large", "prod", 5, "")
+	r.start().wantEvicted(large, "", "it would not fit")
+}
+
+// Nobody who waits for nothing has others go: Never is Never, and pods that are not in the order yet wait for it.
+func TestWhoWaits(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 2)
+	r.pod("dev", "dev", 2, "n")
+	never := r.pod("never", "prod", 2, "", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
+	r.start().wantEvicted(never, "", "its preemptionPolicy is Never")
+	unknown := never.DeepCopy()
+	unknown.Name, unknown.UID = "unknown", "unknown"
+	r.wantEvicted(unknown, "", "its position is not known yet")
+}
+
+// A clock that jumps changes when pods were made and placed. Nobody makes way because of it: of equals those that run come first.
+func TestAClockThatJumps(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 4)
+	r.node("n", 4)
+	jumped := func(p *corev1.Pod) {
+		p.CreationTimestamp = metav1.NewTime(begin.AddDate(100, 0, 0))
+		p.Status.Conditions[0].LastTransitionTime = p.CreationTimestamp
+	}
+	r.pod("runs1", "a", 2, "n", jumped)
+	r.pod("runs2", "a", 2, "n")
+	waits := r.pod("waits", "a", 2, "", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(begin.AddDate(-50, 0, 0)) })
+	r.start().wantEvicted(waits, "", "it would not fit if all pods after it went: position 3 of 3")
+}
+
+// A scheduler that has just started waits for the victims of the one before it.
+func TestVictimsOfAFormerScheduler(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 4)
+	now := metav1.Now()
+	r.pod("dev1", "dev", 2, "n", func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler})
+	})
+	r.pod("dev2", "dev", 2, "n")
+	prod := r.pod("prod", "prod", 2, "", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })
+	r.start().wantEvicted(prod, "", "it waits until those that made way on node n are gone")
+}
+
+// If one of two cannot be evicted, the other one is waited for, and nobody else goes.
+func TestEvictionsThatFail(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	for _, n := range []string{"n", "other"} {
+		r.node(n, 4)
+		r.pod(n+"1", "dev", 2, n)
+		r.pod(n+"2", "dev", 2, n)
+	}
+	prod := r.pod("prod", "prod", 4, "")
+	r.start()
+	r.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.(clienttesting.DeleteAction).GetName() == "other1", nil, errors.New("the API server is down")
+	})
+	if _, _, status := r.try(prod); status.Code() != fwk.Error || !strings.Contains(status.Message(), "evicting pod ns/other1: the API server is down") {
+		t.Errorf("got %v", status)
+	}
+	r.wantEvicted(prod, "", "it waits until those that made way on node other are gone")
+}
+
+// Disruption budgets are kept if somebody else can make way, and not if nobody can.
+func TestBudgets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bound []string
+		want  string
+	}{
+		"none": {nil, "dev"}, "the last is bound": {[]string{"dev"}, "qa"}, "both are bound": {[]string{"dev", "qa"}, "dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("prod", 2)
+			r.allocation("qa", 1) // less than prod, which comes first for it
+			r.allocation("dev", 0)
+			r.node("n1", 2)
+			r.node("n2", 2)
+			on := map[string]string{"qa": "n1", "dev": "n2"}
+			r.pod("qa", "qa", 2, "n1")
+			r.pod("dev", "dev", 2, "n2")
+			for _, team := range tc.bound {
+				r.budget(team, 0)
+			}
+			prod := r.pod("prod", "prod", 2, "", priority("100"))
+			r.start().wantEvicted(prod, on[tc.want], tc.want)
+		})
+	}
+}
+
+// What looks at more than one node holds while others make way: one who is in the way for it goes, though the capacity is elsewhere.
+// Limits of domains do the same: TestTenantsLimits.
+func TestAntiAffinityHolds(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("a", 5, "zone=left")
+	r.node("b", 4, "zone=left")
+	apart := func(p *corev1.Pod) {
+		p.Labels["apart"] = "yes"
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"apart": "yes"}},
+		}}}}
+	}
+	r.pod("full", "none", 4, "a")
+	r.pod("other", "dev", 1, "b")
+	r.pod("first", "dev", 1, "a", apart)
+	second := r.pod("second", "prod", 2, "", apart)
+	r.start().wantEvicted(second, "b", "first")
+}
+
+// What was found out about a pod holds for the others of its owner that come after it, until something changes.
+func TestHopelessPodsAreNotTriedAgain(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	r.node("n", 2)
+	owned := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
+	}
+	r.pod("runs", "a", 1, "n", priority("5"))
+	first, second := r.pod("first", "a", 3, "", priority("9"), owned), r.pod("second", "a", 3, "", priority("9"), owned)
+	r.start().wantEvicted(first, "", "it would not fit")
+	r.wantEvicted(second, "", "a pod like it has just found nobody")
+	r.tenants.Compute()
+	r.wantEvicted(second, "", "it would not fit")
+}
+
+// A group has pods make way that come after the last of it, or nobody.
+func TestGroups(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	r.node("n1", 4)
+	r.node("n2", 4)
+	for i, at := range []string{"n1", "n1", "n2", "n2"} {
+		r.pod(names("dev", 4)[i], "dev", 2, at)
+	}
+	g1, g2, none := r.pod("g1", "prod", 3, ""), r.pod("g2", "prod", 2, ""), r.pod("none", "none", 1, "")
+	r.start()
+	// The scheduler places the pods of a group one after the other, on the first node with room.
+	place := func(pods ...*corev1.Pod) fwk.PodGroupSchedulingFunc {
+		return func(context.Context) (*fwk.PodGroupAssignments, *fwk.Status) { return r.placeGroup(pods) }
+	}
+	result, status := r.pl.PodGroupPostFilter(t.Context(), nil, group{pods: []*corev1.Pod{g1, g2}}, place(g1, g2))
+	if !status.IsSuccess() || len(result.NominatingInfos) != 2 {
+		t.Fatalf("got %+v, %v", result, status)
+	}
+	deleted := r.deleted()
+	if len(deleted) != 3 || deleted[0] != "dev1" {
+		t.Errorf("evicted are %q, want the last three", deleted)
+	}
+	if result.NominatingInfos[types.NamespacedName{Namespace: "ns", Name: "g1"}].NominatedNodeName == "" {
+		t.Error("a pod of the group is nominated for no node")
+	}
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		code fwk.Code
+		part string
+	}{
+		"of no allocation": {[]*corev1.Pod{none}, fwk.Unschedulable, ""},
+		"mixed":            {[]*corev1.Pod{g1, none}, fwk.UnschedulableAndUnresolvable, "it waits"},
+	} {
+		if _, status := r.pl.PodGroupPostFilter(t.Context(), nil, group{pods: tc.pods}, place(tc.pods...)); status.Code() != tc.code || !strings.Contains(status.Message(), tc.part) {
+			t.Errorf("%s: %v", name, status)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"context"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// Reserve notes that a pod is about to be bound, and gives it the lowest identity of its group that is free. It is bound with it, in an
+// annotation that its containers read by the downward API.
+func (pl *AllocationOrder) Reserve(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	delete(pl.waits, pod.UID)
+	data, err := cycle.Read(stateKey)
+	if err != nil {
+		return nil // it is of no allocation
+	}
+	s, ok := data.(*state)
+	if !ok {
+		return nil
+	}
+	id, ok := pl.tenants.Reserve(pod, s.claims, s.of)
+	if !ok {
+		pl.tenants.Retry(pod)
+		return fwk.NewStatus(fwk.Unschedulable, "the pod's identity group has no identity left")
+	}
+	if id >= 0 {
+		clusterview.WriteBinding(cycle, map[string]string{clusterview.IdentityAnnotation: strconv.Itoa(id)})
+	}
+	return nil
+}
+
+// Unreserve takes that back.
+func (pl *AllocationOrder) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	pl.tenants.Unreserve(pod)
+}

@@ -1,0 +1,156 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// change changes an allocation.
+func (s *story) change(a *placementv1alpha1.Allocation, change func(*placementv1alpha1.AllocationSpec)) {
+	s.Helper()
+	s.until("changing allocation "+a.Name, func() error {
+		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(a), a); err != nil {
+			return err
+		}
+		change(&a.Spec)
+		return s.policies().Update(s.ctx, a)
+	})
+}
+
+// TV11: as many pods run as the maximum allows. One that comes first then has others leave, which wait from then on.
+func TestTenantsMaximum(t *testing.T) {
+	s := begin(t)
+	s.nodes(2, 10, nil)
+	s.share()
+	s.reserves("all", 6, func(spec *placementv1alpha1.AllocationSpec) { spec.MaxUtilizationPercent = new(int32(100)) })
+	for i := range int64(4) {
+		s.pod(fmt.Sprint("p", i+1), priorityOf(s.template("all", "", asks(i+1)), fmt.Sprint(4-i)))
+	}
+	s.runningAre("all", "p1", "p2", "p3")
+	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, "p4", "application/merge-patch+json", []byte(`{"metadata":{"annotations":{"espalier.dev/allocation-priority":"5"}}}`), metav1.PatchOptions{})
+	s.must(err, "raising the priority of p4")
+	s.runningAre("all", "p1", "p4")
+}
+
+// TV23: so many run as the group counts, with the lowest numbers, and the others stand by.
+func TestTenantsIdentities(t *testing.T) {
+	s := begin(t)
+	s.nodes(2, 20, nil)
+	s.share()
+	count := func(n int32) func(*placementv1alpha1.AllocationSpec) {
+		return func(spec *placementv1alpha1.AllocationSpec) {
+			spec.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "shards", Count: &n}}
+		}
+	}
+	a := s.reserves("shard", 0, count(3))
+	template := s.template("shard", "")
+	template.Labels["espalier.dev/identity-group"] = "shards"
+	s.deployment("shard", 10, template)
+	numbers := func(want ...string) (pods map[string]string) {
+		t.Helper()
+		s.until(fmt.Sprintf("numbers %q to be held", want), func() error {
+			var got []string
+			pods = make(map[string]string)
+			for _, p := range s.podsOf("shard") {
+				if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
+					id := p.Annotations["espalier.dev/identity"]
+					got, pods[id] = append(got, id), p.Name
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				return fmt.Errorf("held are %q", got)
+			}
+			return nil
+		})
+		return pods
+	}
+	held := numbers("0", "1", "2")
+	s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, held["1"], metav1.DeleteOptions{}), "deleting the pod with the number 1")
+	if after := numbers("0", "1", "2"); after["1"] == held["1"] || after["0"] != held["0"] {
+		t.Errorf("held were %v, and are %v", held, after)
+	}
+	s.change(a, count(5))
+	numbers("0", "1", "2", "3", "4")
+	s.change(a, count(2))
+	numbers("0", "1")
+}
+
+// What is wrong with an allocation is a condition. Its pods that run go on, and those of others do not even notice.
+func TestTenantsBadInput(t *testing.T) {
+	s := begin(t)
+	s.nodes(1, 4, nil)
+	s.share()
+	gone := s.evictions()
+	good := s.reserves("good", 0)
+	s.deploy("good", 2, "")
+	bad := s.reserves("bad", 2)
+	s.deploy("bad", 2, "")
+	s.run(map[string]int{"good": 2, "bad": 2})
+	s.accepted(good, metav1.ConditionTrue, placementv1alpha1.ReasonValid)
+	for reason, change := range map[string]func(*placementv1alpha1.AllocationSpec){
+		placementv1alpha1.ReasonParentCycle:      func(spec *placementv1alpha1.AllocationSpec) { spec.Parent = s.name + "-bad" },
+		placementv1alpha1.ReasonParentMissing:    func(spec *placementv1alpha1.AllocationSpec) { spec.Parent = "gone" },
+		placementv1alpha1.ReasonPartitionMissing: func(spec *placementv1alpha1.AllocationSpec) { spec.Parent, spec.Partition = "", "gone" },
+		placementv1alpha1.ReasonInvalid: func(spec *placementv1alpha1.AllocationSpec) {
+			spec.Parent, spec.Partition, spec.Reserved = "", s.name, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
+		},
+	} {
+		s.change(bad, change)
+		s.accepted(bad, metav1.ConditionFalse, reason)
+	}
+	second := s.reserves("second", 0, func(spec *placementv1alpha1.AllocationSpec) { spec.Assignments[0].PodSelector = selects("good") })
+	s.until("the conflict to be said", func() error {
+		var now placementv1alpha1.Allocation
+		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(second), &now); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(now.Status.Conditions, placementv1alpha1.ConditionConflicted) {
+			return fmt.Errorf("its conditions are %v", now.Status.Conditions)
+		}
+		return nil
+	})
+	s.must(s.policies().Delete(s.ctx, good), "deleting an allocation under its pods")
+	s.noEvictions(gone)
+	s.run(map[string]int{"good": 2, "bad": 2})
+	if gone.all() != 0 {
+		t.Errorf("%d pods made way", gone.all())
+	}
+}
+
+// Limits of domains hold while others make way: of a zone that may have one pod of a workload the one that is there goes for another, though there is
+// capacity beside it.
+func TestTenantsLimits(t *testing.T) {
+	s := begin(t)
+	s.nodes(2, 4, zone("zone-a"))
+	s.share()
+	s.reserves("prod", 4)
+	s.reserves("dev", 0)
+	limited := func(app string) corev1.PodTemplateSpec {
+		template := s.template(app, "")
+		template.Annotations[limitsAnnotation], template.Labels["espalier.dev/workload"] = zoneLabel+"=1", "limited"
+		return template
+	}
+	s.pod("other", s.template("dev", ""))
+	s.pod("first", limited("dev"))
+	s.runningAre("dev", "first", "other")
+	gone := s.evictions()
+	s.pod("second", limited("prod"))
+	s.runningAre("prod", "second")
+	s.runningAre("dev", "other")
+	s.noEvictions(gone)
+	if gone.all() != 1 {
+		t.Errorf("%d pods made way, want 1", gone.all())
+	}
+}
