@@ -4,7 +4,9 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -41,6 +43,9 @@ type Candidate struct {
 	Name string
 	// Binary is the path of its program.
 	Binary string
+
+	// tenants has ours run the profile of the overlay tenants.
+	tenants bool
 }
 
 // profile is the schedulerName of pods that are for it.
@@ -56,7 +61,7 @@ func (c Candidate) profile() string {
 }
 
 // The head of a configuration as the stock scheduler and the null scheduler get it. Ours
-// runs the shipped one, with the same limits laid over it by flags.
+// runs the shipped one, with the same limits laid over it by flags, or that of an overlay with this head.
 const configHead = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: true, resourceNamespace: %s, resourceName: %s, leaseDuration: %s, renewDeadline: %s, retryPeriod: %s}
@@ -122,20 +127,39 @@ func (c Candidate) args(kubeconfig, dir, port string, workload load.Workload) ([
 		}
 		return append(args, "--config="+path, "--kubeconfig="+kubeconfig, "--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
 	}
-	if c.Name == judge.Ours {
+	if c.Name == judge.Ours && !c.tenants {
 		return append(args, "--kubeconfig="+kubeconfig, "--leader-elect=true", "--leader-elect-resource-namespace="+leaseNamespace,
 			"--leader-elect-resource-name="+leaseName, "--leader-elect-lease-duration="+leaseDuration.String(),
 			"--leader-elect-renew-deadline="+leaseDeadline.String(), "--leader-elect-retry-period="+leaseRetry.String(),
 			"--kube-api-qps="+strconv.Itoa(QPS), "--kube-api-burst="+strconv.Itoa(Burst)), nil
 	}
 	config := fmt.Sprintf(configHead, leaseNamespace, leaseName, leaseDuration, leaseDeadline, leaseRetry, kubeconfig, QPS, Burst, c.profile())
-	if c.Name == judge.Null {
+	switch c.Name {
+	case judge.Null:
 		config += nullPlugins
+	case judge.Ours:
+		var err error
+		if config, err = withHead(config, manifests.TenantsConfig); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of %s: %w", c.Name, err)
 	}
 	return append(args, "--config="+path), nil
+}
+
+// withHead is a configuration that ships, with the fields of a head in place of its own, but for the profiles.
+func withHead(head string, shipped []byte) (string, error) {
+	var fields, config map[string]any
+	if err := errors.Join(yaml.Unmarshal([]byte(head), &fields), yaml.Unmarshal(shipped, &config)); err != nil {
+		return "", fmt.Errorf("reading a configuration: %w", err)
+	}
+	profiles := config["profiles"]
+	maps.Copy(config, fields)
+	config["profiles"] = profiles
+	text, err := yaml.Marshal(config)
+	return string(text), err
 }
 
 // running is a candidate's process.

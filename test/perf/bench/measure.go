@@ -27,7 +27,7 @@ const (
 // Measure runs one of the world's workloads with one scheduler, once, and leaves the world
 // as it was.
 func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate, round int) (run judge.Run, err error) {
-	w.workload = workload
+	w.workload, c.tenants = workload, workload.Allocated
 	run = judge.Run{Workload: w.workload.Name, Scheduler: c.Name, Round: round, Pods: w.workload.Fitting()}
 	if err := w.hold(ctx); err != nil {
 		return run, err

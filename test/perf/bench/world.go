@@ -29,7 +29,7 @@ const (
 	crowdNamespace  = "crowd"
 	attackNamespace = "attack"
 	endTimeout      = 30 * time.Second
-	policiesPath    = "/apis/placement.espalier.dev/v1alpha1/placementpolicies"
+	kindsPath       = "/apis/placement.espalier.dev/v1alpha1/"
 )
 
 // World is a control plane with the nodes of some workloads that find the same there.
@@ -102,15 +102,21 @@ func (w *World) Close() error { return w.cluster.Stop(endTimeout) }
 
 // layOut makes what is there before the first pod comes.
 func (w *World) layOut(ctx context.Context, workloads []load.Workload) error {
-	if err := w.install(ctx); err != nil {
+	applier, err := w.install(ctx)
+	if err != nil {
 		return err
 	}
 	groups := 0
 	for _, workload := range workloads {
+		tenants := workload.Tenants()
+		err := w.each(ctx, "allocations made", len(tenants), func(ctx context.Context, i int) error { return applier.ApplyObject(ctx, tenants[i], "") })
+		if err != nil {
+			return err
+		}
 		groups = max(groups, workload.Groups)
 	}
 	w.owners = make([]*appsv1.ReplicaSet, groups)
-	err := w.each(ctx, "ReplicaSets made", groups, func(ctx context.Context, group int) error {
+	err = w.each(ctx, "ReplicaSets made", groups, func(ctx context.Context, group int) error {
 		owner, err := w.client.AppsV1().ReplicaSets(namespace).Create(ctx, load.ReplicaSet(group), metav1.CreateOptions{})
 		w.owners[group] = owner
 		return err
@@ -133,35 +139,37 @@ func (w *World) layOut(ctx context.Context, workloads []load.Workload) error {
 	})
 }
 
-// install makes what a cluster has before its nodes come.
-func (w *World) install(ctx context.Context) error {
+// install makes what a cluster has before its nodes come. The applier knows its kinds.
+func (w *World) install(ctx context.Context) (*rig.Applier, error) {
 	applier, err := rig.NewApplier(w.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// A cluster that has Espalier installed has it, and our scheduler watches it.
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
-		return err
+		return nil, err
 	}
 	// Whoever asks too early is told to come again in a second, for which the first pod would wait.
-	err = rig.Poll(ctx, endTimeout, 50*time.Millisecond, "the API server to serve PlacementPolicies", func() error {
-		return w.client.Discovery().RESTClient().Get().AbsPath(policiesPath).Do(ctx).Error()
-	})
-	if err != nil {
-		return err
+	for _, resource := range []string{"placementpolicies", "partitions", "allocations"} {
+		err = rig.Poll(ctx, endTimeout, 50*time.Millisecond, "the API server to serve "+resource, func() error {
+			return w.client.Discovery().RESTClient().Get().AbsPath(kindsPath + resource).Do(ctx).Error()
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range []string{namespace, crowdNamespace, attackNamespace} {
 		if _, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating namespace %s: %w", name, err)
+			return nil, fmt.Errorf("creating namespace %s: %w", name, err)
 		}
 		// No controller makes it here, and without it the API server takes no pods.
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 		if _, err := w.client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating service account %s/default: %w", name, err)
+			return nil, fmt.Errorf("creating service account %s/default: %w", name, err)
 		}
 	}
 	if _, err := w.client.StorageV1().StorageClasses().Create(ctx, load.StorageClass(), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating StorageClass %s: %w", load.StorageName, err)
+		return nil, fmt.Errorf("creating StorageClass %s: %w", load.StorageName, err)
 	}
-	return nil
+	return applier, nil
 }

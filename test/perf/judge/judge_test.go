@@ -73,7 +73,7 @@ func TestPromisesAreKept(t *testing.T) {
 		t.Errorf("missed: %v", missed)
 	}
 	// Each promise is about rows that exist.
-	const inAll = 5 + 2 + 3 + 1 + 3 + 2 + 1 + 2 + 2 + 6 + 2 + 22 + 1
+	const inAll = 5 + 2 + 3 + 1 + 3 + 2 + 1 + 2 + 1 + 2 + 6 + 2 + 24 + 1
 	if len(verdicts) != inAll {
 		t.Errorf("there are %d verdicts, want %d", len(verdicts), inAll)
 	}

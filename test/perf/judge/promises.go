@@ -40,15 +40,17 @@ type promise struct {
 }
 
 var (
-	spreads = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
-	many    = []string{"Workloads500", "Workloads2000"}
-	attacks = []string{"AttackLevels", "AttackOwners"}
-	owners  = []string{"AttackOwners"}
-	misfits = []string{"Refused"}
+	spreads   = []string{"Spread2", "Spread4", "Interleaved", "Selective", "HostPort"}
+	many      = []string{"Workloads500", "Workloads2000"}
+	attacks   = []string{"AttackLevels", "AttackOwners"}
+	owners    = []string{"AttackOwners"}
+	misfits   = []string{"Refused"}
+	allocated = []string{"Allocations200"}
 	// even are the rows in which nothing may be misplaced.
 	even = slices.Concat(spreads, []string{"Workloads60"}, many, []string{
 		"Controller", "Arbiter", "Unannounced", "Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
-	}, misfits, attacks)
+		"Backlog200",
+	}, allocated, misfits, attacks)
 )
 
 // promises are the bounds of rows by themselves. They are ratios, because the figures
@@ -73,6 +75,7 @@ var comparisons = []struct {
 }{
 	{"pods/s", many, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
 	{"pods/s", []string{"Arbiter"}, func(ours Ratios) float64 { return ours.Throughput }, 0.95, true},
+	{"pods/s", allocated, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
 	{"mean algorithm time", []string{"Deep"}, func(ours Ratios) float64 { return ours.Algorithm }, 2, false},
 	{"growth of memory", []string{"Deep"}, func(ours Ratios) float64 { return ours.Growth }, 2, false},
 	{"peak RSS", slices.Concat(misfits, attacks), func(ours Ratios) float64 { return ours.PeakRSS }, 1.2, false},

@@ -224,3 +224,34 @@ func TestAttackers(t *testing.T) {
 		t.Errorf("attackers are on %d nodes of %d racks, with %d pods in the queue", len(nodes), len(racks), w.Queued())
 	}
 }
+
+// Every pod is of one allocation, which is in the partition or below one that is.
+func TestTenants(t *testing.T) {
+	rows, err := Choose(Workloads(24), []string{"Allocations200"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, tops, claimed := rows[0], sets.New[string](), sets.New[string]()
+	tenants := w.Tenants()
+	for _, o := range tenants[1:] {
+		spec := o.Object["spec"].(map[string]any)
+		if parent, below := spec["parent"].(string); !below {
+			tops.Insert(o.GetName())
+		} else if !tops.Has(parent) {
+			t.Errorf("%s is below %q", o.GetName(), parent)
+		}
+		selector := spec["assignments"].([]any)[0].(map[string]any)["podSelector"].(map[string]any)["matchLabels"].(map[string]any)
+		claimed.Insert(selector[AppLabel].(string))
+	}
+	if tenants[0].GetKind() != "Partition" || len(tenants) != 201 || len(tops) != 20 || len(claimed) != 200 {
+		t.Errorf("%d objects, %d of them at the top, claim the pods of %d groups", len(tenants), len(tops), len(claimed))
+	}
+	for i := range w.Pods() {
+		if app := w.MakePod(i, "", ReplicaSet(w.Group(i))).Labels[AppLabel]; !claimed.Has(app) {
+			t.Errorf("pod %d is of no allocation", i)
+		}
+	}
+	if rows, err := Choose(Workloads(24), []string{"Basic"}); err != nil || len(rows[0].Tenants()) > 0 {
+		t.Errorf("another row has allocations, %v", err)
+	}
+}

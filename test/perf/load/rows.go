@@ -32,6 +32,7 @@ const (
 	unchecked    = "Controller"
 	refused      = "Refused"
 	spread2      = "Spread2"
+	unallocated  = "Backlog200"
 )
 
 // Workloads are the rows for a number of nodes, in the order in which they are run.
@@ -69,6 +70,7 @@ func Workloads(nodes int) []Workload {
 	rows = append(rows, written(nodes)...)
 	rows = append(rows, manyWorkloads(nodes)...)
 	rows = append(rows, notRemembered(nodes)...)
+	rows = append(rows, allocated(nodes)...)
 	return append(rows, attacked(nodes)...)
 }
 
@@ -81,6 +83,15 @@ func written(nodes int) []Workload {
 	checked.Name, checked.About, checked.Beside, checked.Arbiter = "Arbiter", "the same, and it checks each binding", unchecked, true
 	silent.Name, silent.About, silent.Beside, silent.Unannounced = "Unannounced", "the same, without the event of a bound pod", unchecked, true
 	return []Workload{before, checked, silent}
+}
+
+// allocated are the rows that show what an order of all pods costs.
+func allocated(nodes int) []Workload {
+	row := Workload{Nodes: nodes, Groups: 200, Backlog: max(2*nodes, 200), Levels: zoneHost}
+	before, after := row, row
+	before.Name, before.About = unallocated, "a backlog of 200 Deployments, twice as many pods as nodes"
+	after.Name, after.About, after.Beside, after.Allocated = "Allocations200", "the same, each Deployment of an allocation of its own", unallocated, true
+	return []Workload{before, after}
 }
 
 // manyWorkloads are the rows that show what a workload costs the others, and what a level

@@ -55,6 +55,8 @@ type Workload struct {
 	Hard bool
 	// Limited has at most one pod of a group be on a node, and a few in a rack, by domain limits.
 	Limited bool
+	// Allocated has the pods of each group be of an allocation of their own, for the scheduler that knows such.
+	Allocated bool
 	// Attack is what another tenant does meanwhile.
 	Attack Attack
 	// Crowd is how many pods of others lie on every node from the beginning.
