@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -110,10 +111,11 @@ func (k *kubelets) saw(p *corev1.Pod, rejecting bool) {
 
 // reject does what a kubelet does with a pod for which it has no room, and then its owner.
 func (k *kubelets) reject(p, again *corev1.Pod) {
-	p = p.DeepCopy()
-	p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
 	ctx := context.Background()
-	if _, err := k.client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{}); err != nil {
+	// A patch, because schedulers write conditions meanwhile. The pod may have been deleted.
+	failed := []byte(`{"status": {"phase": "Failed", "reason": "OutOfcpu"}}`)
+	_, err := k.client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, failed, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
 		k.Errorf("rejecting pod %s: %v", p.Name, err)
 	}
 	if err := k.create(ctx, again); err != nil {

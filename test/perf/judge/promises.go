@@ -149,17 +149,8 @@ func compare(rows []Row) []Verdict {
 			}
 		}
 	}
-	for _, row := range rows {
-		if ours, compared := row.ToBeside[Ours]; compared && row.Workload == "Arbiter" {
-			// They may as well take less: a run without bindings is an error.
-			verdicts = append(verdicts, Verdict{Promise: "Arbiter: ms that 99 of 100 bindings take more", Value: ours.BindingP99, Bound: bindingBound, Kept: ours.BindingP99 <= bindingBound})
-		}
-	}
 	return verdicts
 }
-
-// bindingBound is in milliseconds.
-const bindingBound = 3
 
 func verdict(what string, value, bound float64, atLeast bool) Verdict {
 	v := Verdict{Promise: what, Value: value, Bound: bound, AtLeast: atLeast}

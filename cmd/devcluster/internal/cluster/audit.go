@@ -21,5 +21,6 @@ func (c *cluster) auditArgs() ([]string, error) {
 	if err := os.WriteFile(policy, auditPolicy, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + c.AuditLog}, nil
+	// One file: at 100 MB kube-apiserver would begin another, and who reads it would miss what came before.
+	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + c.AuditLog, "--audit-log-maxsize=100000"}, nil
 }
