@@ -56,10 +56,13 @@ func TestPropertyOrderIsTheOraclesOrder(t *testing.T) {
 	})
 }
 
-// shuffle puts the pods and children of a tree into another order.
+// shuffle puts the pods and children of a tree into another order, and has the pods arrive at other times one after the other.
 func shuffle(a *allocation.Allocation, random *rand.Rand) *allocation.Allocation {
 	b := *a
 	b.Pods, b.Children = slices.Clone(a.Pods), nil
+	for i := range b.Pods {
+		b.Pods[i].Arrival = 1000*b.Pods[i].Arrival - 7
+	}
 	random.Shuffle(len(b.Pods), func(i, j int) { b.Pods[i], b.Pods[j] = b.Pods[j], b.Pods[i] })
 	for _, child := range a.Children {
 		b.Children = append(b.Children, shuffle(child, random))
@@ -68,7 +71,7 @@ func shuffle(a *allocation.Allocation, random *rand.Rand) *allocation.Allocation
 	return &b
 }
 
-// Neither the order of a map nor that in which pods are seen decides anything. This holds for pods that request nothing, too.
+// Neither the order of a map nor that in which pods are seen decides anything, nor when they arrive but for who comes before whom. This holds for pods that request nothing, too.
 func TestPropertyOrderDependsOnTheTreeAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := 20

@@ -15,6 +15,8 @@ type Group interface {
 	Place() bool
 	// Fits reports whether the pods of the group still fit on the nodes that Place has found.
 	Fits() bool
+	// On reports whether one of these nodes is this one.
+	On(node string) bool
 }
 
 // WalkGroup finds the victims for a group, as Walk does for a pod. The group is placed where it fits when as few pods as possible are
@@ -23,7 +25,7 @@ type Group interface {
 // Place is called about as often as the number of pods has digits in base two. So it is taken for granted that a group which fits
 // still fits if more pods go. Where that does not hold, fewer pods might have done.
 func WalkGroup(tail []Pod, allowed []int, world Group) (Plan, bool) {
-	w := &walk{tail: tail, allowed: allowed, world: world}
+	w := newWalk(tail, allowed, world)
 	return w.keepingBudgets(func() (Plan, bool) {
 		for i := range slices.Backward(tail) {
 			w.remove(i)
@@ -32,7 +34,7 @@ func WalkGroup(tail []Pod, allowed []int, world Group) (Plan, bool) {
 			return Plan{}, false
 		}
 		w.fewest(world)
-		plan := w.putBack(world.Fits, func(int) bool { return true })
+		plan := w.putBack(world.Fits, func(i int) bool { return world.On(tail[i].Node) })
 		if w.sparing && plan.Violations > 0 {
 			w.undo(plan)
 			return Plan{}, false

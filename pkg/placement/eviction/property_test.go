@@ -224,6 +224,15 @@ func (g *group) Fits() bool {
 	return ok
 }
 
+func (g *group) On(node string) bool {
+	for _, p := range g.members {
+		if g.nodes[p] == node {
+			return true
+		}
+	}
+	return false
+}
+
 func TestGroup(t *testing.T) {
 	c := one(ten("a", ""), ten("b", ""), ten("c", ""))
 	for i, n := range []string{"a", "b", "c"} {

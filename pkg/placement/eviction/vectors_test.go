@@ -133,6 +133,26 @@ func TestLimitOfADomainHolds(t *testing.T) {
 	wantNodes(t, c, map[string]string{"new": "b", "other": "a", "guard": "a"})
 }
 
+// However many pods may be in the way on all nodes, it is soon known that nobody makes way.
+func TestTriesAreBounded(t *testing.T) {
+	c := one()
+	c.limit = 1
+	for i := range 200 {
+		name := fmt.Sprint("n", i)
+		c.nodes = append(c.nodes, ten(name, "left"))
+		c.add("limited"+name, 1, 1, name).limited = true
+	}
+	c.add("guard", 1, 90, "n0").limited = true // comes before the preemptor, and keeps it off all nodes
+	p := c.add("new", 1, 50, "")
+	p.limited = true
+	if _, plan, ok := c.walk(p, c.order()); ok {
+		t.Errorf("got %+v", plan)
+	}
+	if c.asked > 2*maxTries {
+		t.Errorf("it was looked %d times whether it fits", c.asked)
+	}
+}
+
 // A budget that lets nobody go is kept where somebody else can make way, and not where nobody can.
 func TestBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {

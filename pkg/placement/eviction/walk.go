@@ -41,11 +41,15 @@ type Plan struct {
 	Violations int
 }
 
+// maxTries bounds how often it is looked whether the preemptor fits on other nodes than that of the pod that was taken away last. Each of
+// thousands of pods may concern all nodes, for which nobody could wait.
+const maxTries = 1 << 14
+
 // Walk finds the victims for a preemptor, among the pods that come after it, in their order. Others are nodes on which it may fit if
-// only a pod goes that is Far. Allowed has for each disruption budget how many of its pods may go. A plan that keeps them all is
-// taken before one that does not. The world is left with the victims removed; without a plan, as it was.
+// only a pod goes that is Far. After very many tries these are left out, and somebody who could make way may be missed. Allowed has for
+// each disruption budget how many of its pods may go. A plan that keeps them all is taken before one that does not. The world is left with the victims removed; without a plan, as it was.
 func Walk(tail []Pod, others []string, allowed []int, world Nodes) (Plan, bool) {
-	w := &walk{tail: tail, allowed: allowed, world: world}
+	w := newWalk(tail, allowed, world)
 	try := func(node string) (Plan, bool) {
 		fits := func() bool { return world.Fits(node) }
 		if !fits() {
@@ -76,15 +80,16 @@ func Walk(tail []Pod, others []string, allowed []int, world Nodes) (Plan, bool) 
 // concerned are the nodes on which the preemptor may fit now that a pod is gone, and did not before.
 func (w *walk) concerned(i int, others []string) []string {
 	nodes := []string{w.tail[i].Node}
-	if !w.tail[i].Far {
+	if !w.tail[i].Far || w.tries > maxTries {
 		return nodes
 	}
 	nodes = append(nodes, others...)
-	for _, j := range w.removed {
-		if node := w.tail[j].Node; !slices.Contains(nodes, node) {
+	for _, node := range w.nodes {
+		if node != nodes[0] {
 			nodes = append(nodes, node)
 		}
 	}
+	w.tries += len(nodes)
 	return nodes
 }
 
@@ -97,6 +102,14 @@ type walk struct {
 	sparing, spared bool
 	// removed are the pods that are off their nodes, the last of the order first.
 	removed []int
+	// nodes are those that they were on, and tries how many nodes have been concerned.
+	nodes []string
+	on    map[string]bool
+	tries int
+}
+
+func newWalk(tail []Pod, allowed []int, world World) *walk {
+	return &walk{tail: tail, allowed: allowed, world: world, on: make(map[string]bool)}
 }
 
 // keepingBudgets looks for a plan that keeps all disruption budgets, and for any if there is none.
@@ -124,6 +137,10 @@ func (w *walk) remove(i int) bool {
 	}
 	w.world.Remove(i)
 	w.removed = append(w.removed, i)
+	if node := w.tail[i].Node; !w.on[node] {
+		w.on[node] = true
+		w.nodes = append(w.nodes, node)
+	}
 	return true
 }
 
@@ -131,7 +148,8 @@ func (w *walk) restoreAll() {
 	for _, i := range w.removed {
 		w.world.Restore(i)
 	}
-	w.removed = nil
+	w.removed, w.nodes, w.tries = nil, nil, 0
+	clear(w.on)
 }
 
 // undo has all pods off their nodes again that a plan has put back.

@@ -39,6 +39,7 @@ type cluster struct {
 	clock   int64
 	made    MadeWay
 	removed int // how often a pod was taken off its node
+	asked   int // how often it was looked whether a preemptor fits
 }
 
 // one is a cluster with one allocation, which reserves nothing.
@@ -138,7 +139,7 @@ type world struct {
 
 func (w *world) Remove(i int)          { w.removed++; w.tail[i].node = "" }
 func (w *world) Restore(i int)         { w.tail[i].node = w.nodes[i] }
-func (w *world) Fits(node string) bool { return w.fits(w.preemptor, node) }
+func (w *world) Fits(node string) bool { w.asked++; return w.fits(w.preemptor, node) }
 
 // worldOf is that of a preemptor, with what Walk is told of its tail.
 func (c *cluster) worldOf(p *pod, order []*pod) (*world, []Pod) {

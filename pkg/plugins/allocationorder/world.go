@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -143,6 +144,11 @@ func (w *groupWorld) Place() bool {
 	}
 	w.preemptors = preemptors
 	return len(preemptors) > 0
+}
+
+// On reports whether a pod of the group is to be on a node.
+func (w *groupWorld) On(node string) bool {
+	return slices.ContainsFunc(w.preemptors, func(p preemptor) bool { return p.node == node })
 }
 
 // Fits reports whether each pod of the group still fits where it is to be, beside those before it.
