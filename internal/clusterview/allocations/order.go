@@ -35,7 +35,8 @@ type Order struct {
 	*Claims
 	// Queues are those of the partitions that are accepted, in the order of their age.
 	Queues []*Queue
-	// Held are the pods that must wait whatever their position, and why.
+	// Held are the pods that are in no order, and why: those that must wait whatever their position, and all of an allocation that is not
+	// accepted.
 	Held map[types.UID]error
 	// Rivals has for each allocation those that claim some of the same pods, and of how many.
 	Rivals map[*Allocation]map[*Allocation]int
@@ -196,11 +197,12 @@ func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, place
 		o.noteRivals(claim.Allocation, rival)
 		o.noteRivals(rival, claim.Allocation)
 	}
-	if err := o.Check(pod, claim.Allocation); err != nil {
+	p, _, notAccepted := o.PartitionOf(claim.Allocation)
+	if err := o.Check(pod, claim.Allocation); err != nil && (notAccepted != nil || pod.Spec.NodeName == "") {
 		o.Held[pod.UID] = err
 		return
 	}
-	p, _, _ := o.PartitionOf(claim.Allocation)
+	// One that runs keeps its place whatever it says of itself: it would make way for nobody if it were in no order.
 	b := queues[p]
 	b.hold(claim.Allocation, pod)
 	if pod.DeletionTimestamp != nil {

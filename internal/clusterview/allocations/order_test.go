@@ -80,7 +80,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// What a pod says of itself that cannot be read holds it, and nobody else.
+// What a pod says of itself that cannot be read holds it, and nobody else. If it runs it is ordered as if it had not said it.
 func TestHeldPods(t *testing.T) {
 	in := partition("p", "p", func(s *placementv1alpha1.PartitionSpec) {
 		s.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"name": "ns"}}
@@ -93,14 +93,17 @@ func TestHeldPods(t *testing.T) {
 		return func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = priority }
 	}
 	o := arrange(tree, nil,
-		pod("text", "a", "1", "", annotated("high")), pod("large", "a", "1", "", annotated("101")), pod("runs", "a", "1", "n", annotated("-1")),
+		pod("text", "a", "1", "", annotated("high")), pod("large", "a", "1", "", annotated("101")), pod("held", "a", "1", "", annotated("-1")),
+		pod("runs", "a", "1", "n", annotated("-1")), pod("runs-on", "a", "1", "n", func(p *corev1.Pod) {
+			p.Labels[clusterview.IdentityGroupLabel], p.Annotations[clusterview.LeaseAnnotation] = "x", "1000h"
+		}),
 		pod("group", "a", "1", "", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "x" }),
 		pod("far", "a", "1", "", func(p *corev1.Pod) { p.Namespace = "far" }),
 		pod("lease", "a", "1", "", func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "61m" }),
 		pod("short", "a", "1", "", annotated("6"), func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "60m" }),
 		pod("good", "a", "1", "", annotated("7")))
-	wantOrder(t, o, "p", "good", "short")
-	for name, part := range map[string]string{"text": `"high"`, "large": `"101"`, "runs": `"-1"`, "group": `"x"`, "far": `"far"`, "lease": "1h1m0s"} {
+	wantOrder(t, o, "p", "good", "short", "runs", "runs-on")
+	for name, part := range map[string]string{"text": `"high"`, "large": `"101"`, "held": `"-1"`, "group": `"x"`, "far": `"far"`, "lease": "1h1m0s"} {
 		var got string
 		for uid, err := range o.Held {
 			if string(uid) == name {
