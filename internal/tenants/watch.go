@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 )
@@ -127,8 +126,7 @@ func (t *Tenants) podChanged(before, after *corev1.Pod) {
 // matters reports whether a change of a pod may change the order. Most are about its containers.
 func matters(before, after *corev1.Pod) bool {
 	return before.Spec.NodeName != after.Spec.NodeName || before.Status.Phase != after.Status.Phase ||
-		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) || !maps.Equal(before.Labels, after.Labels) ||
-		!clusterview.SameAnnotation(before, after, clusterview.AllocationPriorityAnnotation) ||
+		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) || !allocations.SaysTheSame(before, after) ||
 		before.Generation != after.Generation // its requests, perhaps
 }
 

@@ -5,6 +5,7 @@ package allocations
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -143,6 +144,12 @@ func (n *inNamespace) asked(set map[string]string) []int {
 	}
 	slices.Sort(at)
 	return at
+}
+
+// SaysTheSame reports whether what a pod says of itself is the same before and after a change, as far as allocations go by it.
+func SaysTheSame(before, after *corev1.Pod) bool {
+	return maps.Equal(before.Labels, after.Labels) && clusterview.SameAnnotation(before, after, clusterview.AllocationPriorityAnnotation) &&
+		clusterview.SameAnnotation(before, after, clusterview.LeaseAnnotation)
 }
 
 // Check says why a pod of an allocation must wait whatever its position, nil if it need not. Such a pod is in no order.

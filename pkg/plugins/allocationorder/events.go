@@ -5,12 +5,11 @@ package allocationorder
 
 import (
 	"context"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
@@ -26,7 +25,7 @@ func (pl *AllocationOrder) EventsToRegister(context.Context) ([]fwk.ClusterEvent
 }
 
 func afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
-	return !clusterview.SameAnnotation(before, after, clusterview.AllocationPriorityAnnotation) || !maps.Equal(before.Labels, after.Labels)
+	return !allocations.SaysTheSame(before, after)
 }
 
 func (pl *AllocationOrder) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {

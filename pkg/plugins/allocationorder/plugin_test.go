@@ -146,6 +146,8 @@ func TestHints(t *testing.T) {
 	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(priority("7"))), fwk.Queue)
 	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(func(p *corev1.Pod) { p.Labels["team"] = "b" })), fwk.Queue)
 	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, changed(func(p *corev1.Pod) { p.Annotations["x"] = "y" })), fwk.QueueSkip)
+	shorter := changed(func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "1h" }) // than its partition allows at most
+	plugintest.WantHint(t, r.pl, pod, plugintest.PodUpdate(pod, shorter), fwk.Queue)
 }
 
 // Pods of one allocation are alike, and those of two are not.

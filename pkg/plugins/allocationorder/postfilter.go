@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -193,22 +194,31 @@ func preempted(pod *corev1.Pod) bool {
 	})
 }
 
-// kindOf says what decides where a pod may be besides its requests, "" if that is the pod's alone: the pods of one owner are of one template, but
-// for their volumes and claims.
+// ofOneTemplate are the kinds of owners whose pods differ in nothing that decides where they may be, but for their volumes and claims. Others, of
+// operators, may make pods of all sorts.
+var ofOneTemplate = []schema.GroupKind{
+	{Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "Job"}, {Kind: "ReplicationController"},
+}
+
+// kindOf says what decides where a pod may be besides its requests, "" if that is the pod's alone.
 func kindOf(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+	if owner == nil || !slices.Contains(ofOneTemplate, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
+		return ""
+	}
+	if len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	}) {
 		return ""
 	}
-	return string(owner.UID) + "/" + pod.Labels["controller-revision-hash"]
+	return likeOf(pod) + "/" + pod.Labels["controller-revision-hash"]
 }
 
-// likeOf names what a pod has in common with the one that is made in its place.
+// likeOf names what a pod has in common with the one that is made in its place. The namespace is part of it: anybody may write an owner of
+// another one into a pod.
 func likeOf(pod *corev1.Pod) string {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return string(owner.UID)
+		return pod.Namespace + "/" + string(owner.UID)
 	}
 	return pod.Namespace + "/" + pod.Name
 }

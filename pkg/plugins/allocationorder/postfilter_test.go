@@ -235,13 +235,20 @@ func TestHopelessPodsAreNotTriedAgain(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a", 0)
 	r.node("n", 2)
-	owned := func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
+	ownedBy := func(version, kind string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "r", UID: "r", Controller: new(true)}}
+		}
 	}
+	owned, sort := ownedBy("apps/v1", "ReplicaSet"), ownedBy("example.com/v1", "Workflow")
 	r.pod("runs", "a", 1, "n", priority("5"))
 	first, second := r.pod("first", "a", 3, "", priority("9"), owned), r.pod("second", "a", 3, "", priority("9"), owned)
+	third, fourth := r.pod("third", "a", 3, "", priority("9"), sort), r.pod("fourth", "a", 3, "", priority("9"), sort)
 	r.start().wantEvicted(first, "", "it would not fit")
 	r.wantEvicted(second, "", "a pod like it has just found nobody")
+	// The pods of an operator may be of all sorts, so that nothing is known of one by another.
+	r.wantEvicted(third, "", "it would not fit")
+	r.wantEvicted(fourth, "", "it would not fit")
 	r.tenants.Compute()
 	r.wantEvicted(second, "", "it would not fit")
 }
