@@ -224,6 +224,8 @@ type PodAtPosition struct {
 }
 
 // WaitingPod is a pod that waits.
+//
+// +kubebuilder:validation:MinProperties=1
 type WaitingPod struct {
 	PodAtPosition `json:",inline"`
 
