@@ -136,6 +136,7 @@ func TestSchedulerAccepts(t *testing.T) {
 		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
 		"chart with node-pool.yaml": "espalier-scheduler", "chart with leases.yaml": "espalier-scheduler",
 		"chart with lifetimes.yaml": "espalier-scheduler", "overlay leases": "espalier-scheduler",
+		"chart with tenants.yaml": "espalier-scheduler", "overlay tenants": "espalier-scheduler",
 		"chart as 2024": "2024-espalier-scheduler", "chart as batch.v1": "batch-v1-espalier-scheduler",
 	}
 	for name, objects := range ways(t) {

@@ -44,7 +44,7 @@ func TestRelease(t *testing.T) {
 	release(t)
 	files := sums(t, dir)
 	platform := "linux-" + runtime.GOARCH
-	want := []string{"CHANGES.md", "espalier-1.2.3-rc.1+build.5.tgz", "node-pool.yaml", "placement.espalier.dev_clusterplacementpolicies.yaml", "placement.espalier.dev_moves.yaml", "placement.espalier.dev_placementpolicies.yaml", "replace-default.yaml", "second-scheduler.yaml"}
+	want := []string{"CHANGES.md", "espalier-1.2.3-rc.1+build.5.tgz", "node-pool.yaml", "placement.espalier.dev_allocations.yaml", "placement.espalier.dev_clusterplacementpolicies.yaml", "placement.espalier.dev_moves.yaml", "placement.espalier.dev_partitions.yaml", "placement.espalier.dev_placementpolicies.yaml", "replace-default.yaml", "second-scheduler.yaml"}
 	for _, name := range []string{"espalier-scheduler", "espalier-controller"} {
 		want = append(want, name+"-"+platform, name+"-"+platform+".cdx.json", name+"-"+platform+".tar")
 		binary(t, filepath.Join(dir, name+"-"+platform))
@@ -73,7 +73,7 @@ func TestRelease(t *testing.T) {
 		images(t, string(text), "", tag)
 		must(t, "", "kubectl", "apply", "--dry-run=server", "--filename", path)
 	}
-	for _, kind := range []string{"clusterplacementpolicies", "moves", "placementpolicies"} {
+	for _, kind := range []string{"allocations", "clusterplacementpolicies", "moves", "partitions", "placementpolicies"} {
 		must(t, "", "kubectl", "apply", "--server-side", "--dry-run=server", "--filename", filepath.Join(dir, "placement.espalier.dev_"+kind+".yaml"))
 	}
 	changes, err := os.ReadFile(filepath.Join(dir, "CHANGES.md"))
