@@ -70,7 +70,8 @@ func TestRollingReplace(t *testing.T) {
 // told of all nodes before the first is drained, and joined of each that is in the place of one.
 func (s *story) replaced(r rollout, scheduler string, marked func(old []string), joined func(node string)) float64 {
 	s.Helper()
-	labels := func(i int) map[string]string { return zone(fmt.Sprint("zone-", i%3)) }
+	// Zones of its own: which of two zones is less loaded is said of all nodes in them, those of other stories too.
+	labels := func(i int) map[string]string { return zone(fmt.Sprintf("zone-%s-%d", s.name, i%3)) }
 	var old, young []string
 	for i := range r.nodes {
 		old = append(old, s.node(r.perNode+5, labels(i)))
