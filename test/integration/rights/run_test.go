@@ -97,8 +97,9 @@ func (s *stage) effective(objects []*unstructured.Unstructured, old string, miss
 		seen[r.from] = true
 		group, _, _ := strings.Cut(r.resource, "/")
 		_, sub, _ := strings.Cut(r.resource, "/")
+		name, _, _ := strings.Cut(renamed(r.names, old, s.name), " ") // one of them is enough: they are granted together
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: s.name, Verb: r.verb, Group: r.group, Resource: group, Subresource: sub, Name: renamed(r.names, old, s.name),
+			Namespace: s.name, Verb: r.verb, Group: r.group, Resource: group, Subresource: sub, Name: name,
 		}}}
 		s.until(r.String()+" to be granted", func() error {
 			answer, err := cluster.client.AuthorizationV1().SubjectAccessReviews().Create(s.Context(), review, metav1.CreateOptions{})
