@@ -26,6 +26,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&DomainLimitsArgs{},
 		&FaultyNodeArgs{},
 		&NodeLifetimeArgs{},
+		&NodeSamplingArgs{},
 		&PreferencesArgs{},
 		&RecordingBinderArgs{},
 		&SpreadTreeArgs{},

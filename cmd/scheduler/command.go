@@ -97,6 +97,7 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	for _, reason := range upstream.Wrap(klog.Background(), sched.Profiles, config.ComponentConfig.Profiles, changes, plugins.NodeLocal()) {
 		cmd.PrintErrln("Warning:", reason)
 	}
+	upstream.Sample(sched.Profiles)
 	return nil
 }
 

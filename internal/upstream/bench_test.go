@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,25 +89,51 @@ func BenchmarkFullPath(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		pod := benchPod(i, 0)
 		r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
-		node, state := r.fullPath(pod)
+		node, state := r.fullPath(r.judge, pod)
 		r.assume(pod, state, node)
 	}
 }
 
-func (r *rig) fullPath(pod *corev1.Pod) (string, *framework.CycleState) {
+// What a pod with preferences of its own costs, for which no node is proposed: by all nodes, and by a tenth of those of each zone.
+func BenchmarkPreferences(b *testing.B) {
+	for _, nodes := range []int{1000, 5000, 20000} {
+		for _, sampled := range []bool{false, true} {
+			b.Run(fmt.Sprintf("nodes=%d/sampled=%t", nodes, sampled), func(b *testing.B) {
+				forgetNodes(b)
+				r := newSampling(b, newRig(b.Context(), b), nodes)
+				f := r.judge
+				if sampled {
+					f = r.wrapped
+				}
+				for i := 0; b.Loop(); i++ {
+					pod := benchPod(i, 0)
+					pod.Spec.Affinity = preferring("disk")
+					r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+					node, state := r.fullPath(f, pod)
+					r.assume(pod, state, node)
+				}
+			})
+		}
+	}
+}
+
+func (r *rig) fullPath(f framework.Framework, pod *corev1.Pod) (string, *framework.CycleState) {
 	r.Helper()
 	state := framework.NewCycleState()
-	_, _, _ = r.judge.RunPreFilterPlugins(r.ctx, state, pod)
+	left, _, _ := f.RunPreFilterPlugins(r.ctx, state, pod)
 	all, err := r.snapshot.NodeInfos().List()
 	r.must(err)
+	if !left.AllNodes() {
+		all = slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool { return !left.NodeNames.Has(n.Node().Name) })
+	}
 	fit := make([]fwk.NodeInfo, len(all))
-	r.judge.Parallelizer().Until(r.ctx, len(all), func(i int) {
-		if r.judge.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, all[i]).IsSuccess() {
+	f.Parallelizer().Until(r.ctx, len(all), func(i int) {
+		if f.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, all[i]).IsSuccess() {
 			fit[i] = all[i]
 		}
 	}, "filter")
-	_ = r.judge.RunPreScorePlugins(r.ctx, state, pod, fit)
-	scores, status := r.judge.RunScorePlugins(r.ctx, state, pod, fit)
+	_ = f.RunPreScorePlugins(r.ctx, state, pod, fit)
+	scores, status := f.RunScorePlugins(r.ctx, state, pod, fit)
 	if !status.IsSuccess() {
 		r.Fatal(status)
 	}

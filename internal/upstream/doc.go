@@ -14,6 +14,7 @@
 //   - narrow.go: which waiting pods are looked at when another one is bound
 //   - failures.go: why a pod was refused is written while the next one is decided
 //   - pace.go, yield.go: the next pod waits for those that bind
+//   - sample.go: a pod on the full path is decided about by a sample of the nodes
 //   - names.go: what the command has of kube-scheduler; asserts.go: which methods are overridden
 //
 // # Hints

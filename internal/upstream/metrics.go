@@ -78,7 +78,21 @@ func beginRefused(profile string) {
 // noteRefused counts a binding that was refused.
 func noteRefused(profile, outcome string) { refusedBindings.WithLabelValues(profile, outcome).Inc() }
 
-var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks, refusedBindings) })
+// What a pod on the full path was decided about by.
+const (
+	outcomeSampled  = "sampled"
+	outcomeAllNodes = "all_nodes" // no node of the sample fits
+)
+
+var samples = metrics.NewCounterVec(&metrics.CounterOpts{
+	Subsystem: subsystem,
+	Name:      "samples_total",
+	Help: "Number of pods on the full path, by profile and by what they were decided about: sampled, or all_nodes where no node of the " +
+		"sample fits. Profiles without the plugin NodeSampling count none.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"profile", "outcome"})
+
+var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks, refusedBindings, samples) })
 
 // begin makes the metrics of a profile known, at 0: what a counter was before it is
 // first seen counts for nothing in a rate.

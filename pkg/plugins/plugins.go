@@ -19,6 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
@@ -39,6 +40,7 @@ func Registry() map[string]Factory {
 		hostports.Name:        hostports.New,
 		nodelifetime.Name:     nodelifetime.New,
 		nodeplugins.Name:      nodeplugins.New,
+		nodesampling.Name:     nodesampling.New,
 		platform.Name:         platform.New,
 		preassignedfirst.Name: preassignedfirst.New,
 		preferences.Name:      preferences.New,

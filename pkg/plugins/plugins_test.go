@@ -35,6 +35,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/hostports"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/platform"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preassignedfirst"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
@@ -44,7 +45,7 @@ import (
 
 func TestRegistry(t *testing.T) {
 	got := slices.Sorted(maps.Keys(plugins.Registry()))
-	if want := []string{allocationorder.Name, constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
+	if want := []string{allocationorder.Name, constraints.Name, domainlimits.Name, faultynode.Name, hostports.Name, nodelifetime.Name, nodeplugins.Name, nodesampling.Name, platform.Name, preassignedfirst.Name, preferences.Name, recordingbinder.Name, spreadtree.Name}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := frameworkplugins.NewInTreeRegistry().Merge(plugins.Registry()); err != nil {

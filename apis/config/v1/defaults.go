@@ -98,3 +98,22 @@ func SetDefaults_Suspects(in *Suspects) {
 		in.Workloads = new(int32(3))
 	}
 }
+
+// SetDefaults_NodeSamplingArgs fills in a tenth of the nodes of every zone.
+func SetDefaults_NodeSamplingArgs(in *NodeSamplingArgs) {
+	if in.TopologyKey == "" {
+		in.TopologyKey = corev1.LabelTopologyZone
+	}
+	if in.GroupsBasisPoints == nil {
+		in.GroupsBasisPoints = new(int32(10000))
+	}
+	if in.NodesBasisPoints == nil {
+		in.NodesBasisPoints = new(int32(1000))
+	}
+	if in.Strategy == "" {
+		in.Strategy = SamplingRandom
+	}
+	if in.TimeoutMilliseconds == nil {
+		in.TimeoutMilliseconds = new(int32(100))
+	}
+}

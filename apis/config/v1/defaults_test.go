@@ -73,6 +73,23 @@ func TestDefaults(t *testing.T) {
 		},
 		"lifetimes":               {&configv1.NodeLifetimeArgs{}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesDisabled}},
 		"lifetimes that are told": {&configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}},
+		"samples": {
+			&configv1.NodeSamplingArgs{},
+			&configv1.NodeSamplingArgs{
+				TopologyKey: "topology.kubernetes.io/zone", GroupsBasisPoints: new(int32(10000)), NodesBasisPoints: new(int32(1000)),
+				Strategy: configv1.SamplingRandom, TimeoutMilliseconds: new(int32(100)),
+			},
+		},
+		"samples that are told everything": {
+			&configv1.NodeSamplingArgs{
+				TopologyKey: "rack", GroupsBasisPoints: new(int32(0)), NodesBasisPoints: new(int32(0)),
+				Strategy: configv1.SamplingRoundRobin, TimeoutMilliseconds: new(int32(0)),
+			},
+			&configv1.NodeSamplingArgs{
+				TopologyKey: "rack", GroupsBasisPoints: new(int32(0)), NodesBasisPoints: new(int32(0)),
+				Strategy: configv1.SamplingRoundRobin, TimeoutMilliseconds: new(int32(0)),
+			},
+		},
 		"tree": {
 			&configv1.SpreadTreeArgs{},
 			&configv1.SpreadTreeArgs{

@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&DomainLimitsArgs{},
 		&FaultyNodeArgs{},
 		&NodeLifetimeArgs{},
+		&NodeSamplingArgs{},
 		&PreferencesArgs{},
 		&RecordingBinderArgs{},
 		&SpreadTreeArgs{},

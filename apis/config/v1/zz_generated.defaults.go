@@ -18,6 +18,7 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&FaultyNodeArgs{}, func(obj interface{}) { SetObjectDefaults_FaultyNodeArgs(obj.(*FaultyNodeArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeLifetimeArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLifetimeArgs(obj.(*NodeLifetimeArgs)) })
+	scheme.AddTypeDefaultingFunc(&NodeSamplingArgs{}, func(obj interface{}) { SetObjectDefaults_NodeSamplingArgs(obj.(*NodeSamplingArgs)) })
 	scheme.AddTypeDefaultingFunc(&PreferencesArgs{}, func(obj interface{}) { SetObjectDefaults_PreferencesArgs(obj.(*PreferencesArgs)) })
 	scheme.AddTypeDefaultingFunc(&RecordingBinderArgs{}, func(obj interface{}) { SetObjectDefaults_RecordingBinderArgs(obj.(*RecordingBinderArgs)) })
 	scheme.AddTypeDefaultingFunc(&SpreadTreeArgs{}, func(obj interface{}) { SetObjectDefaults_SpreadTreeArgs(obj.(*SpreadTreeArgs)) })
@@ -32,6 +33,10 @@ func SetObjectDefaults_FaultyNodeArgs(in *FaultyNodeArgs) {
 
 func SetObjectDefaults_NodeLifetimeArgs(in *NodeLifetimeArgs) {
 	SetDefaults_NodeLifetimeArgs(in)
+}
+
+func SetObjectDefaults_NodeSamplingArgs(in *NodeSamplingArgs) {
+	SetDefaults_NodeSamplingArgs(in)
 }
 
 func SetObjectDefaults_PreferencesArgs(in *PreferencesArgs) {

@@ -22,6 +22,8 @@ func PluginArgs(path *field.Path, args runtime.Object) field.ErrorList {
 		return HostPortsArgs(path, args)
 	case *config.NodeLifetimeArgs:
 		return NodeLifetimeArgs(path, args)
+	case *config.NodeSamplingArgs:
+		return NodeSamplingArgs(path, args)
 	case *config.PreferencesArgs:
 		return PreferencesArgs(path, args)
 	case *config.RecordingBinderArgs:

@@ -1,0 +1,136 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+	"github.com/espalier-scheduler/espalier/pkg/plugins"
+)
+
+// newSampling gives a rig nodes, and a wrapped profile with the plugin NodeSampling: a tenth of the nodes of each of two zones.
+func newSampling(t placementtest.TB, r *rig, nodes int) *rig {
+	t.Helper()
+	known := factory.Core().V1().Nodes().Informer().GetIndexer()
+	for i := range nodes {
+		name := fmt.Sprintf("node-%05d", i)
+		node := st.MakeNode().Name(name).Label(corev1.LabelHostname, name).Label(corev1.LabelTopologyZone, fmt.Sprint(i%2)).
+			Label("zone", fmt.Sprint(i%3)).Label("rack", fmt.Sprint(i%50)).
+			Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "200", corev1.ResourceCPU: "64", corev1.ResourceMemory: "256Gi"}).Obj()
+		r.cache.AddNode(r.logger, node)
+		r.must(known.Add(node))
+	}
+	sampled := strings.Replace(configuration, "      - {name: Preferences}\n", "      - {name: Preferences}\n      - {name: NodeSampling}\n", 1)
+	profiles := profile.Map{"espalier-scheduler": r.framework(sampled)}
+	var changes podcount.Changes
+	r.cache, changes = Track(r.cache)
+	if without := Wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
+		t.Fatal(without)
+	}
+	Sample(profiles)
+	r.wrapped = profiles["espalier-scheduler"]
+	return r
+}
+
+// forgetNodes takes the nodes out of the informer that all tests share.
+func forgetNodes(t testing.TB) {
+	t.Cleanup(func() {
+		known := factory.Core().V1().Nodes().Informer().GetIndexer()
+		for _, node := range known.List() {
+			if err := known.Delete(node); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// left are the nodes that a pod is decided about by, nil for all.
+func (r *rig) left(pod *corev1.Pod) sets.Set[string] {
+	r.Helper()
+	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	result, status, _ := r.wrapped.RunPreFilterPlugins(r.ctx, framework.NewCycleState(), pod)
+	if !status.IsSuccess() {
+		r.Fatalf("PreFilter of %s: %v", pod.Name, status)
+	}
+	if result.AllNodes() {
+		return nil
+	}
+	return result.NodeNames
+}
+
+// preferring is an affinity for which no node is proposed: scores are to decide.
+func preferring(label string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+		Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpExists}}},
+	}}}}
+}
+
+// A pod on the full path is decided about by a tenth of the nodes of each zone, all of which fit.
+func TestSample(t *testing.T) {
+	forgetNodes(t)
+	r := newSampling(t, newRig(t.Context(), t), 200)
+	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
+	pod.Spec.Affinity = preferring("disk")
+	sample := r.left(pod)
+	zones := make(map[string]int)
+	for node := range sample {
+		var i int
+		if _, err := fmt.Sscanf(node, "node-%d", &i); err != nil {
+			t.Fatal(err)
+		}
+		zones[fmt.Sprint(i%2)]++
+	}
+	if len(sample) != 20 || zones["0"] != 10 || zones["1"] != 10 {
+		t.Errorf("it is decided about by %d nodes, of each zone %v", len(sample), zones)
+	}
+
+	// Only what fits is in a sample, and if that is nothing, all nodes are looked at.
+	only := pod.DeepCopy()
+	only.Spec.NodeSelector = map[string]string{"rack": "7"}
+	for node := range r.left(only) {
+		if !slices.Contains([]string{"node-00007", "node-00057", "node-00107", "node-00157"}, node) {
+			t.Errorf("node %s is in the sample, and not in the rack", node)
+		}
+	}
+	none := pod.DeepCopy()
+	none.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")},
+	}}}
+	if sample := r.left(none); sample != nil {
+		t.Errorf("it fits on no node, and is decided about by %v", sample)
+	}
+}
+
+// A pod for which a node is proposed needs no sample, and neither does one that has its nodes already.
+func TestNoSample(t *testing.T) {
+	forgetNodes(t)
+	r := newSampling(t, newRig(t.Context(), t), 200)
+	plain := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
+	nominated := plain.DeepCopy()
+	nominated.Spec.Affinity, nominated.Status.NominatedNodeName = preferring("disk"), "node-00001"
+	for name, pod := range map[string]*corev1.Pod{"plain": plain, "nominated": nominated} {
+		if sample := r.left(pod); sample != nil {
+			t.Errorf("%s: it is decided about by %v", name, sample)
+		}
+	}
+	pinned := plain.DeepCopy()
+	pinned.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-00001"}}}}},
+	}}}
+	if sample := r.left(pinned); !sample.Equal(sets.New("node-00001")) {
+		t.Errorf("pinned to a node, it is decided about by %v", sample)
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodesampling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	fwk "k8s.io/kube-scheduler/framework"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/espalier-scheduler/espalier/apis/config"
+)
+
+type handle struct {
+	fwk.Handle
+	factory informers.SharedInformerFactory
+}
+
+func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+
+func node(name, zone string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone}}}
+}
+
+var args = config.NodeSamplingArgs{TopologyKey: "zone", GroupsBasisPoints: 10000, NodesBasisPoints: 5000, Strategy: config.SamplingRoundRobin, TimeoutMilliseconds: 100}
+
+// started is a plugin over a cluster of two zones with four nodes each.
+func started(t *testing.T, args config.NodeSamplingArgs) (*NodeSampling, *fake.Clientset) {
+	t.Helper()
+	client := fake.NewClientset()
+	for i := range 8 {
+		if _, err := client.CoreV1().Nodes().Create(t.Context(), node(fmt.Sprint("n", i), fmt.Sprint("z", i%2)), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	is, err := New(t.Context(), &args, handle{factory: factory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); factory.Shutdown() })
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	pl, _ := is.(*NodeSampling)
+	return pl, client
+}
+
+func everywhere(string) bool { return true }
+
+// A sample has nodes of each zone that fit, and goes on where the last one ended.
+func TestSample(t *testing.T) {
+	pl, client := started(t, args)
+	for _, want := range [][]string{{"n0", "n2", "n1", "n3"}, {"n4", "n6", "n5", "n7"}} {
+		if got := pl.Sample(everywhere); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	if got := pl.Sample(func(node string) bool { return node == "n6" }); !slices.Equal(got, []string{"n6"}) {
+		t.Errorf("of the one node that fits: %v", got)
+	}
+	// Nodes that go are not drawn any more, and zones that come are.
+	for _, name := range []string{"n0", "n2", "n4", "n6"} {
+		if err := client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.CoreV1().Nodes().Update(t.Context(), node("n1", "new"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for got := pl.Sample(everywhere); len(got) != 2 || !slices.Contains(got, "n1"); got = pl.Sample(everywhere) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the sample is %v, want n1 and one of its former zone", got)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// When time is up, what was found is the sample.
+func TestSampleInTime(t *testing.T) {
+	pl, _ := started(t, args)
+	now := clocktesting.NewFakeClock(time.Unix(0, 0))
+	pl.clock = now
+	asked := 0
+	got := pl.Sample(func(node string) bool {
+		asked++
+		now.Step(60 * time.Millisecond)
+		return node == "n0"
+	})
+	// The first draw of the first zone takes too long, and nothing is drawn after it.
+	if !slices.Equal(got, []string{"n0"}) || asked != 2 {
+		t.Errorf("the sample is %v, after %d nodes were asked about", got, asked)
+	}
+}
+
+func TestArgs(t *testing.T) {
+	wrong := args
+	wrong.Strategy = "Best"
+	for want, obj := range map[string]*config.NodeSamplingArgs{"strategy": &wrong} {
+		if _, err := New(t.Context(), obj, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := New(t.Context(), &config.SpreadTreeArgs{}, nil); err == nil || !strings.Contains(err.Error(), "NodeSamplingArgs") {
+		t.Errorf("the arguments of another plugin: %v", err)
+	}
+}
+
+func TestLetsEveryPodIn(t *testing.T) {
+	pl, _ := started(t, args)
+	events, err := pl.EventsToRegister(t.Context())
+	if status := pl.PreEnqueue(t.Context(), &corev1.Pod{}); !status.IsSuccess() || len(events) > 0 || err != nil || pl.Name() != Name {
+		t.Errorf("%v, %v, %v", status, events, err)
+	}
+}
