@@ -19,6 +19,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/preflight"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
@@ -38,11 +39,17 @@ Without --kubeconfig it uses the credentials of the pod that it runs in.`
 // newCommand returns kube-scheduler's command with our plugins, profile and version.
 func newCommand(version string) *cobra.Command {
 	var options []app.Option
-	around := fence.New()
+	around, active := fence.New(), replicas.New()
 	for name, factory := range plugins.Registry() {
 		options = append(options, app.WithPlugin(name, around.Before(factory)))
 	}
-	cmd := newUpstreamCommand("espalier-scheduler", adapt, around, options...)
+	options = append(options, app.WithPlugin(replicas.Name, around.Before(active.Plugin)))
+	cmd := newUpstreamCommand("espalier-scheduler", func(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+		if err := adapt(ctx, cmd, config, sched); err != nil {
+			return err
+		}
+		return share(ctx, around, active, config, sched)
+	}, around, options...)
 	cmd.Long = description
 	// Help is a page long. After a mistyped flag you want to read which one it was.
 	cmd.SilenceUsage = true
@@ -99,6 +106,18 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	}
 	upstream.Sample(sched.Profiles)
 	return nil
+}
+
+// share has a scheduler place its share of the workloads, if it is one of several that are active at once.
+func share(ctx context.Context, around *fence.Fence, active *replicas.Replicas, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+	if !active.On() {
+		return nil
+	}
+	if err := active.Join(ctx, config.LeaderElection); err != nil {
+		return err
+	}
+	around.Final()
+	return upstream.Share(ctx, sched, config.InformerFactory.Core().V1().Pods().Lister(), replicas.Name, active)
 }
 
 // untilTold runs kube-scheduler, which ends in an error when it is terminated.

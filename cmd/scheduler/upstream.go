@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/internal/tokenmask"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
@@ -53,6 +54,7 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registr
 	}
 	sets := opts.Flags
 	verflag.AddFlags(sets.FlagSet("global"))
+	replicas.AddFlag(sets.FlagSet("leader election"))
 	globalflag.AddGlobalFlags(sets.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)

@@ -10,6 +10,7 @@
 //
 //   - keys.go: every label and annotation key of ours
 //   - workload.go: which workload and revision a pod is of
+//   - ownership.go: which pods one of several active replicas places
 //   - preassigned.go: which pods have their node already
 //   - levels.go: which levels a pod asks for; selector.go: which pods its constraints count; services.go: which
 //     pods count for one that stands alone

@@ -106,6 +106,10 @@ const (
 	// arbiter: nothing was written, and another node may have room.
 	RefusedBinding = Prefix + "refused-binding"
 
+	// AcknowledgesAnnotation on the Lease of an active replica names the holders of other Leases that it has seen, with commas
+	// between them: it places nothing of what is theirs.
+	AcknowledgesAnnotation = Prefix + "acknowledges"
+
 	// SuspectTaint is on nodes on which several unrelated workloads fail. Its value is
 	// the scheduler that put it there.
 	SuspectTaint = Prefix + "suspect"

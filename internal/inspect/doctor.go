@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -167,7 +168,10 @@ func schemas(definition *unstructured.Unstructured) map[string]any {
 	return by
 }
 
-// leader says which replica decides.
+// ofReplica is what follows the name of the scheduler's Lease in those of replicas that are active at once.
+var ofReplica = regexp.MustCompile(`^-[0-9]$`)
+
+// leader says which replica decides, or which of several that are active at once.
 func (c *Checks) leader(ctx context.Context) (Finding, error) {
 	f := Finding{Check: "leader"}
 	var leases coordinationv1.LeaseList
@@ -179,19 +183,26 @@ func (c *Checks) leader(ctx context.Context) (Finding, error) {
 		return f, fmt.Errorf("listing Leases: %w", err)
 	}
 	f.Found, f.Fix = fmt.Sprintf("no Lease is called %s", c.Lease), "see whether the scheduler runs, and give its Lease with --lease if it has another name"
+	var holders []string
 	for i := range leases.Items {
 		l := &leases.Items[i]
-		if l.Name != c.Lease {
+		after, is := strings.CutPrefix(l.Name, c.Lease)
+		if !is || after != "" && !ofReplica.MatchString(after) {
 			continue
 		}
 		holder, renewed := ptr.Deref(l.Spec.HolderIdentity, ""), ptr.Deref(l.Spec.RenewTime, metav1.NewMicroTime(l.CreationTimestamp.Time))
 		lasts := time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 15)) * time.Second
 		age := c.Now.Sub(renewed.Time)
 		if holder != "" && age <= lasts {
-			return Finding{"leader", true, fmt.Sprintf("%s, by the Lease %s/%s", holder, l.Namespace, l.Name), ""}, nil
+			holders = append(holders, fmt.Sprintf("%s, by the Lease %s/%s", holder, l.Namespace, l.Name))
+			continue
 		}
 		f.Found = fmt.Sprintf("the Lease %s/%s was renewed %s ago, by %q", l.Namespace, l.Name, age.Round(time.Second), holder)
 		f.Fix = "see the logs of the scheduler's pods"
+	}
+	if len(holders) > 0 {
+		slices.Sort(holders)
+		return Finding{"leader", true, strings.Join(holders, "; "), ""}, nil
 	}
 	return f, nil
 }

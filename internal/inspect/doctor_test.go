@@ -140,6 +140,14 @@ func TestDoctor(t *testing.T) {
 		"no Lease":                          {func(_ *cluster, a *api) { a.leases = a.leases[:1] }, map[string]string{"leader": "no Lease is called espalier-scheduler"}},
 		"nobody leads":                      {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "", now, time.Second) }, map[string]string{"leader": `by ""`}},
 		"a leader that is gone":             {func(_ *cluster, a *api) { a.leases[1] = lease(ours, "pod-1", now, time.Minute) }, map[string]string{"leader": "renewed 1m0s ago"}},
+		"replicas that are active at once": {
+			func(_ *cluster, a *api) {
+				a.leases = append(a.leases[:1], lease(ours, "pod-0", now, time.Minute), lease(ours+"-1", "pod-2", now, time.Second), lease(ours+"-0", "pod-1", now, time.Second), lease(ours+"-test", "pod-3", now, 0))
+			}, nil,
+		},
+		"replicas that are gone": {
+			func(_ *cluster, a *api) { a.leases = append(a.leases[:1], lease(ours+"-0", "pod-1", now, time.Minute)) }, map[string]string{"leader": "espalier-scheduler-0 was renewed 1m0s ago"},
+		},
 		"a scheduler that does not run": {
 			func(c *cluster, _ *api) { c.Add(waiting("p", "spalier", now.Add(-2*time.Minute))) },
 			map[string]string{"schedulerName": `1 of "spalier"`},

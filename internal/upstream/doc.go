@@ -15,6 +15,7 @@
 //   - failures.go: why a pod was refused is written while the next one is decided
 //   - pace.go, yield.go: the next pod waits for those that bind
 //   - sample.go: a pod on the full path is decided about by a sample of the nodes
+//   - share.go: of several schedulers that are active each places its own pods
 //   - names.go: what the command has of kube-scheduler; asserts.go: which methods are overridden
 //
 // # Hints

@@ -43,6 +43,8 @@ type Hinter interface {
 	BreakTies(by fwk.ScorePlugin)
 	// SetScoring says what of the profile's scoring decides about pods that prefer nothing themselves, before the first cycle.
 	SetScoring(by clusterview.Scoring)
+	// HashTies has those of them that nothing else tells apart come in an order of the replica's own, before the first cycle.
+	HashTies(replica string)
 	// Follow is given what knows which nodes of a snapshot have changed, before the first cycle.
 	Follow(changes podcount.Changes)
 }

@@ -92,7 +92,18 @@ var samples = metrics.NewCounterVec(&metrics.CounterOpts{
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})
 
+var handedBack = metrics.NewCounter(&metrics.CounterOpts{
+	Subsystem: subsystem,
+	Name:      "handed_back_total",
+	Help: "Number of times that a replica of several that are active let go of a pod that had become another's to place: when it took " +
+		"it up, when it was refused, or when it was about to be bound.",
+	StabilityLevel: metrics.ALPHA,
+})
+
 var register = sync.OnceFunc(func() { legacyregistry.MustRegister(hints, fallbacks, refusedBindings, samples) })
+
+// registerShare is register for what only a replica of several counts.
+var registerShare = sync.OnceFunc(func() { legacyregistry.MustRegister(handedBack) })
 
 // begin makes the metrics of a profile known, at 0: what a counter was before it is
 // first seen counts for nothing in a rate.

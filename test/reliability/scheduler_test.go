@@ -24,15 +24,15 @@ const anotherLeads = "Lost leader election to another replica"
 
 // scheduler starts a replica, and returns when it stands by. When the story ends it is
 // stopped, and must not have ended before unless the story had it end.
-func (s *story) scheduler(name, kubeconfig string, perSecond int) *rig.Process {
+func (s *story) scheduler(name, kubeconfig string, perSecond int, args ...string) *rig.Process {
 	s.Helper()
 	p, err := rig.StartScheduler(rig.SchedulerOptions{
 		Name: s.ns + "-" + name, Binary: world.scheduler, Kubeconfig: kubeconfig, Dir: world.dir,
-		Args: []string{
+		Args: append([]string{
 			"--leader-elect=true", fmt.Sprintf("--leader-elect-lease-duration=%s", *leaseFlag),
 			fmt.Sprintf("--leader-elect-renew-deadline=%s", *leaseFlag*2/3), fmt.Sprintf("--leader-elect-retry-period=%s", *leaseFlag*2/15),
 			fmt.Sprintf("--kube-api-qps=%d", perSecond), "--kube-api-burst=20",
-		},
+		}, args...),
 	})
 	s.must(err, "starting scheduler "+name)
 	s.Cleanup(func() {

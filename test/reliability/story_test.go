@@ -36,11 +36,12 @@ const (
 	rackLabel = "example.com/rack"
 )
 
-// story is a namespace with one workload, and the schedulers that place it.
+// story is a namespace with one workload, or as many of the same size as it says, and the schedulers that place them.
 type story struct {
 	testing.TB
 	ctx  context.Context
 	ns   string
+	apps []string // the workloads
 	seen *rig.Bindings
 
 	before   int       // pods that had nodes when it happened
@@ -54,7 +55,7 @@ type story struct {
 // begin begins a story.
 func begin(t *testing.T) *story {
 	name := "reliability-" + strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	s := &story{TB: t, ctx: t.Context(), ns: name}
+	s := &story{TB: t, ctx: t.Context(), ns: name, apps: []string{"app"}}
 	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	s.must(err, "creating the story's namespace")
 	t.Cleanup(s.end)
@@ -76,9 +77,11 @@ func (s *story) end() {
 		return
 	}
 	// The namespace's own controller takes a minute for them on a busy machine.
-	err := world.client.AppsV1().Deployments(s.ns).Delete(ctx, "app", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
-	if err != nil && !apierrors.IsNotFound(err) {
-		s.Errorf("deleting the Deployment: %v", err)
+	for _, app := range s.apps {
+		err := world.client.AppsV1().Deployments(s.ns).Delete(ctx, app, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.Errorf("deleting Deployment %s: %v", app, err)
+		}
 	}
 	s.until("the story's pods to be gone", func() error {
 		if err := world.client.CoreV1().Pods(s.ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
@@ -107,14 +110,21 @@ func (s *story) until(what string, check func() error) {
 	}
 }
 
-// load deploys the workload.
+// load deploys the workloads.
 func (s *story) load() {
 	s.Helper()
-	labels := map[string]string{"app": "app"}
+	for _, app := range s.apps {
+		s.deploy(app, int32(replicas/len(s.apps)))
+	}
+}
+
+func (s *story) deploy(app string, pods int32) {
+	s.Helper()
+	labels := map[string]string{"app": app}
 	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "app"},
+		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: &pods, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels:      labels,
@@ -131,7 +141,7 @@ func (s *story) load() {
 			},
 		},
 	}, metav1.CreateOptions{})
-	s.must(err, "creating the Deployment")
+	s.must(err, "creating Deployment "+app)
 }
 
 // untilBound waits until so many pods have nodes, and fails the story if all have: what
@@ -169,22 +179,28 @@ func (s *story) now() {
 // the longest time without a binding is returned.
 func (s *story) allBound(what string) (gap time.Duration) {
 	s.Helper()
-	workload := rig.Workload{Namespace: s.ns, Selector: "app=app", Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
-	var o *rig.Observation
-	s.until("all pods to have nodes", func() (err error) {
-		if o, err = rig.Observe(s.ctx, world.client, workload); err != nil {
-			return err
-		}
-		// Whether they run is no part of it: what plays the nodes does not try again when etcd
-		// is away as it says so.
-		if pods, bound := s.seen.Bound(); o.Pending+o.Leaving > 0 || pods < replicas || bound < replicas {
-			return fmt.Errorf("%d pods, %d of them pending and %d leaving; %d were seen, and %d bound", len(o.Pods), o.Pending, o.Leaving, pods, bound)
+	var findings []string
+	s.until("all pods to have nodes", func() error {
+		findings = nil
+		for _, app := range s.apps {
+			workload := rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
+			o, err := rig.Observe(s.ctx, world.client, workload)
+			if err != nil {
+				return err
+			}
+			// Whether they run is no part of it: what plays the nodes does not try again when etcd
+			// is away as it says so.
+			if pods, bound := s.seen.Bound(); o.Pending+o.Leaving > 0 || pods < replicas || bound < replicas {
+				return fmt.Errorf("%d pods of %s, %d of them pending and %d leaving; %d were seen, and %d bound", len(o.Pods), app, o.Pending, o.Leaving, pods, bound)
+			}
+			for _, finding := range o.Check() {
+				findings = append(findings, fmt.Sprintf("%s: %s\n%s", app, finding, o.Draw()))
+			}
 		}
 		return nil
 	})
 	gap = s.seen.LongestGap(s.happened)
 	s.answered = s.countBindings().since(s.bindings)
-	findings := o.Check()
 	world.table = append(world.table, fmt.Sprintf("| %s | %d | %d | %.1f s | %.1f s | %d | %d |",
 		what, s.before, replicas-s.before, gap.Seconds(), s.seen.Last().Sub(s.happened).Seconds(), s.answered.refused, len(findings)))
 	s.Log(world.table[len(world.table)-1])
@@ -201,7 +217,7 @@ func (s *story) allBound(what string) (gap time.Duration) {
 		s.Error(pod)
 	}
 	if len(findings) > 0 {
-		s.Errorf("not as even as it can be: %s\n%s", strings.Join(findings, "; "), o.Draw())
+		s.Errorf("not as even as it can be: %s", strings.Join(findings, "; "))
 	}
 	return gap
 }

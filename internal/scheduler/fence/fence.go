@@ -41,6 +41,9 @@ type Fence struct {
 	// lost is called when another is seen to hold, or to have held, what we held.
 	lost func(holder string)
 
+	// final: a Lease that has run out is not renewed, see Final.
+	final bool
+
 	enclosing sync.Once
 	enclosed  error
 
@@ -61,6 +64,10 @@ func New() *Fence {
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}}
 }
+
+// Final has a scheduler end whose Lease has run out, although it could still be renewed. It is for those that are one of
+// several and act when another's Lease runs out, without taking it. It is for before Guard.
+func (f *Fence) Final() { f.final = true }
 
 // Before has the client of a scheduler fenced before a plugin of it is made: plugins may use
 // it from the moment on that they are, and what they use must not be altered under them.
@@ -186,12 +193,28 @@ func (l *fencedLock) write(record resourcelock.LeaderElectionRecord, write func(
 		l.fence.lost("nobody any more")
 		return ErrFormerLeader
 	}
+	if l.over() {
+		return ErrFormerLeader
+	}
 	asked := l.fence.now()
 	err := write()
+	if l.over() { // while it was written
+		return ErrFormerLeader
+	}
 	if err == nil {
 		l.fence.hold(asked, record)
 	}
 	return err
+}
+
+// over reports that the Lease has run out and must not be renewed, and ends the scheduler.
+func (l *fencedLock) over() bool {
+	if !l.fence.final || !l.fence.closed() {
+		return false
+	}
+	l.fence.giveUp()
+	l.fence.lost("nobody any more")
+	return true
 }
 
 // fencedTransport sends nothing but questions once the fence is closed. It is below the

@@ -195,6 +195,32 @@ func TestLeaderDoesNotLeadTwice(t *testing.T) {
 	f.wants(t, "after another", http.MethodPost, false)
 }
 
+// One of several that are active ends when its Lease has run out, whether it comes to renew it too late or the renewal takes
+// too long: others act by then.
+func TestLeaseThatHasRunOutIsFinal(t *testing.T) {
+	for name, takes := range map[string]struct{ before, while time.Duration }{
+		"in time":                  {14 * time.Second, 500 * time.Millisecond},
+		"too late":                 {15 * time.Second, 0},
+		"it is renewed for long":   {14 * time.Second, time.Second},
+		"the answer comes at last": {time.Second, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFenced()
+			f.lock.fence.Final()
+			if err := f.lock.Create(t.Context(), held("me")); err != nil {
+				t.Fatal(err)
+			}
+			f.now = f.now.Add(takes.before)
+			f.lease.write = func() { f.now = f.now.Add(takes.while) }
+			err := f.lock.Update(t.Context(), held("me"))
+			if inTime := name == "in time"; inTime != (err == nil) || inTime != (f.lost == "") {
+				t.Errorf("the renewal: %v, and it was lost to %q", err, f.lost)
+			}
+			f.wants(t, name, http.MethodPost, name == "in time")
+		})
+	}
+}
+
 // The fence is around every write of a real client, from before plugins are made.
 func TestFenceEnclosesTheClient(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))

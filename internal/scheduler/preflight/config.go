@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme" // the arguments of our plugins, which a configuration may hold
+	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 
@@ -186,11 +187,41 @@ func overlay(flags *pflag.FlagSet, config map[string]any) error {
 			return fmt.Errorf("--%s: %w", o.flag, err)
 		}
 	}
+	if active, err := flags.GetBool(replicas.Flag); err == nil && active {
+		if err := enable(config, replicas.Name); err != nil {
+			return fmt.Errorf("--%s: %w", replicas.Flag, err)
+		}
+	}
 	election, _ := config["leaderElection"].(map[string]any)
 	if name, _ := election["resourceName"].(string); name != "" {
 		return nil
 	}
 	return set(config, []string{"leaderElection", "resourceName"}, leaseName)
+}
+
+// enable enables a PreEnqueue plugin in all profiles of a configuration. One without profiles has one.
+func enable(config map[string]any, plugin string) error {
+	profiles, ok := config["profiles"].([]any)
+	if config["profiles"] != nil && !ok {
+		return fmt.Errorf("the configuration's profiles are a %T, not a list", config["profiles"])
+	}
+	if len(profiles) == 0 {
+		profiles = []any{map[string]any{}}
+	}
+	for i := range profiles {
+		profile, ok := profiles[i].(map[string]any)
+		if !ok {
+			return fmt.Errorf("the configuration's profiles[%d] is a %T, not a struct", i, profiles[i])
+		}
+		plugins, _ := profile["plugins"].(map[string]any)
+		point, _ := plugins["preEnqueue"].(map[string]any)
+		enabled, _ := point["enabled"].([]any)
+		if err := set(profile, []string{"plugins", "preEnqueue", "enabled"}, append(enabled, map[string]any{"name": plugin})); err != nil {
+			return err
+		}
+	}
+	config["profiles"] = profiles
+	return nil
 }
 
 // set sets a field of a configuration, growing the structs on its path.

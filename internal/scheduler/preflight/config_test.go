@@ -17,6 +17,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
@@ -27,6 +28,7 @@ func flags() *pflag.FlagSet {
 	for _, set := range options.NewOptions().Flags.FlagSets {
 		all.AddFlagSet(set)
 	}
+	replicas.AddFlag(all)
 	Describe(all)
 	return all
 }

@@ -19,6 +19,8 @@ import (
 // or goes, is relabelled, or becomes ready or not, soft, or larger, or ends otherwise: then topologies are built anew. The
 // version moves with every change of a node, and changes has what those were.
 type Nodes struct {
+	// Order compares the names of nodes that tie, strings.Compare unless it is set before there are nodes.
+	Order func(a, b string) int
 	all   []nodeInfo
 	index map[string]int32
 	free  []int32
@@ -60,7 +62,7 @@ type change struct {
 
 // NewNodes returns no nodes, with room for some.
 func NewNodes(room int) *Nodes {
-	return &Nodes{all: make([]nodeInfo, 0, room), byName: make([]int32, 0, room), index: make(map[string]int32, room)}
+	return &Nodes{Order: strings.Compare, all: make([]nodeInfo, 0, room), byName: make([]int32, 0, room), index: make(map[string]int32, room)}
 }
 
 // Len is the number of nodes.
@@ -141,7 +143,7 @@ func (n *Nodes) add(name string) (id int32) {
 	}
 	n.all[id].name = name
 	n.index[name] = id
-	if last := len(n.byName) - 1; n.unsorted || last >= 0 && n.all[n.byName[last]].name > name {
+	if last := len(n.byName) - 1; n.unsorted || last >= 0 && n.Order(n.all[n.byName[last]].name, name) > 0 {
 		n.unsorted = true
 	} else {
 		n.byName = append(n.byName, id) // most come in order
@@ -149,12 +151,12 @@ func (n *Nodes) add(name string) (id int32) {
 	return id
 }
 
-// All returns all nodes by name. It must not be altered.
+// All returns all nodes in order. It must not be altered.
 func (n *Nodes) All() []int32 {
 	if n.unsorted {
 		n.unsorted = false
 		n.byName = slices.AppendSeq(n.byName[:0], maps.Values(n.index))
-		slices.SortFunc(n.byName, func(a, b int32) int { return strings.Compare(n.all[a].name, n.all[b].name) })
+		slices.SortFunc(n.byName, func(a, b int32) int { return n.Order(n.all[a].name, n.all[b].name) })
 	}
 	return n.byName
 }

@@ -121,12 +121,12 @@ func (t *Topology) Has(node int32) bool {
 	return int(node) < len(t.where) && t.where[node].group != none
 }
 
-// Nodes returns the nodes of the topology, by name.
+// Nodes returns the nodes of the topology, in order.
 func (t *Topology) Nodes() []int32 {
 	return slices.DeleteFunc(slices.Clone(t.nodes.All()), func(n int32) bool { return !t.Has(n) })
 }
 
-// included returns the nodes that no level leaves out, by name.
+// included returns the nodes that no level leaves out, in order.
 func (t *Topology) included() []int32 {
 	excluding := make([]int, 0, len(t.levels))
 	for i := range t.levels {
@@ -144,7 +144,7 @@ func (t *Topology) included() []int32 {
 }
 
 // build makes the group of nodes, and those below it, and returns it as a member. The
-// nodes are in the order of their names.
+// nodes are in order.
 func (t *Topology) build(nodes []int32, d division, parent, slot int32) (member int32) {
 	if len(nodes) == 1 && parent != none {
 		t.where[nodes[0]] = place{parent, slot}

@@ -21,6 +21,9 @@ const maxTied = 16
 // asked where no node has an image of the pod. It is for before the first cycle.
 func (pl *SpreadTree) BreakTies(by fwk.ScorePlugin) { pl.ties = by }
 
+// HashTies has nodes that tie come in an order of the replica's own, so that several do not all want the same. It is for before the first cycle.
+func (pl *SpreadTree) HashTies(replica string) { pl.trees.replica = replica; pl.trees.reset() }
+
 // best returns the node that has the highest score of those that tie with one, the first of them in the tree's order. One that cannot be
 // scored has the lowest: which of them it is is no reason to refuse a pod.
 func (pl *SpreadTree) best(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, v tree.View, node int32, fit tree.Fit) int32 {

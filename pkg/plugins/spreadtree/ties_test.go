@@ -130,3 +130,42 @@ func TestAProfileThatPrefersNodes(t *testing.T) {
 		t.Errorf("the scores are %v", scores)
 	}
 }
+
+// Of nodes that tie, each replica wants another one first, and a spread is as even in any order.
+func TestHashTies(t *testing.T) {
+	first := make(map[string]string)
+	for _, replica := range []string{"", "a", "b", "c"} {
+		f := &filters{rig: newRig(t.Context(), t, args())}
+		f.pl.HashTies(replica)
+		for i := range 60 {
+			f.join(fmt.Sprintf("n%03d", i), fmt.Sprint("zone=", i%3))
+		}
+		zones, seen := make(map[int]int), make(map[string]bool)
+		for i := range 30 {
+			pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
+			node, _ := f.hint(pod, true)
+			if i == 0 {
+				first[node] += replica + " "
+			}
+			if scores := f.rank(pod, framework.NewCycleState()); scores[node] != fwk.MaxScore {
+				t.Errorf("replica %q: the hint is %s, whose score is %d", replica, node, scores[node])
+			}
+			var at int
+			if _, err := fmt.Sscanf(node, "n%d", &at); err != nil {
+				t.Fatal(err)
+			}
+			zones[at%3]++
+			if seen[node] {
+				t.Errorf("replica %q: a second pod goes to %s", replica, node)
+			}
+			seen[node] = true
+			f.runs(node, "2", 1)
+		}
+		if zones[0] != 10 || zones[1] != 10 || zones[2] != 10 {
+			t.Errorf("replica %q: the zones have %v", replica, zones)
+		}
+	}
+	if len(first) != 4 || first["n000"] != " " {
+		t.Errorf("the first pod goes to %v: want n000 without a replica, and others with one", first)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/idlecache"
 	"github.com/espalier-scheduler/espalier/internal/scaledown"
 	"github.com/espalier-scheduler/espalier/pkg/placement/nesting"
+	"github.com/espalier-scheduler/espalier/pkg/placement/ownership"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
@@ -69,6 +70,7 @@ type trees struct {
 	// changes is nil if it is not known which nodes have changed.
 	changes    podcount.Changes
 	index      *podcount.Index
+	replica    string // see HashTies
 	topologies *idlecache.Cache[string, *topology]
 	filtered   *idlecache.Cache[clusterview.Needs, *feasibility.Class]
 	tallies    map[clusterview.Workload]*idlecache.Cache[batchKey, *tally]
@@ -94,6 +96,7 @@ func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
 // reset drops all that is known.
 func (t *trees) reset() {
 	t.index = podcount.NewIndex(t.identifier)
+	t.index.Nodes().Order = ownership.Order(t.replica)
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}

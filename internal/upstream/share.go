@@ -1,0 +1,142 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	feature "k8s.io/apiserver/pkg/util/feature"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// errNotOurs is what a binding comes to of a pod that another replica places by now.
+var errNotOurs = errors.New("another replica of the scheduler places the pods of this workload by now")
+
+// Ownership says which pods are a scheduler's to place, where several are active at once.
+type Ownership interface {
+	// Identity is that of this scheduler, of which there is no other.
+	Identity() string
+	// Owns reports whether a pod is its own to place.
+	Owns(pod *corev1.Pod) bool
+	// Begin is called before a pod is bound, and end when that is through. It is false for one that is not its own.
+	Begin(pod *corev1.Pod) (end func(), ok bool)
+	// OnChange has a function called when other pods than before are its own.
+	OnChange(changed func())
+}
+
+// Share has a scheduler that is not running yet place its own pods and no others. A plugin of that name in all of its
+// profiles keeps others out of what is tried. It remains what has become another's since it was let in: that is handed
+// back when it is taken up, when it is refused, and when it is about to be bound, and nobody hears of it.
+//
+// Each scheduler orders nodes that tie in its own way.
+func Share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, plugin string, owner Ownership) error {
+	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.CoordinatedLeaderElection} {
+		if feature.DefaultFeatureGate.Enabled(gate) {
+			return fmt.Errorf("the feature gate %s is on, with which replicas cannot be active at once: switch off one of the two", gate)
+		}
+	}
+	for name, f := range sched.Profiles {
+		if !slices.ContainsFunc(f.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == plugin }) {
+			return fmt.Errorf("profile %s: the plugin %s is not enabled, so that all replicas would place its pods: enable it under plugins.preEnqueue", name, plugin)
+		}
+	}
+	registerShare()
+	s := &share{sched, pods, owner}
+	for name, f := range sched.Profiles {
+		if h := hinterOf(f); h != nil {
+			h.HashTies(owner.Identity())
+		}
+		sched.Profiles[name] = &sharedFramework{f, owner}
+	}
+	sched.NextEntity = s.next(ctx, sched.NextEntity)
+	sched.FailureHandler = s.failed(sched.FailureHandler)
+	owner.OnChange(func() { s.activate(klog.FromContext(ctx)) })
+	return nil
+}
+
+// share is the part of one scheduler.
+type share struct {
+	sched *Scheduler
+	pods  corelisters.PodLister
+	owner Ownership
+}
+
+// next takes up the next pod of its own.
+func (s *share) next(ctx context.Context, next Next) Next {
+	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
+		for {
+			entity, err := next(logger)
+			info, ok := entity.(*framework.QueuedPodInfo)
+			if err != nil || !ok || s.owner.Owns(info.Pod) {
+				return entity, err
+			}
+			s.handBack(ctx, info.Pod)
+		}
+	}
+}
+
+// failed passes on what became of pods of its own.
+func (s *share) failed(handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		if s.owner.Owns(pod.Pod) {
+			handle(ctx, f, pod, status, nominating, start)
+			return
+		}
+		s.handBack(ctx, pod.Pod)
+	}
+}
+
+// handBack puts a pod where those wait that are not its own, as it is now. If it is gone, or bound, it is in no queue.
+func (s *share) handBack(ctx context.Context, pod *corev1.Pod) {
+	handedBack.Inc()
+	s.sched.SchedulingQueue.Done(pod.UID)
+	now, err := s.pods.Pods(pod.Namespace).Get(pod.Name)
+	if err == nil && now.UID == pod.UID && now.Spec.NodeName == "" {
+		s.sched.SchedulingQueue.Add(ctx, now)
+	}
+}
+
+// activate has all pods tried that are its own by now. Those that are tried already are not tried twice.
+func (s *share) activate(logger klog.Logger) {
+	all, err := s.pods.List(labels.Everything())
+	if err != nil {
+		logger.Error(err, "Cannot list the pods that are to be placed by this replica")
+		return
+	}
+	own := make(map[string]*corev1.Pod)
+	for _, pod := range all {
+		if pod.Spec.NodeName == "" && s.owner.Owns(pod) {
+			own[pod.Namespace+"/"+pod.Name] = pod
+		}
+	}
+	s.sched.SchedulingQueue.Activate(logger, own)
+}
+
+// sharedFramework is a profile that binds no pod of another replica's.
+type sharedFramework struct {
+	framework.Framework
+	owner Ownership
+}
+
+// RunBindPlugins binds a pod.
+func (f *sharedFramework) RunBindPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	end, ok := f.owner.Begin(pod)
+	if !ok {
+		return fwk.AsStatus(errNotOurs)
+	}
+	defer end()
+	return f.Framework.RunBindPlugins(ctx, state, pod, node)
+}

@@ -1,0 +1,39 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ownership
+
+import (
+	"slices"
+	"time"
+)
+
+// Lease is one of the Leases that replicas hold, as it was listed.
+type Lease struct {
+	// Name is that of the member: workloads are divided by it. So a replica that takes the Lease
+	// of one that is gone takes its share.
+	Name string
+	// Holder is the identity of the replica, "" if the Lease was given back. No two processes
+	// have the same one.
+	Holder string
+	// Renewed is when its holder has renewed it last, by the clock of the holder. It is compared with
+	// another one of the same holder, and never with our clock.
+	Renewed time.Time
+	// Duration is how long it lasts from there.
+	Duration time.Duration
+	// Acknowledges are the holders that its holder has seen, and begins no bindings of.
+	Acknowledges []string
+}
+
+// Vacant returns which of some Leases a replica should try to take: the first that was never held, or that
+// was given back; else the one that was renewed longest ago, of which the holder may be gone.
+// There must be a name.
+func Vacant(names []string, leases []Lease) string {
+	held := make(map[string]Lease, len(leases))
+	for _, l := range leases {
+		if l.Holder != "" {
+			held[l.Name] = l
+		}
+	}
+	return slices.MinFunc(names, func(a, b string) int { return held[a].Renewed.Compare(held[b].Renewed) })
+}
