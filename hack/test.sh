@@ -30,6 +30,10 @@ step "test/parity"
   go test -count=1 -timeout 10m -skip '^TestRandomClusters$' ./...
 )
 
+# The pages are outside of the module, where the test cache does not look: -count=1.
+step "test/simulate"
+(cd test/simulate && go test -count=1 -timeout 10m ./...)
+
 step "hack/tools/release"
 (cd hack/tools/release && go test -timeout 10m ./...)
 

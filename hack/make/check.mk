@@ -18,6 +18,10 @@ race: ## run under the race detector what many goroutines share, in a storm of c
 evenness: build perf-tools ## place the same pods by the stock scheduler and by ours, case by case, and write docs/evenness.md, minutes
 	@hack/evenness.sh
 
+.PHONY: simulate
+simulate: ## play several schedulers on the same nodes, and write docs/contention.md, a minute
+	@cd test/simulate && go run . -docs ../../docs
+
 .PHONY: e2e-kind
 e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh

@@ -27,7 +27,7 @@ var (
 var pages = []struct {
 	name  string
 	names int
-}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/parity-treadmill.md", 40}, {"docs/parity-vela.md", 12}, {"docs/scenarios.md", 45}}
+}{{"docs/parity.md", 100}, {"docs/parity-nomad.md", 30}, {"docs/parity-treadmill.md", 40}, {"docs/parity-vela.md", 20}, {"docs/scenarios.md", 45}}
 
 // A page of evidence is worth what its evidence is: every test it names must exist, in
 // the package it names or in one only, and no vector may be carried without a row.

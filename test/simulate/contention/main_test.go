@@ -1,0 +1,16 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contention
+
+import (
+	"testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
+)
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "100"})
+	m.Run()
+}
