@@ -117,7 +117,7 @@ func share(ctx context.Context, around *fence.Fence, active *replicas.Replicas, 
 		return err
 	}
 	around.Final()
-	return upstream.Share(ctx, sched, config.InformerFactory.Core().V1().Pods().Lister(), replicas.Name, active)
+	return upstream.Share(ctx, sched, config.InformerFactory.Core().V1().Pods().Lister(), replicas.Name, plugins.Single(), active)
 }
 
 // untilTold runs kube-scheduler, which ends in an error when it is terminated.

@@ -41,14 +41,20 @@ type Ownership interface {
 // profiles keeps others out of what is tried. It remains what has become another's since it was let in: that is handed
 // back when it is taken up, when it is refused, and when it is about to be bound, and nobody hears of it.
 //
-// Each scheduler orders nodes that tie in its own way.
-func Share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, plugin string, owner Ownership) error {
+// Single names the PreEnqueue plugins that go by what one scheduler alone does: a profile with one of them is refused. Each scheduler orders nodes that
+// tie in its own way.
+func Share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, plugin string, single []string, owner Ownership) error {
 	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.CoordinatedLeaderElection} {
 		if feature.DefaultFeatureGate.Enabled(gate) {
 			return fmt.Errorf("the feature gate %s is on, with which replicas cannot be active at once: switch off one of the two", gate)
 		}
 	}
 	for name, f := range sched.Profiles {
+		for _, p := range f.PreEnqueuePlugins() {
+			if slices.Contains(single, p.Name()) {
+				return fmt.Errorf("profile %s: the plugin %s wants one scheduler to place all pods, so that replicas cannot be active at once: leave one of the two away", name, p.Name())
+			}
+		}
 		if !slices.ContainsFunc(f.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == plugin }) {
 			return fmt.Errorf("profile %s: the plugin %s is not enabled, so that all replicas would place its pods: enable it under plugins.preEnqueue", name, plugin)
 		}

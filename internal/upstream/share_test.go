@@ -90,7 +90,7 @@ func newSharing(t *testing.T) *sharing {
 			s.failed = append(s.failed, pod.Pod.Name)
 		},
 	}
-	if err := Share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", s.owner); err != nil {
+	if err := Share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", nil, s.owner); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -202,11 +202,13 @@ func TestShareBinds(t *testing.T) {
 	}
 }
 
-// A profile whose pods all replicas would place is refused.
+// A profile whose pods all replicas would place is refused, and one with a plugin that wants a single scheduler.
 func TestShareNeedsThePlugin(t *testing.T) {
-	sched := &Scheduler{Profiles: profile.Map{"mine": &gated{by: &owner{}}}}
-	err := Share(t.Context(), sched, nil, "Another", &owner{})
-	if err == nil || !strings.Contains(err.Error(), "profile mine") || !strings.Contains(err.Error(), "plugins.preEnqueue") {
-		t.Errorf("%v", err)
+	for want, names := range map[string][]string{"plugins.preEnqueue": {"Another"}, "wants one scheduler": {"Owner", "Owner"}} {
+		sched := &Scheduler{Profiles: profile.Map{"mine": &gated{by: &owner{}}}}
+		err := Share(t.Context(), sched, nil, names[0], names[1:], &owner{})
+		if err == nil || !strings.Contains(err.Error(), "profile mine") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -62,3 +62,7 @@ func Registry() map[string]Factory {
 func NodeLocal() []string {
 	return []string{allocationorder.Name, constraints.Name, hostports.Name, nodelifetime.Name, platform.Name, preferences.Name}
 }
+
+// Single names the plugins that want one scheduler to place all pods: AllocationOrder has one order of them, and gives away the numbers of identity
+// groups by what it has given itself.
+func Single() []string { return []string{allocationorder.Name} }
