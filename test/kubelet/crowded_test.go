@@ -4,6 +4,7 @@
 package kubelet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -54,17 +56,19 @@ func TestPodsRejectedWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
 func TestJobsThatMayNotTryAgainWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
 	s := begin(t)
 	unit, total := s.room(places)
+	before := s.unanswered()
 	for round := 1; round <= rounds; round++ {
 		ours, theirs := fmt.Sprintf("ours-%d", round), fmt.Sprintf("theirs-%d", round)
 		s.job(ours, total/2, asks(rig.SchedulerName, unit))
 		s.job(theirs, total-total/2, asks(corev1.DefaultSchedulerName, unit))
-		s.runs(ours, total/2)
-		s.runs(theirs, total-total/2)
+		s.runs(ours, total/2, before)
+		s.runs(theirs, total-total/2, before)
 		for _, name := range []string{ours, theirs} {
 			s.must(s.client.BatchV1().Jobs(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}), "deleting Job "+name)
 			s.settled(name, 0)
 		}
 	}
+	s.Logf("%d bindings were made without the arbiter's answer", s.unanswered()-before)
 }
 
 // places are what the node with the least room has, of the size of pods that room returns.
@@ -104,8 +108,26 @@ func (s *story) job(name string, n int, change ...func(*corev1.PodSpec)) {
 	s.must(err, "creating Job "+name)
 }
 
-// runs waits until all n pods of a Job run, and fails the story when one of them has failed.
-func (s *story) runs(name string, n int) {
+// unanswered is how many bindings the API server has made without the arbiter's answer since it started: it waits for a second and then goes on.
+func (s *story) unanswered() (n int) {
+	s.Helper()
+	body, err := s.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(s.ctx)
+	s.must(err, "reading the API server's metrics")
+	families, err := testutil.TextToMetricFamilies(bytes.NewReader(body))
+	s.must(err, "parsing the API server's metrics")
+	for _, m := range families["apiserver_admission_webhook_fail_open_count"].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "name" && label.GetValue() == "bindings.espalier.dev" {
+				n += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return n
+}
+
+// runs waits until all n pods of a Job run, and fails the story when one of them has failed. It says how many bindings were made without an
+// answer since there were so many before: of those the arbiter knows nothing.
+func (s *story) runs(name string, n, before int) {
 	s.Helper()
 	failed := int32(0)
 	s.until(fmt.Sprintf("%d pods of Job %s", n, name), func() error {
@@ -120,7 +142,7 @@ func (s *story) runs(name string, n int) {
 		return nil
 	})
 	if failed > 0 {
-		s.Fatalf("Job %s has failed: %d of its pods were rejected, %d for want of CPU", name, failed, s.rejected(name))
+		s.Fatalf("Job %s has failed: %d of its pods were rejected, %d for want of CPU; %d bindings were made without the arbiter's answer", name, failed, s.rejected(name), s.unanswered()-before)
 	}
 }
 
