@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +45,7 @@ const (
 type Replicas struct {
 	leases coordinationv1client.LeaseInterface
 	names  []string // those of the Leases
+	leader string   // that of the Lease by which one replica leads, without the flag
 	now    func() time.Time
 
 	mu      sync.Mutex         // guards what follows
@@ -75,6 +77,7 @@ func (r *Replicas) Join(ctx context.Context, election *leaderelection.LeaderElec
 	}
 	register()
 	r.leases = one.Client.Leases(one.LeaseMeta.Namespace)
+	r.leader = one.LeaseMeta.Name
 	for i := range Most {
 		r.names = append(r.names, fmt.Sprintf("%s-%d", one.LeaseMeta.Name, i))
 	}
@@ -154,10 +157,6 @@ func (r *Replicas) list(ctx context.Context) ([]ownership.Lease, error) {
 	list, err := r.leases.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing the Leases of other replicas: %w", err)
-	}
-	ours := make(map[string]bool, len(r.names))
-	for _, name := range r.names {
-		ours[name] = true
 	}
 	var leases []ownership.Lease
 	for i := range list.Items {

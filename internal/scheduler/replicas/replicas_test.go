@@ -230,6 +230,37 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// Replicas that are to be active wait until none leads any more, as in a rolling update that switches them on.
+func TestBesideALeader(t *testing.T) {
+	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	leader := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler"}, Client: client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: "l"},
+	}
+	if err := leader.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "l", LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(now)}); err != nil {
+		t.Fatal(err)
+	}
+	a := join(t, client, "a", &now)
+	step := func() {
+		now = now.Add(2 * time.Second)
+		a.renews()
+		a.look(t.Context())
+	}
+	for range 5 {
+		step()
+	}
+	a.holds("kube-system/espalier-scheduler-0")
+	if slices.ContainsFunc(pods(200), a.Owns) {
+		t.Fatal("it places pods beside one that leads")
+	}
+	if err := leader.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	step()
+	step()
+	owned(t, []*one{a})
+}
+
 // An API server that does not answer leaves everything as it is.
 func TestLookFails(t *testing.T) {
 	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

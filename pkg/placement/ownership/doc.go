@@ -26,4 +26,10 @@
 // Of two that join at once, the one that lists later sees the other, whose Lease was there
 // before it listed. Holders that come after a replica's own list have it on theirs, so it
 // need not wait for them.
+//
+// # Replicas that lead
+//
+// As long as one holds the Lease by which a scheduler leads, it places the pods of all workloads, and several that are active
+// place none: so a rolling update that switches them on never has both. Who comes to lead does not wait for them.
+// They stop when they see its Lease.
 package ownership

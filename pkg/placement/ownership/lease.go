@@ -23,6 +23,8 @@ type Lease struct {
 	Duration time.Duration
 	// Acknowledges are the holders that its holder has seen, and begins no bindings of.
 	Acknowledges []string
+	// Leads says that its holder is none of several, and places the pods of all workloads.
+	Leads bool
 }
 
 // Vacant returns which of some Leases a replica should try to take: the first that was never held, or that

@@ -29,7 +29,7 @@ type member struct {
 	Lease
 	seen       time.Time // when a renewal was seen last, by our clock
 	generation int       // the first at which it was a member
-	awaited    bool      // it need not know of us yet
+	awaited    bool      // it has not acknowledged us and must, or leads
 	over       bool      // its Lease has run out: it is none until that is renewed
 }
 
@@ -52,7 +52,7 @@ func (m *Members) Observe(leases []Lease, now time.Time) (changed bool) {
 			delete(m.byName, l.Name)
 		case is == nil, is.Holder != l.Holder, is.over && !is.Renewed.Equal(l.Renewed):
 			m.generation++
-			m.byName[l.Name] = &member{Lease: l, seen: now, generation: m.generation, awaited: !m.joined && l.Holder != m.holder}
+			m.byName[l.Name] = &member{Lease: l, seen: now, generation: m.generation, awaited: l.Leads || !m.joined && l.Holder != m.holder}
 			changed = true
 		default:
 			if !is.Renewed.Equal(l.Renewed) {
@@ -66,7 +66,7 @@ func (m *Members) Observe(leases []Lease, now time.Time) (changed bool) {
 		if !is.over && !now.Before(is.seen.Add(is.Duration)) {
 			is.over, changed = true, true
 		}
-		if !is.over {
+		if !is.over && !is.Leads {
 			m.names = append(m.names, name)
 		}
 	}
@@ -94,7 +94,7 @@ func (m *Members) findOwn(now time.Time) {
 	}
 }
 
-// Awaited are the holders that have not acknowledged us and must, in order.
+// Awaited are the holders that have not acknowledged us and must, and who leads, in order.
 func (m *Members) Awaited() []string {
 	return m.holders(func(is *member) bool { return is.awaited })
 }
@@ -106,13 +106,13 @@ func (m *Members) Acknowledged() []string {
 	for generation := range m.underWay {
 		oldest = min(oldest, generation)
 	}
-	return m.holders(func(is *member) bool { return is.Holder != m.holder && is.generation <= oldest })
+	return m.holders(func(is *member) bool { return is.Holder != m.holder && !is.Leads && is.generation <= oldest })
 }
 
 func (m *Members) holders(those func(*member) bool) []string {
 	var holders []string
-	for _, name := range m.names {
-		if is := m.byName[name]; those(is) {
+	for _, is := range m.byName {
+		if !is.over && those(is) {
 			holders = append(holders, is.Holder)
 		}
 	}
@@ -126,7 +126,7 @@ func (m *Members) Holder() string { return m.holder }
 // Names are those of the members, in order. They must not be altered.
 func (m *Members) Names() []string { return m.names }
 
-// Active reports whether we may place what we own. Once we may, we may until our Lease runs out.
+// Active reports whether we may place what we own. Once we may, we may until our Lease runs out, or somebody leads.
 func (m *Members) Active(now time.Time) bool {
 	return m.own != "" && !m.ready.IsZero() && !now.Before(m.ready.Add(m.settle))
 }

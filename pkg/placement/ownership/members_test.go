@@ -77,6 +77,29 @@ func TestAcknowledgedWhenBindingsHaveEnded(t *testing.T) {
 	s.wants(now, true, nil, []string{"b"})
 }
 
+// While a replica leads, one of several places nothing: before it joins, and when that comes to lead later.
+func TestNothingIsPlacedBesideALeader(t *testing.T) {
+	leads := func(holder string, renewed int) Lease {
+		l := lease("s", holder, renewed)
+		l.Leads = true
+		return l
+	}
+	s := seen{t, NewMembers("a", 2*time.Second)}
+	s.wants(s.at(0, leads("l", 1), lease("s-0", "a", 1)), false, []string{"l"}, nil)
+	s.wants(s.at(10, leads("l", 2), lease("s-0", "a", 2)), false, []string{"l"}, nil)
+	if !slices.Equal(s.Names(), []string{"s-0"}) {
+		t.Errorf("workloads are divided among %v", s.Names())
+	}
+	// It gives its Lease back.
+	s.wants(s.at(11, leads("", 3), lease("s-0", "a", 3)), false, nil, nil)
+	s.wants(s.at(13, leads("", 3), lease("s-0", "a", 4)), true, nil, nil)
+	// Another comes to lead, and dies.
+	s.wants(s.at(14, leads("m", 4), lease("s-0", "a", 5)), false, []string{"m"}, nil)
+	s.wants(s.at(28, leads("m", 4), lease("s-0", "a", 6)), false, []string{"m"}, nil)
+	s.wants(s.at(29, leads("m", 4), lease("s-0", "a", 7)), false, nil, nil)
+	s.wants(s.at(31, leads("m", 4), lease("s-0", "a", 8)), true, nil, nil)
+}
+
 // A share is handed on when a Lease runs out or is given back, and not because it is not on the list.
 func TestLeaving(t *testing.T) {
 	ofB := ""
