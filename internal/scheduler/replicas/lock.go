@@ -45,7 +45,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		if err != nil {
 			return nil, nil, err
 		}
-		l.at = slices.Index(l.replicas.names, ownership.Vacant(l.replicas.names, leases))
+		l.at = slices.Index(l.replicas.names, ownership.Vacant(l.replicas.names, leases, l.Identity()))
 	}
 	return l.leases[l.at].Get(ctx)
 }

@@ -261,6 +261,36 @@ func TestBesideALeader(t *testing.T) {
 	owned(t, []*one{a})
 }
 
+// A replica whose answer is lost when it takes a Lease finds that it has it, and takes no second one: others would leave it the share of both.
+func TestAnswerIsLost(t *testing.T) {
+	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	a := join(t, client, "a", &now)
+	lost := true
+	client.PrependReactor("create", "leases", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if !lost {
+			return false, nil, nil
+		}
+		lost = false
+		if create, ok := action.(k8stesting.CreateAction); ok {
+			if err := client.Tracker().Add(create.GetObject()); err != nil {
+				t.Error(err)
+			}
+		}
+		return true, nil, errors.New("no answer")
+	})
+	if _, _, err := a.lock.Get(t.Context()); err == nil {
+		t.Fatal("there is a Lease")
+	}
+	if err := a.lock.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(now)}); err == nil {
+		t.Fatal("the answer came")
+	}
+	a.renews()
+	a.holds("kube-system/espalier-scheduler-0")
+	if leases, err := client.CoordinationV1().Leases("kube-system").List(t.Context(), metav1.ListOptions{}); err != nil || len(leases.Items) != 1 {
+		t.Errorf("it holds %v, %v", leases.Items, err)
+	}
+}
+
 // An API server that does not answer leaves everything as it is.
 func TestLookFails(t *testing.T) {
 	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

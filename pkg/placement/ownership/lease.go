@@ -17,7 +17,7 @@ type Lease struct {
 	// have the same one.
 	Holder string
 	// Renewed is when its holder has renewed it last, by the clock of the holder. It is compared with
-	// another one of the same holder, and never with our clock.
+	// another one of the same holder, and never with our clock. See Vacant.
 	Renewed time.Time
 	// Duration is how long it lasts from there.
 	Duration time.Duration
@@ -27,12 +27,18 @@ type Lease struct {
 	Leads bool
 }
 
-// Vacant returns which of some Leases a replica should try to take: the first that was never held, or that
-// was given back; else the one that was renewed longest ago, of which the holder may be gone.
-// There must be a name.
-func Vacant(names []string, leases []Lease) string {
+// Vacant returns which of some Leases a replica should try to take: the one that it holds by a write of which the answer was lost,
+// or else it would hold two; the first that was never held, or that was given back; else the one that was renewed longest ago,
+// of which the holder may be gone. There must be a name.
+//
+// Here alone the clocks of several holders are compared. One that is late has its Lease asked for first, in vain, until
+// the others have been gone for longer than that.
+func Vacant(names []string, leases []Lease, holder string) string {
 	held := make(map[string]Lease, len(leases))
 	for _, l := range leases {
+		if l.Holder == holder && slices.Contains(names, l.Name) {
+			return l.Name
+		}
 		if l.Holder != "" {
 			held[l.Name] = l
 		}

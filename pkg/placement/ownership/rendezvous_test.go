@@ -81,10 +81,11 @@ func TestVacant(t *testing.T) {
 		"the first is held":         {[]Lease{{Name: "s-0", Holder: "a", Renewed: start}}, "s-1"},
 		"one was given back":        {[]Lease{{Name: "s-0", Holder: "a", Renewed: start}, {Name: "s-1", Renewed: start}, {Name: "s-2", Holder: "c", Renewed: start}}, "s-1"},
 		"all are held":              {[]Lease{{Name: "s-0", Holder: "a", Renewed: start.Add(2)}, {Name: "s-1", Holder: "b", Renewed: start}, {Name: "s-2", Holder: "c", Renewed: start.Add(1)}}, "s-1"},
-		"others are of another use": {[]Lease{{Name: "kube-scheduler", Holder: "a", Renewed: start}}, "s-0"},
+		"others are of another use": {[]Lease{{Name: "kube-scheduler", Holder: "me", Renewed: start}}, "s-0"},
+		"one is held already":       {[]Lease{{Name: "s-1", Holder: "me", Renewed: start}}, "s-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Vacant(all, tc.leases); got != tc.want {
+			if got := Vacant(all, tc.leases, "me"); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
