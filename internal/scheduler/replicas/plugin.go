@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -50,8 +51,15 @@ func (p plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "another replica of the scheduler places the pods of this workload")
 }
 
-// EventsToRegister lists what makes a pod that waits this replica's: its own labels, which may name another workload. When the
-// share of a replica changes, its pods are activated.
-func (plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodLabel}}}, nil
+// EventsToRegister lists what makes a pod that waits this replica's: a change of its labels or its owner, which say of what workload
+// it is. The queue has no event for owners alone. When the share of a replica changes, its pods are activated.
+func (p plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: p.becomesOurs}}, nil
+}
+
+func (p plugin) becomesOurs(_ klog.Logger, _ *corev1.Pod, _, after any) (fwk.QueueingHint, error) {
+	if pod, ok := after.(*corev1.Pod); ok && !p.Owns(pod) {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
 }

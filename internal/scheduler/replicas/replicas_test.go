@@ -20,6 +20,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -225,8 +226,43 @@ func TestPlugin(t *testing.T) {
 	if status := p.PreEnqueue(t.Context(), pods(1)[0]); !status.IsRejected() {
 		t.Errorf("a pod is let in: %v", status)
 	}
-	if events, err := p.EventsToRegister(t.Context()); len(events) != 1 || events[0].Event.ActionType != fwk.UpdatePodLabel || err != nil {
-		t.Errorf("it wants to know of %v, %v", events, err)
+}
+
+// A pod that another replica places becomes this one's when its labels name another workload, or another owner adopts it. The queue has
+// no event for the second but that of any change.
+func TestPodsThatBecomeOurs(t *testing.T) {
+	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	all := []*one{join(t, client, "a", &now), join(t, client, "b", &now)}
+	for range 6 {
+		for _, o := range all {
+			o.renews()
+			o.look(t.Context())
+		}
+		now = now.Add(2 * time.Second)
+	}
+	owned(t, all)
+	before, after := pods(1)[0], pods(1)[0]
+	o := all[0]
+	if o.Owns(before) {
+		o = all[1]
+	}
+	controller := true
+	for i := 0; !o.Owns(after); i++ {
+		after.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprint("web-", i), Controller: &controller}}
+	}
+	events, err := plugin{o.Replicas}.EventsToRegister(t.Context())
+	if err != nil || len(events) != 1 {
+		t.Fatalf("it wants to know of %v, %v", events, err)
+	}
+	if event := events[0].Event; event.Resource != fwk.TargetPod || event.ActionType != fwk.Update {
+		t.Errorf("it hears of %v: the queue says of a new owner that there is an update, and shows it only to who wants to know of any", event)
+	}
+	hint := events[0].QueueingHintFn
+	if got, err := hint(klog.Background(), before, before, after); got != fwk.Queue || err != nil {
+		t.Errorf("a pod that has become its own: %v, %v", got, err)
+	}
+	if got, err := hint(klog.Background(), before, before, before); got != fwk.QueueSkip || err != nil {
+		t.Errorf("one that is another's still: %v, %v", got, err)
 	}
 }
 
