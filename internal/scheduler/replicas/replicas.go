@@ -52,7 +52,7 @@ type Replicas struct {
 	on      bool               // the plugin is enabled
 	members *ownership.Members // nil before Join
 	active  bool               // at the last look
-	changed func()
+	changed func()             // see OnChange
 }
 
 // New returns what is off until the plugin is made.
@@ -126,8 +126,12 @@ func (r *Replicas) Begin(pod *corev1.Pod) (end func(), ok bool) {
 	}, true
 }
 
-// OnChange has a function called when other pods than before are this replica's. It is for before Join.
-func (r *Replicas) OnChange(changed func()) { r.changed = changed }
+// OnChange has a function called when other pods than before are this replica's.
+func (r *Replicas) OnChange(changed func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed = changed
+}
 
 // look lists the Leases.
 func (r *Replicas) look(ctx context.Context) {
@@ -143,12 +147,12 @@ func (r *Replicas) look(ctx context.Context) {
 	changed := r.members.Observe(leases, now)
 	active := r.members.Active(now)
 	changed, r.active = changed || active != r.active, active
-	names, awaited := r.members.Names(), r.members.Awaited()
+	names, awaited, tell := r.members.Names(), r.members.Awaited(), r.changed
 	r.mu.Unlock()
 	show(len(names), active)
 	if changed {
 		klog.FromContext(ctx).Info("The replicas that place pods have changed", "leases", names, "placing", active, "waitingFor", awaited)
-		r.changed()
+		tell()
 	}
 }
 
@@ -160,8 +164,11 @@ func (r *Replicas) list(ctx context.Context) ([]ownership.Lease, error) {
 	}
 	var leases []ownership.Lease
 	for i := range list.Items {
-		if l := &list.Items[i]; ours[l.Name] {
-			leases = append(leases, leaseOf(l))
+		l := &list.Items[i]
+		if leads := l.Name == r.leader; leads || slices.Contains(r.names, l.Name) {
+			is := leaseOf(l)
+			is.Leads = leads
+			leases = append(leases, is)
 		}
 	}
 	return leases, nil
