@@ -101,10 +101,10 @@ func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfi
 	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
 	cache, changes := upstream.Track(sched.Cache)
 	sched.Cache = cache
-	for _, reason := range upstream.Wrap(klog.Background(), sched.Profiles, config.ComponentConfig.Profiles, changes, plugins.NodeLocal()) {
+	without := upstream.Wrap(klog.Background(), sched.Profiles, config.ComponentConfig.Profiles, changes, plugins.NodeLocal())
+	for _, reason := range append(without, upstream.Sample(sched.Profiles)...) {
 		cmd.PrintErrln("Warning:", reason)
 	}
-	upstream.Sample(sched.Profiles)
 	return nil
 }
 

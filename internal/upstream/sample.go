@@ -5,6 +5,9 @@ package upstream
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,16 +28,28 @@ type Sampler interface {
 //
 // All nodes of a sample have passed the filters. So preemption never comes to see a sample, which would have it evict
 // pods although there is room elsewhere: where no node of one fits, the pod is decided about by all.
-func Sample(profiles profile.Map) {
-	for name, f := range profiles {
-		if s := samplerOf(f); s != nil {
-			register()
-			for _, outcome := range []string{outcomeSampled, outcomeAllNodes} {
-				samples.WithLabelValues(name, outcome)
-			}
-			profiles[name] = &samplingFramework{f, s}
+//
+// It returns, a sentence each, why profiles that have a Sampler do not sample. Extenders filter after all plugins: one that refuses
+// the nodes of a sample would leave a pod Pending although others fit.
+func Sample(profiles profile.Map) (without []string) {
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
+		f := profiles[name]
+		s := samplerOf(f)
+		if s == nil {
+			continue
 		}
+		if slices.ContainsFunc(f.Extenders(), fwk.Extender.IsFilter) {
+			without = append(without, fmt.Sprintf("profile %q: sampling disabled, every pod on the full path is filtered and scored on all nodes: "+
+				"the configuration has extenders that filter, which a sample cannot ask; leave them or the plugin %s away", name, s.Name()))
+			continue
+		}
+		register()
+		for _, outcome := range []string{outcomeSampled, outcomeAllNodes} {
+			samples.WithLabelValues(name, outcome)
+		}
+		profiles[name] = &samplingFramework{f, s}
 	}
+	return without
 }
 
 func samplerOf(f framework.Framework) Sampler {

@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -20,6 +22,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
+
+// sampled is a configuration with the plugin NodeSampling.
+var sampled = strings.Replace(configuration, "      - {name: Preferences}\n", "      - {name: Preferences}\n      - {name: NodeSampling}\n", 1)
 
 // newSampling gives a rig nodes, and a wrapped profile with the plugin NodeSampling: a tenth of the nodes of each of two zones.
 func newSampling(t placementtest.TB, r *rig, nodes int) *rig {
@@ -33,14 +38,15 @@ func newSampling(t placementtest.TB, r *rig, nodes int) *rig {
 		r.cache.AddNode(r.logger, node)
 		r.must(known.Add(node))
 	}
-	sampled := strings.Replace(configuration, "      - {name: Preferences}\n", "      - {name: Preferences}\n      - {name: NodeSampling}\n", 1)
 	profiles := profile.Map{"espalier-scheduler": r.framework(sampled)}
 	var changes podcount.Changes
 	r.cache, changes = Track(r.cache)
 	if without := Wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
-	Sample(profiles)
+	if without := Sample(profiles); len(without) > 0 {
+		t.Fatal(without)
+	}
 	r.wrapped = profiles["espalier-scheduler"]
 	return r
 }
@@ -132,5 +138,26 @@ func TestNoSample(t *testing.T) {
 	}}}
 	if sample := r.left(pinned); !sample.Equal(sets.New("node-00001")) {
 		t.Errorf("pinned to a node, it is decided about by %v", sample)
+	}
+}
+
+// filtering is an extender that filters, or not.
+type filtering struct {
+	fwk.Extender
+	filters bool
+}
+
+func (f filtering) IsFilter() bool { return f.filters }
+
+// An extender that filters is asked after everything else: if it refused all of a sample, nodes that fit would never be looked at.
+func TestNoSampleBesideExtendersThatFilter(t *testing.T) {
+	r := newRig(t.Context(), t)
+	for filters, want := range map[bool]string{false: "", true: `profile "it": sampling disabled`} {
+		f := r.framework(sampled, frameworkruntime.WithExtenders([]fwk.Extender{filtering{}, filtering{filters: filters}}))
+		profiles := profile.Map{"it": f}
+		without := strings.Join(Sample(profiles), "")
+		if samples := profiles["it"] != f; samples == filters || !strings.HasPrefix(without, want) || filters != (without != "") {
+			t.Errorf("an extender that filters, %t: it samples, %t, and says %q", filters, samples, without)
+		}
 	}
 }
