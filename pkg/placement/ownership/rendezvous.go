@@ -40,13 +40,11 @@ func Weight(name, member string) uint64 {
 	return x ^ x>>31
 }
 
-// Order returns what compares the names of nodes that are equals to a replica: by their hash with it, so that several
-// replicas that see the same nodes do not all want the same one first. Without a replica it is the order of names.
-func Order(replica string) func(a, b string) int {
+// Weights returns the weights of nodes that are equals to a replica, by their names: several replicas that see the same nodes do not
+// all want the same one first. Without a replica it is nil, for none.
+func Weights(replica string) func(node string) uint64 {
 	if replica == "" {
-		return strings.Compare
+		return nil
 	}
-	return func(a, b string) int {
-		return cmp.Or(cmp.Compare(Weight(a, replica), Weight(b, replica)), strings.Compare(a, b))
-	}
+	return func(node string) uint64 { return Weight(node, replica) }
 }

@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -19,13 +20,14 @@ import (
 // or goes, is relabelled, or becomes ready or not, soft, or larger, or ends otherwise: then topologies are built anew. The
 // version moves with every change of a node, and changes has what those were.
 type Nodes struct {
-	// Order compares the names of nodes that tie, strings.Compare unless it is set before there are nodes.
-	Order func(a, b string) int
-	all   []nodeInfo
-	index map[string]int32
-	free  []int32
-	// byName has all nodes in order; unsorted says that one has come or gone since.
-	byName   []int32
+	// Weight says where a node is among those that tie: lower weights come first, and then names. Nil is the order of names. It is for
+	// before there are nodes, and is asked once for each: nodes are sorted anew whenever one comes or goes.
+	Weight func(name string) uint64
+	all    []nodeInfo
+	index  map[string]int32
+	free   []int32
+	// sorted has all nodes in order; unsorted says that one has come or gone since.
+	sorted   []int32
 	unsorted bool
 
 	structure uint64
@@ -34,7 +36,8 @@ type Nodes struct {
 }
 
 type nodeInfo struct {
-	name string
+	name   string
+	weight uint64 // see Weight
 	Facts
 	// changed is the version of its last change.
 	changed uint64
@@ -62,7 +65,7 @@ type change struct {
 
 // NewNodes returns no nodes, with room for some.
 func NewNodes(room int) *Nodes {
-	return &Nodes{Order: strings.Compare, all: make([]nodeInfo, 0, room), byName: make([]int32, 0, room), index: make(map[string]int32, room)}
+	return &Nodes{all: make([]nodeInfo, 0, room), sorted: make([]int32, 0, room), index: make(map[string]int32, room)}
 }
 
 // Len is the number of nodes.
@@ -142,11 +145,14 @@ func (n *Nodes) add(name string) (id int32) {
 		n.all = append(n.all, nodeInfo{})
 	}
 	n.all[id].name = name
+	if n.Weight != nil {
+		n.all[id].weight = n.Weight(name)
+	}
 	n.index[name] = id
-	if last := len(n.byName) - 1; n.unsorted || last >= 0 && n.Order(n.all[n.byName[last]].name, name) > 0 {
+	if last := len(n.sorted) - 1; n.unsorted || last >= 0 && n.compare(n.sorted[last], id) > 0 {
 		n.unsorted = true
 	} else {
-		n.byName = append(n.byName, id) // most come in order
+		n.sorted = append(n.sorted, id) // most come in order
 	}
 	return id
 }
@@ -155,10 +161,17 @@ func (n *Nodes) add(name string) (id int32) {
 func (n *Nodes) All() []int32 {
 	if n.unsorted {
 		n.unsorted = false
-		n.byName = slices.AppendSeq(n.byName[:0], maps.Values(n.index))
-		slices.SortFunc(n.byName, func(a, b int32) int { return n.Order(n.all[a].name, n.all[b].name) })
+		n.sorted = slices.AppendSeq(n.sorted[:0], maps.Values(n.index))
+		slices.SortFunc(n.sorted, n.compare)
 	}
-	return n.byName
+	return n.sorted
+}
+
+func (n *Nodes) compare(a, b int32) int {
+	if c := cmp.Compare(n.all[a].weight, n.all[b].weight); c != 0 {
+		return c
+	}
+	return strings.Compare(n.all[a].name, n.all[b].name)
 }
 
 // maxChanges bounds the changes that are kept beside as many as there are nodes: who has

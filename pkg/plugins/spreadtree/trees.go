@@ -96,7 +96,7 @@ func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
 // reset drops all that is known.
 func (t *trees) reset() {
 	t.index = podcount.NewIndex(t.identifier)
-	t.index.Nodes().Order = ownership.Order(t.replica)
+	t.index.Nodes().Weight = ownership.Weights(t.replica)
 	if t.changes != nil {
 		t.index.Follow(t.changes)
 	}

@@ -39,7 +39,7 @@ func newByTree(id int, c Config, used []int64) *byTree {
 		ours: make([]int, c.Nodes), trees: make([]int32, c.Nodes),
 	}
 	if c.Ties == ByHash {
-		b.nodes.Order = ownership.Order(fmt.Sprint("replica-", id))
+		b.nodes.Weight = ownership.Weights(fmt.Sprint("replica-", id))
 	}
 	for node := range c.Nodes {
 		at := b.nodes.Set(nodeName(node), b.facts(node))
