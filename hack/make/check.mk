@@ -19,7 +19,7 @@ evenness: build perf-tools ## place the same pods by the stock scheduler and by 
 	@hack/evenness.sh
 
 .PHONY: simulate
-simulate: ## play several schedulers on the same nodes, and write docs/contention.md, a minute
+simulate: ## simulate several schedulers on the same nodes, and write docs/contention.md, a minute
 	@cd test/simulate && go run . -docs ../../docs
 
 .PHONY: e2e-kind
