@@ -94,7 +94,7 @@ var samples = metrics.NewCounterVec(&metrics.CounterOpts{
 
 var handedBack = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem: subsystem,
-	Name:      "handed_back_total",
+	Name:      "handed_back_pods_total",
 	Help: "Number of times that a replica of several that are active let go of a pod that had become another's to place: when it took " +
 		"it up, when it was refused, or when it was about to be bound.",
 	StabilityLevel: metrics.ALPHA,
