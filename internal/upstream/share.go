@@ -131,10 +131,19 @@ func (s *share) activate(logger klog.Logger) {
 	s.sched.SchedulingQueue.Activate(logger, own)
 }
 
-// sharedFramework is a profile that binds no pod of another replica's.
+// sharedFramework is a profile that binds no pod of another replica's, and evicts none for it.
 type sharedFramework struct {
 	framework.Framework
 	owner Ownership
+}
+
+// RunPostFilterPlugins has others make way for a pod. What is evicted for one that has become another's while it was decided about would be evicted
+// for nothing: the failure is not handled here, and the pod is nominated for no node.
+func (f *sharedFramework) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if !f.owner.Owns(pod) {
+		return nil, fwk.NewStatus(fwk.Unschedulable, errNotOurs.Error())
+	}
+	return f.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
 }
 
 // RunBindPlugins binds a pod.

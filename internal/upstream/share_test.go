@@ -58,6 +58,10 @@ type gated struct {
 	binds func() *fwk.Status
 }
 
+func (g *gated) RunPostFilterPlugins(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	return &fwk.PostFilterResult{}, nil
+}
+
 func (g *gated) PreEnqueuePlugins() []fwk.PreEnqueuePlugin  { return []fwk.PreEnqueuePlugin{g.by} }
 func (g *gated) EnqueueExtensions() []fwk.EnqueueExtensions { return nil }
 func (g *gated) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
@@ -199,6 +203,20 @@ func TestShareBinds(t *testing.T) {
 	s.owner.own = []string{"a"}
 	if status := f.RunBindPlugins(s.ctx, nil, pod, "n"); status.Message() != "bound" || under != 1 || s.owner.begun != 0 {
 		t.Errorf("a pod of its own: %v, begun %d and then %d", status, under, s.owner.begun)
+	}
+}
+
+// Nobody makes way for a pod that is another's by now.
+func TestShareEvicts(t *testing.T) {
+	s := newSharing(t)
+	pod := s.add("a")
+	for _, own := range []bool{false, true} {
+		if own {
+			s.owner.own = []string{"a"}
+		}
+		if result, status := s.sched.Profiles[""].RunPostFilterPlugins(s.ctx, nil, pod, nil); status.IsSuccess() != own || (result != nil) != own {
+			t.Errorf("its own, %t: %v, %v", own, result, status)
+		}
 	}
 }
 
