@@ -87,6 +87,7 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	t.bindingsSeenLocked(all)
 	t.turns = turnsOf(order)
 	woken := make(map[string]*corev1.Pod)
+	forgotten := t.forgetTriedLocked(all, woken)
 	windows := make(map[string]*window)
 	for _, q := range order.Queues {
 		w := t.windows[q.Partition.Name]
@@ -95,7 +96,11 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 		}
 		windows[q.Partition.Name] = w
 		w.renew(q, t.isReserved)
-		w.slide()
+		for _, pod := range w.slide() {
+			if forgotten[pod.UID] {
+				woken[string(pod.UID)] = pod // the others are held, or about to ask
+			}
+		}
 		t.wakeTriedLocked(q, woken)
 	}
 	t.windows = windows
@@ -109,6 +114,31 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 		}
 	}
 	return woken
+}
+
+// forgetTriedLocked has the windows let pods in anew that were tried, if Partitions, Allocations or namespaces are others: they may find a
+// place now. It returns these. Those that are in no order any more are added to the woken, as no window lets them in.
+func (t *Tenants) forgetTriedLocked(all []*corev1.Pod, woken map[string]*corev1.Pod) map[types.UID]bool {
+	if !t.anew {
+		return nil
+	}
+	t.anew = false
+	clear(t.tried)
+	forgotten := make(map[types.UID]bool)
+	for _, w := range t.windows {
+		for uid, untried := range w.in {
+			if !untried {
+				forgotten[uid] = true
+				delete(w.in, uid)
+			}
+		}
+	}
+	for _, pod := range all {
+		if forgotten[pod.UID] && pod.Spec.NodeName == "" && !t.order.Has(pod.UID) {
+			woken[string(pod.UID)] = pod
+		}
+	}
+	return forgotten
 }
 
 // seed is that of the hash of what runs after a pod.

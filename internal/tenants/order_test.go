@@ -22,6 +22,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
 
 func resourceOf(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -214,4 +215,61 @@ func TestTriedAgain(t *testing.T) {
 	r.Retry(waits)
 	r.Compute()
 	r.wantWoken("waits")
+}
+
+// One who found no place is tried again when what is reserved is different: others may come after it now.
+func TestTriedAgainWhenReservationsChange(t *testing.T) {
+	r := newRig(t)
+	reserves := func(n int64) func(*placementv1alpha1.AllocationSpec) {
+		return func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(n)}
+		}
+	}
+	r.allocation("late", reserves(1))
+	r.allocation("runs", reserves(9))
+	r.bind(r.pod("runs", "runs"), nil)
+	waits := r.pod("waits", "late")
+	r.Compute()
+	order, _ := r.Order()
+	at, _ := order.Place(waits)
+	r.Taken(waits, "p")
+	r.FoundNoPlace(waits, at)
+	r.Compute()
+	r.woken = nil
+	r.allocation("late", reserves(50))
+	r.Compute()
+	r.wantWoken("waits")
+}
+
+// Nor is one left behind whose allocation is gone, or whose Partition has other nodes.
+func TestTriedAgainWhenItIsOfNone(t *testing.T) {
+	for name, change := range map[string]func(*rig){
+		"no allocation": func(r *rig) { handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a") },
+		"other nodes": func(r *rig) {
+			p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+			p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "other"}
+			r.seen(p)
+		},
+		"another namespace": func(r *rig) {
+			r.namespaceChanged(&corev1.Namespace{}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("a")
+			waits := r.pod("waits", "a")
+			_ = r.Admit(waits)
+			r.Compute()
+			r.wantWoken("waits")
+			r.Taken(waits, "p")
+			r.Compute()
+			r.wantWoken()
+			r.namespaceChanged(nil, &corev1.Namespace{})
+			r.Compute()
+			r.wantWoken() // the namespace has nothing to do with it
+			change(r)
+			r.Compute()
+			r.wantWoken("waits")
+		})
+	}
 }

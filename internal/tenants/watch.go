@@ -55,7 +55,7 @@ func handler[T interface{ Common() *allocations.Object }](t *Tenants, into map[s
 func (t *Tenants) rebuildLocked() {
 	t.version++
 	t.serial++
-	clear(t.tried) // whoever found no place may find one now
+	t.anew = true
 	tree := allocations.NewTree(valuesOf(t.partitions), valuesOf(t.allocations))
 	t.claims = tree.Claims(t.labelsOf)
 	t.dirty()
@@ -163,5 +163,6 @@ func (t *Tenants) namespaceChanged(before, after *corev1.Namespace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.claims = t.claims.Claims(t.labelsOf)
+	t.anew = t.anew || before != nil && after != nil // one that comes or goes has no pods that found no place
 	t.dirty()
 }
