@@ -143,6 +143,27 @@ func TestGroupsAreLetInAsAWhole(t *testing.T) {
 	r.wantHeld(last, "")
 }
 
+// Pods with scheduling gates want nothing yet: they are in no order, keep nobody out of the window, and are let in when the gates are gone.
+func TestGatedPodsAreInNoOrder(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	gated := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}} }
+	var all []*corev1.Pod
+	for i := range windowSize + 1 {
+		all = append(all, r.pod(fmt.Sprint("gated-", i), "a", gated))
+		_ = r.Admit(all[i])
+	}
+	open := r.pod("open", "a")
+	_ = r.Admit(open)
+	r.Compute()
+	r.wantWoken("open")
+	r.wantHeld(all[0], `the pod has the scheduling gate "example.com/later"`)
+	ungated := all[0].DeepCopy()
+	ungated.Spec.SchedulingGates = nil
+	r.must(r.pods.Update(ungated))
+	r.wantHeld(ungated, "")
+}
+
 // Everybody is let in at some time, whatever comes and goes, and nobody twice without having been tried.
 func TestPropertyEverybodyIsLetIn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -148,7 +148,7 @@ func (n *inNamespace) asked(set map[string]string) []int {
 
 // SaysTheSame reports whether what a pod says of itself is the same before and after a change, as far as allocations go by it.
 func SaysTheSame(before, after *corev1.Pod) bool {
-	return maps.Equal(before.Labels, after.Labels) && clusterview.SameAnnotation(before, after, clusterview.AllocationPriorityAnnotation) &&
+	return maps.Equal(before.Labels, after.Labels) && len(before.Spec.SchedulingGates) == len(after.Spec.SchedulingGates) && clusterview.SameAnnotation(before, after, clusterview.AllocationPriorityAnnotation) &&
 		clusterview.SameAnnotation(before, after, clusterview.LeaseAnnotation)
 }
 
@@ -157,6 +157,10 @@ func (c *Claims) Check(pod *corev1.Pod, a *Allocation) error {
 	p, _, err := c.PartitionOf(a)
 	if err != nil {
 		return fmt.Errorf("allocation %q is not accepted: %w", a.Name, err)
+	}
+	// One with gates wants nothing yet. In line it would use up the reservation of others, and have a maximum stop those that run.
+	if gates := pod.Spec.SchedulingGates; len(gates) > 0 && pod.Spec.NodeName == "" {
+		return fmt.Errorf("the pod has the scheduling gate %q: whoever has set it takes it away", gates[0].Name)
 	}
 	if set, known := c.namespaces(pod.Namespace); known && !p.namespaces.Matches(set) {
 		return fmt.Errorf("namespace %q is none of those whose pods may be of partition %q: change its labels, or the namespaceSelector of the Partition", pod.Namespace, p.Name)

@@ -205,6 +205,25 @@ func TestVector_TV23_Objects(t *testing.T) {
 	}
 }
 
+// A pod with gates wants nothing yet: those that run are not beyond the maximum because of it, though it would come before them.
+func TestGatedPodsWantNothing(t *testing.T) {
+	gated := pod("gated", "a", "1", "", func(p *corev1.Pod) {
+		p.Annotations[clusterview.AllocationPriorityAnnotation] = "100"
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
+	})
+	tree := NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("1"), func(s *spec) { s.MaxUtilizationPercent = new(int32(100)) })})
+	o := arrange(tree, nil, pod("runs", "a", "1", "n"), gated)
+	wantOrder(t, o, "p", "runs")
+	if e := &o.Queues[0].Entries[0]; e.MustNotRun() {
+		t.Error("the pod that runs is evicted for it")
+	}
+	ungated := gated.DeepCopy()
+	ungated.Spec.SchedulingGates = nil
+	if SaysTheSame(gated, ungated) {
+		t.Error("it is not looked at again without its gates")
+	}
+}
+
 func TestCapped(t *testing.T) {
 	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), func(s *spec) { s.MaxUtilizationPercent = new(int32(150)) })}), nil,
 		pod("a1", "a", "2", "n"), pod("a2", "a", "1", ""), pod("a3", "a", "1", ""), pod("a4", "a", "1", "n"))
