@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -47,6 +48,10 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	// Schedulers are those whose pods are of allocations, by schedulerName.
 	Schedulers []string
+
+	// tried has for pods that must not run at which look their eviction was tried last, of so many looks.
+	tried map[types.UID]int64
+	looks int64
 }
 
 // Start looks at all pods until the context ends.

@@ -4,36 +4,47 @@
 package tenants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
 
-// maxAtOnce bounds the pods that are evicted at a look.
+// maxAtOnce bounds the pods of which eviction is tried at a look.
 const maxAtOnce = 20
 
 // evict evicts running pods that must not run, the last of the order first. Disruption budgets hold: the API server refuses what they do not
-// let go, and it is tried again.
+// let go. Such a pod is tried again after those that were tried less recently: however many there are, they keep nobody else.
 func (c *Controller) evict(ctx context.Context, order *allocations.Order) error {
-	var errs []error
-	left := maxAtOnce
+	var all []allocations.Place
+	tried := make(map[types.UID]int64)
 	for _, q := range order.Queues {
-		for i := len(q.Entries) - 1; i >= 0 && left > 0; i-- {
-			e := &q.Entries[i]
-			if !e.MustNotRun() || e.Object.Spec.NodeName == "" || e.Object.DeletionTimestamp != nil {
-				continue
+		for i := range slices.Backward(q.Entries) {
+			if e := &q.Entries[i]; e.MustNotRun() && e.Object.Spec.NodeName != "" && e.Object.DeletionTimestamp == nil {
+				all = append(all, allocations.Place{Queue: q, Index: i})
+				tried[e.Object.UID] = c.tried[e.Object.UID]
 			}
-			left--
-			errs = append(errs, c.evictOne(ctx, e, allocations.Place{Queue: q, Index: i}.MustNotRun()))
 		}
 	}
+	slices.SortStableFunc(all, func(a, b allocations.Place) int {
+		return cmp.Compare(tried[a.Entry().Object.UID], tried[b.Entry().Object.UID])
+	})
+	c.looks++
+	var errs []error
+	for _, at := range all[:min(len(all), maxAtOnce)] {
+		tried[at.Entry().Object.UID] = c.looks
+		errs = append(errs, c.evictOne(ctx, at.Entry(), at.MustNotRun()))
+	}
+	c.tried = tried
 	return errors.Join(errs...)
 }
 

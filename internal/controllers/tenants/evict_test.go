@@ -76,3 +76,26 @@ func TestSoManyAtOnce(t *testing.T) {
 		t.Errorf("there are %s", got)
 	}
 }
+
+// Pods that a budget holds keep nobody else: those before them are evicted at the next look, and they are tried again after that.
+func TestHeldPodsKeepNobodyElse(t *testing.T) {
+	objects := []func(*rig) client.Object{partition("p", "p"), node("n1", "p", "64"), team("prod", "0", capped), team("dev", "0", capped), pod("first", "prod", "n1")}
+	for i := range maxAtOnce + 5 {
+		objects = append(objects, pod(fmt.Sprintf("held%02d", i), "dev", "n1"))
+	}
+	r := newRig(t, objects...)
+	for i := range maxAtOnce + 5 {
+		r.held = append(r.held, fmt.Sprintf("held%02d", i))
+	}
+	r.mustLook()
+	r.mustLook()
+	if got := r.pods(); strings.Contains(got, "first") {
+		t.Errorf("there are %s", got)
+	}
+	r.held = nil
+	r.mustLook()
+	r.mustLook()
+	if got := r.pods(); got != "" {
+		t.Errorf("without the budget there are %s", got)
+	}
+}
