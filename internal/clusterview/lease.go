@@ -30,7 +30,7 @@ func LeaseOf(pod *corev1.Pod, jobs func(namespace, name string) (*batchv1.Job, e
 		return 0, nil
 	}
 	if pod.Spec.ActiveDeadlineSeconds != nil {
-		return seconds(*pod.Spec.ActiveDeadlineSeconds), nil
+		return Seconds(*pod.Spec.ActiveDeadlineSeconds), nil
 	}
 	name := JobOf(pod)
 	if name == "" {
@@ -60,10 +60,10 @@ func JobLease(job *batchv1.Job) time.Duration {
 	if job.Spec.ActiveDeadlineSeconds == nil {
 		return 0
 	}
-	return seconds(*job.Spec.ActiveDeadlineSeconds)
+	return Seconds(*job.Spec.ActiveDeadlineSeconds)
 }
 
-// seconds is a number of seconds, or as long as a duration can be. The API server takes any number.
-func seconds(n int64) time.Duration {
+// Seconds is a number of seconds, or as long as a duration can be. The API server takes any number.
+func Seconds(n int64) time.Duration {
 	return time.Duration(min(max(n, 0), math.MaxInt64/int64(time.Second))) * time.Second
 }

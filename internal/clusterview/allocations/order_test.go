@@ -5,6 +5,7 @@ package allocations
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,15 @@ func TestVector_TV23_Objects(t *testing.T) {
 			if e.StandsBy != (why != nil) || why != nil && !strings.Contains(why.Error(), `identity group "g" has no identity left, all 4 are held`) {
 				t.Errorf("%s: %v", name, why)
 			}
+		}
+	}
+}
+
+// A bound of more seconds than a duration holds is neither none nor one of a moment.
+func TestMaxLeaseOfMoreThanADurationHolds(t *testing.T) {
+	for _, seconds := range []int64{math.MaxInt64, 10_000_000_000, 18_446_744_074} {
+		if p := partition("p", "p", func(s *placementv1alpha1.PartitionSpec) { s.MaxLeaseSeconds = &seconds }); p.MaxLease < 100*365*24*time.Hour {
+			t.Errorf("%d s are read as %s", seconds, p.MaxLease)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
@@ -82,7 +83,7 @@ func ReadPartition(in *placementv1alpha1.Partition) *Partition {
 		p.namespaces = p.selector("spec.namespaceSelector", in.Spec.NamespaceSelector)
 	}
 	if in.Spec.MaxLeaseSeconds != nil {
-		p.MaxLease = time.Duration(*in.Spec.MaxLeaseSeconds) * time.Second
+		p.MaxLease = clusterview.Seconds(*in.Spec.MaxLeaseSeconds) // more than the type holds would bound nothing
 	}
 	return p
 }
