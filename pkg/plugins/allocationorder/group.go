@@ -60,7 +60,7 @@ func (pl *AllocationOrder) groupPlace(pods []*corev1.Pod) (at allocations.Place,
 			pl.tenants.Retry(pod)
 			return at, true, "the position of a pod of the group is not known yet"
 		}
-		if why := pl.mustWait(pod, pod.Status.NominatedNodeName); why != "" {
+		if why := pl.mustWait(pod, func(string) bool { return true }); why != "" {
 			return at, true, why
 		}
 		if found > 0 && place.Queue != at.Queue {

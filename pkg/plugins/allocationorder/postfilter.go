@@ -41,7 +41,8 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		pl.tenants.Retry(pod)
 		return nil, refused("its position is not known yet")
 	}
-	if reason := pl.mustWait(pod, pod.Status.NominatedNodeName); reason != "" {
+	open := func(node string) bool { return statuses.Get(node).Code() == fwk.Unschedulable }
+	if reason := pl.mustWait(pod, open); reason != "" {
 		return nil, refused("%s", reason)
 	}
 	if pl.version != version {
@@ -53,7 +54,7 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		pl.tenants.FoundNoPlace(pod, at)
 		return nil, refused("a pod like it has just found nobody: %s", at)
 	}
-	plan, victims, err := pl.walk(ctx, cycle, pod, at, statuses)
+	plan, victims, err := pl.walk(ctx, cycle, pod, at, open, statuses)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
@@ -76,7 +77,7 @@ func nominated(node string) *fwk.PostFilterResult {
 }
 
 // walk tries out who has to go. The plan is nil if nobody helps.
-func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
+func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
 	w := pl.newWorld(ctx)
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
@@ -84,7 +85,7 @@ func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *
 	if err != nil {
 		return nil, nil, err
 	}
-	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, func(node string) bool { return statuses.Get(node).Code() == fwk.Unschedulable }, len(others) > 0)
+	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, open, len(others) > 0)
 	if err != nil || len(tail) == 0 {
 		return nil, nil, err
 	}
@@ -161,17 +162,17 @@ type waiting struct {
 	since   time.Time
 }
 
-// mustWait says why a pod is to wait and not to evict others, "" if it need not: those that it evicted are not gone yet. Nominated is
-// the node that the pod is nominated for.
-func (pl *AllocationOrder) mustWait(pod *corev1.Pod, nominated string) string {
+// mustWait says why a pod is to wait and not to evict others, "" if it need not: those that it evicted are not gone yet. On a node that is
+// not open it waits for nobody: pods of a node that has died terminate for ever.
+func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool) string {
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return "its preemptionPolicy is Never"
 	}
-	w := pl.waits[pod.UID]
+	w, nominated := pl.waits[pod.UID], pod.Status.NominatedNodeName
 	if w.node != "" {
 		nominated = w.node
 	}
-	if nominated == "" {
+	if nominated == "" || !open(nominated) {
 		return ""
 	}
 	node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nominated)
@@ -181,7 +182,7 @@ func (pl *AllocationOrder) mustWait(pod *corev1.Pod, nominated string) string {
 	for _, info := range node.GetPods() {
 		p := info.GetPod()
 		if p.DeletionTimestamp != nil && (w.victims[p.UID] || preempted(p)) || w.victims[p.UID] && time.Since(w.since) < maxEvicting {
-			return fmt.Sprintf("it waits until those that made way on node %s are gone", nominated)
+			return fmt.Sprintf("it waits until those that made way on node %s are gone, of which pod %s/%s is the first: see what keeps it if it lasts", nominated, p.Namespace, p.Name)
 		}
 	}
 	return ""

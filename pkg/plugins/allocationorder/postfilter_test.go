@@ -161,6 +161,25 @@ func TestVictimsOfAFormerScheduler(t *testing.T) {
 	r.start().wantEvicted(prod, "", "it waits until those that made way on node n are gone")
 }
 
+// On a node that is closed meanwhile nobody is waited for: what terminates there may do so for ever. Others make way elsewhere.
+func TestVictimsOfANodeThatDies(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	dies := r.node("dies", 4)
+	r.node("lives", 4)
+	now := metav1.Now()
+	r.pod("dev1", "dev", 4, "dies", func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler})
+	})
+	r.pod("dev2", "dev", 4, "lives")
+	prod := r.pod("prod", "prod", 4, "", func(p *corev1.Pod) { p.Status.NominatedNodeName = "dies" })
+	r.start().wantEvicted(prod, "", "it waits until those that made way on node dies are gone, of which pod ns/dev1 is the first")
+	dies.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	r.start().wantEvicted(prod, "lives", "dev2")
+}
+
 // If one of two cannot be evicted, the other one is waited for, and nobody else goes.
 func TestEvictionsThatFail(t *testing.T) {
 	r := newRig(t)
