@@ -16,6 +16,7 @@
 //   - queue.go: PreEnqueue, QueueSort
 //   - filter.go: PreFilter, Filter; events.go: what makes them change their mind
 //   - reserve.go: a pod is about to be bound, with its identity
+//   - nominated.go: places that others have made for a pod
 //   - postfilter.go: PostFilter for a pod; group.go: and for a group of them
 //   - world.go: what is tried out on the snapshot; budgets.go: disruption budgets
 //   - evict.go: pods are evicted

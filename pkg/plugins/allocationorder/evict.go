@@ -56,6 +56,7 @@ func (pl *AllocationOrder) evict(ctx context.Context, preemptors []preemptor, at
 	for _, p := range preemptors {
 		pl.waits[p.pod.UID] = waiting{node: p.node, victims: gone, since: time.Now()}
 	}
+	pl.evicting.Store(true)
 	return errors.Join(errs...)
 }
 

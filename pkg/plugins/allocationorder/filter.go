@@ -20,6 +20,7 @@ import (
 var (
 	podUnreadable = refusal.CounterOf(Name, refusal.Unreadable)
 	elsewhere     = refusal.CounterOf(Name, "partition")
+	outOfTurn     = refusal.CounterOf(Name, "nominated")
 )
 
 // stateKey is where the allocation of the pod being scheduled is kept for the cycle.
@@ -54,8 +55,9 @@ func (pl *AllocationOrder) PreFilter(_ context.Context, cycle fwk.CycleState, po
 // PreFilterExtensions is nil: pods that come and go change no node's partition.
 func (pl *AllocationOrder) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter keeps the pod on the nodes of its partition that have the traits of its allocation. No pod that is removed would change that.
-func (pl *AllocationOrder) Filter(_ context.Context, cycle fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+// Filter keeps the pod on the nodes of its partition that have the traits of its allocation. No pod that is removed would change that. And
+// it keeps the pod from the place of one that comes before it.
+func (pl *AllocationOrder) Filter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := cycle.Read(stateKey)
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("plugin %s: the cycle has no allocation: is it enabled at PreFilter? %w", Name, err))
@@ -67,6 +69,10 @@ func (pl *AllocationOrder) Filter(_ context.Context, cycle fwk.CycleState, _ *co
 	if !s.claims.Allows(s.of, node.Node()) {
 		elsewhere.Inc()
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, ErrReasonPartition)
+	}
+	if pl.takesPlace(pod, node) {
+		outOfTurn.Inc()
+		return fwk.NewStatus(fwk.Unschedulable, ErrReasonNominated)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package allocationorder
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,9 @@ type AllocationOrder struct {
 	made    eviction.MadeWay
 	// waits has for each preemptor what it waits for.
 	waits map[types.UID]waiting
+
+	// evicting says that there are any of these.
+	evicting atomic.Bool
 }
 
 var (

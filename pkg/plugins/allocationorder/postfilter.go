@@ -45,6 +45,9 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 	if reason := pl.mustWait(pod, open); reason != "" {
 		return nil, refused("%s", reason)
 	}
+	if taken, err := pl.nominatedForOthers(statuses); err != nil || taken {
+		pl.tenants.Retry(pod) // what may come of the nomination has no event
+	}
 	if pl.version != version {
 		pl.failed.Clear()
 		pl.version = version

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -159,6 +160,35 @@ func TestVictimsOfAFormerScheduler(t *testing.T) {
 	r.pod("dev2", "dev", 2, "n")
 	prod := r.pod("prod", "prod", 2, "", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })
 	r.start().wantEvicted(prod, "", "it waits until those that made way on node n are gone")
+}
+
+// The place that others made is not taken by a pod that comes later, whatever its PriorityClass. Where there is room for both it is let in.
+func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 4)
+	high := func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) }
+	prod := r.pod("prod", "prod", 3, "")
+	again := r.pod("again", "dev", 2, "", high)
+	small := r.pod("small", "dev", 1, "", high)
+	none := r.pod("none", "none", 2, "", high)
+	r.start()
+	r.pl.evicting.Store(true)
+	info, err := framework.NewPodInfo(prod)
+	r.must(err)
+	r.queue.Add(r.Context(), prod)
+	r.queue.AddNominatedPod(r.logger(), info, &fwk.NominatingInfo{NominatedNodeName: "n", NominatingMode: fwk.ModeOverride})
+	fits := func(pod *corev1.Pod, want string) {
+		t.Helper()
+		if got, _, status := r.try(pod); strings.Join(got, " ") != want || want == "" && !strings.Contains(status.Message(), "nobody makes way") {
+			t.Errorf("%s fits on %q: %v", pod.Name, got, status)
+		}
+	}
+	fits(again, "")
+	fits(small, "n")
+	fits(prod, "n")
+	fits(none, "n")
 }
 
 // On a node that is closed meanwhile nobody is waited for: what terminates there may do so for ever. Others make way elsewhere.

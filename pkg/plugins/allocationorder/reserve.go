@@ -17,6 +17,7 @@ import (
 // annotation that its containers read by the downward API.
 func (pl *AllocationOrder) Reserve(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
 	delete(pl.waits, pod.UID)
+	pl.evicting.Store(len(pl.waits) > 0)
 	data, err := cycle.Read(stateKey)
 	if err != nil {
 		return nil // it is of no allocation
