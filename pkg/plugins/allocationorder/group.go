@@ -32,7 +32,7 @@ func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGrou
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
 	case plan == nil:
-		return nil, refused("the group would not fit if all pods after it went: %s", at)
+		return nil, refused("the group would not fit if all pods after it went%s: %s", pl.whoStays(at.Partition.Name), at)
 	}
 	infos := make(map[types.NamespacedName]*fwk.NominatingInfo, len(w.preemptors))
 	for _, p := range w.preemptors {

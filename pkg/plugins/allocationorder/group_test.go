@@ -69,7 +69,7 @@ func (r *rig) placeGroup(pods []*corev1.Pod) (*fwk.PodGroupAssignments, *fwk.Sta
 // deleted are the pods that were deleted, by name.
 func (r *rig) deleted() (all []string) {
 	for _, a := range r.client.Actions() {
-		if d, is := a.(clienttesting.DeleteAction); is {
+		if d, is := a.(clienttesting.DeleteAction); is && !asked(a) {
 			all = append(all, d.GetName())
 		}
 	}

@@ -38,6 +38,8 @@ type AllocationOrder struct {
 	made    eviction.MadeWay
 	// waits has for each preemptor what it waits for.
 	waits map[types.UID]waiting
+	// unevictable are the pods that the API server did not let go.
+	unevictable map[types.UID]unevictable
 
 	// evicting says that there are any of these.
 	evicting atomic.Bool
@@ -71,7 +73,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 func newOver(known *tenants.Tenants, handle fwk.Handle) *AllocationOrder {
 	register()
 	return &AllocationOrder{
-		handle: handle, tenants: known, waits: make(map[types.UID]waiting),
+		handle: handle, tenants: known, waits: make(map[types.UID]waiting), unevictable: make(map[types.UID]unevictable),
 		budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 	}
 }

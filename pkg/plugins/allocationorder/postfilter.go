@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,7 +68,7 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		}
 		pl.tenants.FoundNoPlace(pod, at)
 		// What was nominated before is no place any more.
-		return nominated(""), refused("it would not fit if all pods after it went: %s", at)
+		return nominated(""), refused("it would not fit if all pods after it went%s: %s", pl.whoStays(at.Partition.Name), at)
 	}
 	if err := pl.evict(ctx, []preemptor{{pod: pod, node: plan.Node}}, at, victims); err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
@@ -111,6 +112,7 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
+	maps.DeleteFunc(pl.unevictable, func(_ types.UID, one unevictable) bool { return time.Since(one.since) > maxUnevictable })
 	order, _ := pl.tenants.Order()
 	for _, node := range nodes {
 		stays := !open(node.Node().Name)
@@ -119,7 +121,8 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 			if !ok || place.Queue != at.Queue || place.Index <= at.Index || info.GetPod().DeletionTimestamp != nil {
 				continue
 			}
-			w.candidates = append(w.candidates, victim{info: info, place: place, node: node.Node().Name, stays: stays})
+			_, refused := pl.unevictable[info.GetPod().UID]
+			w.candidates = append(w.candidates, victim{info: info, place: place, node: node.Node().Name, stays: stays || refused})
 		}
 	}
 	slices.SortFunc(w.candidates, func(a, b victim) int { return a.place.Index - b.place.Index })

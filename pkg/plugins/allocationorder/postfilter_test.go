@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -223,12 +224,43 @@ func TestEvictionsThatFail(t *testing.T) {
 	prod := r.pod("prod", "prod", 4, "")
 	r.start()
 	r.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return a.(clienttesting.DeleteAction).GetName() == "other1", nil, errors.New("the API server is down")
+		return a.(clienttesting.DeleteAction).GetName() == "other1" && !asked(a), nil, errors.New("the API server is down")
 	})
 	if _, _, status := r.try(prod); status.Code() != fwk.Error || !strings.Contains(status.Message(), "evicting pod ns/other1: the API server is down") {
 		t.Errorf("got %v", status)
 	}
 	r.wantEvicted(prod, "", "it waits until those that made way on node other are gone")
+}
+
+// A pod that the API server does not let go stays. Others do not make way beside it, time and again, for nothing.
+func TestPodsThatAreNotLetGo(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	for _, n := range []string{"a", "b"} {
+		r.node(n, 4)
+		r.pod(n+"1", "dev", 2, n)
+		r.pod(n+"2", "dev", 2, n)
+	}
+	prod, like := r.pod("prod", "prod", 4, ""), r.pod("like", "prod", 4, "")
+	r.start()
+	deny := func(name string) {
+		r.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return a.(clienttesting.DeleteAction).GetName() == name, nil, apierrors.NewForbidden(corev1.Resource("pods"), name, errors.New("it is protected"))
+		})
+	}
+	deny("b1")
+	if _, _, status := r.try(prod); status.Code() != fwk.Error || len(r.deleted()) > 0 {
+		t.Errorf("got %v, and evicted are %q", status, r.deleted())
+	}
+	r.wantEvicted(like, "a", "a1", "a2")
+	r.pl.noteUnevictable("a1", "p", apierrors.NewForbidden(corev1.Resource("pods"), "a1", errors.New("it is protected")))
+	r.pl.waits = map[types.UID]waiting{}
+	r.wantEvicted(prod, "", `it would not fit if all pods after it went that the API server lets go; it refuses 2: `)
+	r.pl.noteUnevictable("a2", "p", errors.New("the API server is down"))
+	if _, is := r.pl.unevictable["a2"]; is {
+		t.Error("a pod stays because the API server was down")
+	}
 }
 
 // Disruption budgets are kept if somebody else can make way, and not if nobody can.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -143,6 +144,8 @@ func (r *rig) start() *rig {
 		objects = append(objects, p)
 	}
 	r.client = fake.NewClientset(objects...)
+	// Unlike an API server, the fake one deletes what it is only asked about.
+	r.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) { return asked(a), nil, nil })
 	factory := informers.NewSharedInformerFactory(r.client, 0)
 	partition := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	partition.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "p"}
@@ -227,6 +230,12 @@ func (r *rig) wantEvicted(pod *corev1.Pod, node string, want ...string) {
 	if !status.IsSuccess() || result.NominatedNodeName != node || !slices.Equal(got, want) {
 		r.Errorf("%s: %v, nominated %+v, and evicted are %q; want %q on %s", pod.Name, status, result, got, want, node)
 	}
+}
+
+// asked reports whether the API server is only asked whether it lets a pod go.
+func asked(a clienttesting.Action) bool {
+	d, is := a.(clienttesting.DeleteActionImpl)
+	return is && len(d.DeleteOptions.DryRun) > 0
 }
 
 func (r *rig) logger() klog.Logger { return klog.FromContext(r.Context()) }
