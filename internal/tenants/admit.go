@@ -5,6 +5,7 @@ package tenants
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,35 +17,41 @@ import (
 // in a fraction of a second.
 const windowSize = 128
 
+// untriedTimeout is how long a pod that was let in may be untried and keep others out. Another plugin holds one for longer, for a resource claim that is
+// not there or the rest of its group.
+const untriedTimeout = 10 * time.Second
+
 // window is the pods of a partition that are let in.
 type window struct {
 	queue *allocations.Queue
 	after []uint64 // runningAfter of the queue, if it was asked for
 	// next is the first entry of the queue that was not looked at for being let in.
 	next int
-	// in are the pods that were let in and have no node. It is true for those that were not tried.
-	in map[types.UID]bool
-	// untried is how many of them were not.
+	// in are the pods that were let in and have no node, with when that was. It is zero for those that were tried, or are waited for no more.
+	in map[types.UID]time.Time
+	// untried is how many are not zero.
 	untried int
 }
 
-func newWindow() *window { return &window{in: make(map[types.UID]bool)} }
+func newWindow() *window { return &window{in: make(map[types.UID]time.Time)} }
 
 // renew begins with the order that holds now. Pods that were let in stay in, if they still wait.
 func (w *window) renew(q *allocations.Queue, reserved func(types.UID) bool) {
 	w.queue, w.after, w.next = q, nil, 0
-	waiting := make(map[types.UID]bool, len(w.in))
+	waiting := make(map[types.UID]time.Time, len(w.in))
 	for i := range q.Entries {
 		if uid := q.Entries[i].Object.UID; !q.Entries[i].Pod.Placed && !reserved(uid) {
-			if untried, in := w.in[uid]; in {
-				waiting[uid] = untried
+			if since, in := w.in[uid]; in {
+				waiting[uid] = since
 			}
 		}
 	}
 	w.in, w.untried = waiting, 0
-	for _, untried := range waiting {
-		if untried {
+	for uid, since := range waiting {
+		if time.Since(since) < untriedTimeout {
 			w.untried++
+		} else {
+			waiting[uid] = time.Time{}
 		}
 	}
 }
@@ -92,15 +99,15 @@ func (w *window) let(uid types.UID) bool {
 	if _, in := w.in[uid]; in {
 		return false
 	}
-	w.in[uid] = true
+	w.in[uid] = time.Now()
 	w.untried++
 	return true
 }
 
 // tried notes that a pod was taken from the queue.
 func (w *window) tried(uid types.UID) {
-	if w.in[uid] {
-		w.in[uid] = false
+	if !w.in[uid].IsZero() {
+		w.in[uid] = time.Time{}
 		w.untried--
 	}
 }
@@ -109,6 +116,18 @@ func (w *window) tried(uid types.UID) {
 func (w *window) leave(uid types.UID) {
 	w.tried(uid)
 	delete(w.in, uid)
+}
+
+// full reports whether pods are kept out of a window by those that are in it.
+func (t *Tenants) full() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, w := range t.windows {
+		if w.untried >= windowSize {
+			return true
+		}
+	}
+	return false
 }
 
 // Admit says why a pod must not be put into the queue, nil if it may. One that may not is put there when it may.

@@ -4,10 +4,13 @@
 package tenants
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +144,28 @@ func TestGroupsAreLetInAsAWhole(t *testing.T) {
 	last := r.pod("last", "a", inGroup)
 	r.Compute()
 	r.wantHeld(last, "")
+}
+
+// Pods that another plugin holds keep nobody out for long, though nothing else changes.
+func TestHeldByAnotherPlugin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.allocation("a")
+		for _, p := range r.podsOf("a", windowSize) {
+			_ = r.Admit(p)
+		}
+		last := r.pod("last", "a")
+		_ = r.Admit(last)
+		ctx, cancel := context.WithCancel(t.Context())
+		go r.run(ctx, nil)
+		time.Sleep(untriedTimeout / 2)
+		synctest.Wait()
+		r.wantHeld(last, "it waits until those before it have been tried")
+		time.Sleep(untriedTimeout)
+		synctest.Wait()
+		r.wantHeld(last, "")
+		cancel()
+	})
 }
 
 // Pods with scheduling gates want nothing yet: they are in no order, keep nobody out of the window, and are let in when the gates are gone.

@@ -26,16 +26,21 @@ func (t *Tenants) run(ctx context.Context, synced []cache.InformerSynced) {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return
 	}
+	var overdue <-chan time.Time // when those that were let in are waited for no more, if others are kept out
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.changed:
+		case <-overdue:
 		}
 		if t.Err() != nil {
 			continue // whoever comes to know more says that something has changed
 		}
 		t.Compute()
+		if overdue = nil; t.full() {
+			overdue = time.After(untriedTimeout)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -126,8 +131,8 @@ func (t *Tenants) forgetTriedLocked(all []*corev1.Pod, woken map[string]*corev1.
 	clear(t.tried)
 	forgotten := make(map[types.UID]bool)
 	for _, w := range t.windows {
-		for uid, untried := range w.in {
-			if !untried {
+		for uid, since := range w.in {
+			if since.IsZero() {
 				forgotten[uid] = true
 				delete(w.in, uid)
 			}
