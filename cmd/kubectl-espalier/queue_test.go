@@ -135,4 +135,8 @@ func TestQueueOfOthers(t *testing.T) {
 	if want := `order: it is in no order: annotation espalier.dev/allocation-priority "high"`; err != nil || !strings.Contains(got, want) {
 		t.Errorf("it prints, %v:\n%s", err, got)
 	}
+	// The scheduler has nothing to do with it: the pod is held, and would be so whoever runs.
+	if !strings.Contains(got, "It fits, and is not tried: the order says why.") {
+		t.Errorf("it prints\n%s", got)
+	}
 }

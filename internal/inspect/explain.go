@@ -96,7 +96,8 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 		e.Note = fmt.Sprintf("No scheduler looks at it before its scheduling gates are removed: %s.", strings.Join(names, ", "))
 		return e, nil
 	}
-	e.Order = c.orderOf(pod)
+	var held bool
+	e.Order, held = c.orderOf(pod)
 	switch {
 	case ended(pod):
 		e.Note = fmt.Sprintf("It has ended: its phase is %s.", pod.Status.Phase)
@@ -105,12 +106,13 @@ func (c *Cluster) Explain(ctx context.Context, namespace, name string) (*Explana
 		e.Note = "It is being deleted, so that no scheduler places it."
 		return e, nil
 	case e.Node == "":
-		return e, c.explainPending(ctx, e, pod)
+		return e, c.explainPending(ctx, e, pod, held)
 	}
 	return e, c.explainBound(ctx, e, pod)
 }
 
-func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev1.Pod) error {
+// explainPending says of a pod without a node where it would fit, and why it has none. Held says that its order keeps it from being tried.
+func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev1.Pod, held bool) error {
 	filtered, err := c.Filter(ctx, pod)
 	if err != nil {
 		return err
@@ -118,7 +120,9 @@ func (c *Cluster) explainPending(ctx context.Context, e *Explanation, pod *corev
 	fits := len(filtered.Fits)
 	e.Fits, e.Reasons = &fits, reasons(filtered.Refused)
 	if fits > 0 {
-		e.Note = "It fits. Either the scheduler has not come to it yet, or no scheduler of this name runs."
+		if e.Note = "It fits. Either the scheduler has not come to it yet, or no scheduler of this name runs."; held {
+			e.Note = "It fits, and is not tried: the order says why."
+		}
 		return nil
 	}
 	for _, try := range changes(c.Snapshot, pod, filtered.Refused) {

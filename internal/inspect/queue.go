@@ -123,20 +123,21 @@ func percent(utilization float64) *float64 {
 	return nil
 }
 
-// orderOf says where a pod is in the order of its partition, and why it waits if it does. It is "" for one of no allocation.
-func (c *Cluster) orderOf(pod *corev1.Pod) string {
+// orderOf says where a pod is in the order of its partition, and why it waits if it does. It is "" for one of no allocation. Held says that
+// it is not tried because of that.
+func (c *Cluster) orderOf(pod *corev1.Pod) (says string, held bool) {
 	order := c.order()
 	if place, ok := order.Place(pod); ok {
 		if pod.Spec.NodeName == "" {
-			return place.Waits()
+			return place.Waits(), place.Why() != nil
 		}
 		if e := place.Entry(); e.MustNotRun() {
-			return "it is evicted: " + place.MustNotRun()
+			return "it is evicted: " + place.MustNotRun(), false
 		}
-		return place.String()
+		return place.String(), false
 	}
 	if err := order.Held[pod.UID]; err != nil {
-		return "it is in no order: " + err.Error()
+		return "it is in no order: " + err.Error(), pod.Spec.NodeName == ""
 	}
-	return ""
+	return "", false
 }
