@@ -124,9 +124,14 @@ func (l *Ledger) Expire() {
 	l.mu.Lock()
 	over := l.reserved.Expire(l.clock.Now())
 	l.mu.Unlock()
+	l.giveBack(over)
+}
+
+// giveBack has pods take no room any more where they did not come, unless they have been admitted there once more by now.
+func (l *Ledger) giveBack(over []reservation.Reservation) {
 	for _, r := range over {
 		uid := types.UID(r.Pod)
-		l.at(r.Node, func(n *node) bool { return !l.sees(uid, r.Node) && n.Remove(uid) })
+		l.at(r.Node, func(n *node) bool { return !l.counts(uid, r.Node) && n.Remove(uid) })
 	}
 }
 
@@ -144,11 +149,11 @@ func (l *Ledger) reservedOn(uid types.UID) []string {
 	return l.reserved.Nodes(string(uid))
 }
 
-// sees reports whether a pod is known to be on a node.
-func (l *Ledger) sees(uid types.UID, node string) bool {
+// counts reports whether a pod is known to be on a node, or was admitted to it.
+func (l *Ledger) counts(uid types.UID, node string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.seen[uid] == node
+	return l.seen[uid] == node || l.reserved.Has(string(uid), node)
 }
 
 // Admit admits a pod to a node, or returns why it does not, in words. The pod takes its room from then on. One that finds none

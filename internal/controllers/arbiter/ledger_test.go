@@ -213,6 +213,24 @@ func TestCounts(t *testing.T) {
 	})
 }
 
+// A pod is bound once more at the moment at which its room is given back. It counts, as long as it is to come.
+func TestAdmittedWhileItIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := ledgerOf(nodeOf("n", 1000))
+		p := podOf("p", 400)
+		admits(t, l, p, "n")
+		time.Sleep(unseen)
+		over := l.reserved.Expire(time.Now())
+		if !admits(t, l, p, "n") {
+			t.Error("it is not admitted again")
+		}
+		l.giveBack(over)
+		if free(t, l, "n") != 600 || l.Unseen() != 1 {
+			t.Errorf("%d are free, and %d pods are to come; want 600, and one", free(t, l, "n"), l.Unseen())
+		}
+	})
+}
+
 // Nothing is left of nodes and pods that are gone.
 func TestNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
