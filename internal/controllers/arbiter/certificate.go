@@ -44,7 +44,15 @@ type certificate struct {
 	tls.Certificate
 	// authority is what the API server is to trust, in PEM.
 	authority []byte
-	until     time.Time
+	// until is by the clock of the wall, which somebody may set. It has nothing of how long the process has run.
+	until time.Time
+}
+
+// due reports that another certificate is to take its place: it has not long to go, or has not begun to be valid, as where the clock has been
+// set back.
+func (c *certificate) due(now time.Time) bool {
+	left := c.until.Sub(now)
+	return left < lifetime/3 || left > lifetime+early
 }
 
 // newCertificates makes the first one.

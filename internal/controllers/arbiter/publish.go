@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -119,7 +120,8 @@ func (p *publisher) slice(ctx context.Context) (*discoveryv1.EndpointSlice, erro
 // portName is that of the Service's port in the manifests.
 const portName = "https"
 
-// withdraw has the Service lead nowhere, so that the API server does not wait for a process that has ended.
+// withdraw has the Service lead nowhere, so that the API server does not wait for a process that has ended. Where it leads to another
+// one already, which has become the leader while this one was not heard of, it stays as it is.
 func (p *publisher) withdraw(ctx context.Context) error {
 	if p.Service == "" {
 		return nil
@@ -130,6 +132,9 @@ func (p *publisher) withdraw(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(is.Endpoints, func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, p.Address) }) {
+		return nil
 	}
 	is.Endpoints = nil
 	if err := p.api.Update(ctx, is); err != nil {

@@ -85,6 +85,11 @@ func TestPublishByService(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads("10.1.2.4")
+	// The one before it ends late, and takes nothing of that back.
+	if err := first.withdraw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	leads("10.1.2.4")
 	if at := published(t, api).ClientConfig; *at.Service.Path != "/bindings/Y" || string(at.CABundle) != "two" {
 		t.Errorf("the API server is told %+v", at)
 	}
