@@ -47,13 +47,23 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 	switch {
 	case err != nil:
 		// To let it pass would be to admit what nobody has looked at: it counts as a conflict (VV10).
-		return h.refuse(ctx, name, binding.Target.Name, []string{fmt.Sprintf("the pod could not be read: %v", err)})
+		return h.refuse(ctx, name, binding.Target.Name, "may have no room", []string{fmt.Sprintf("the pod could not be read: %v", err)})
 	case pod == nil || pod.Spec.NodeName != "":
 		bindings.WithLabelValues(unchecked).Inc()
 		return admission.Allowed("")
 	}
-	if reasons := h.Ledger.Admit(ctx, pod, binding.Target.Name, h.Limits.of(ctx, pod), ptr.Deref(request.DryRun, false)); len(reasons) > 0 {
-		return h.refuse(ctx, name, binding.Target.Name, reasons)
+	admit := func(pod *corev1.Pod) []string {
+		return h.Ledger.Admit(ctx, pod, binding.Target.Name, h.Limits.of(ctx, pod), ptr.Deref(request.DryRun, false))
+	}
+	reasons := admit(pod)
+	if len(reasons) > 0 {
+		// There may be news of the pod as well as of the node: a scheduler writes which devices it has got a moment before it binds it.
+		if now, err := h.pod(ctx, name, binding.UID); err == nil && now != nil && now.ResourceVersion != pod.ResourceVersion {
+			reasons = admit(now)
+		}
+	}
+	if len(reasons) > 0 {
+		return h.refuse(ctx, name, binding.Target.Name, "has no room", reasons)
 	}
 	bindings.WithLabelValues(admitted).Inc()
 	return admission.Allowed("")
@@ -74,10 +84,10 @@ func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.
 	return nil, nil //nolint:nilnil // there is no such pod, which is no error
 }
 
-// refuse says that the node has no room, so that a scheduler of ours knows it from all else that may be in a binding's way.
-func (h *Handler) refuse(ctx context.Context, pod types.NamespacedName, node string, reasons []string) admission.Response {
+// refuse says that the node has no room, or may have none, so that a scheduler of ours knows it from all else that may be in a binding's way.
+func (h *Handler) refuse(ctx context.Context, pod types.NamespacedName, node, has string, reasons []string) admission.Response {
 	bindings.WithLabelValues(refused).Inc()
-	message := fmt.Sprintf("node %s has no room for pod %s: %s", node, pod, strings.Join(reasons, "; "))
+	message := fmt.Sprintf("node %s %s for pod %s: %s", node, has, pod, strings.Join(reasons, "; "))
 	klog.FromContext(ctx).V(2).Info("Refused a binding", "pod", klog.KRef(pod.Namespace, pod.Name), "node", node, "reasons", reasons)
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,

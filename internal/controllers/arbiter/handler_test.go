@@ -9,12 +9,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,7 +91,7 @@ func TestHandle(t *testing.T) {
 			asked(t, "new", "n"), apiWith(t, podOf("new", 2000)), "node n has no room for pod ns/new", 0,
 		},
 		// VV10: what could not be fetched counts as a conflict.
-		"a pod that cannot be read": {asked(t, "new", "n"), broken, "the pod could not be read: etcd is away", 0},
+		"a pod that cannot be read": {asked(t, "new", "n"), broken, "node n may have no room for pod ns/new: the pod could not be read: etcd is away", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := apiWith(t, podOf("p", 500), podOf("large", 2000), onNode(podOf("bound", 5000), "other"))
@@ -108,6 +110,35 @@ func TestHandle(t *testing.T) {
 				t.Errorf("%d pods are to come, want %d", n, tc.unseen)
 			}
 		})
+	}
+}
+
+// A scheduler writes which devices a pod has got, and binds it at once. The watch shows that while the binding waits.
+func TestDevicesAreShownLater(t *testing.T) {
+	const gpu = "example.com/gpu"
+	n := nodeOf("n", 1000)
+	n.Status.Allocatable[gpu] = resource.MustParse("0") // as where a device plugin was, and claims have taken its place
+	p := podOf("p", 100, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") })
+	pods := apiWith(t, p)
+	h := &Handler{Ledger: ledgerOf(n), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+	if h.Handle(t.Context(), asked(t, "p", "n")).Allowed {
+		t.Error("a pod without devices is admitted to a node without devices")
+	}
+	shown := make(chan error, 1)
+	time.AfterFunc(catchUp/2, func() {
+		var now corev1.Pod
+		err := pods.Get(t.Context(), client.ObjectKeyFromObject(p), &now)
+		now.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
+			RequestMappings: []corev1.ContainerExtendedResourceRequest{{ContainerName: "c", ResourceName: gpu, RequestName: "r"}},
+		}
+		shown <- errors.Join(err, pods.Status().Update(t.Context(), &now))
+	})
+	got := h.Handle(t.Context(), asked(t, "p", "n"))
+	if err := <-shown; err != nil {
+		t.Fatal(err)
+	}
+	if !got.Allowed {
+		t.Errorf("a pod that has its devices is refused: %v", got.Result)
 	}
 }
 
