@@ -87,7 +87,7 @@ func issue(host string, now time.Time) (*certificate, error) {
 	return &certificate{
 		Certificate: tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key},
 		authority:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
-		until:       is.NotAfter,
+		until:       is.NotAfter.Round(0),
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func (c *certificates) rotate(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.next == nil && c.used.until.Sub(now) < lifetime/3:
+	case c.next == nil && c.used.due(now), c.next != nil && c.next.due(now):
 		next, err := issue(c.host, now)
 		if err != nil {
 			return err

@@ -27,6 +27,39 @@ func trusts(t *testing.T, c *certificates, bundle []byte, at time.Time) bool {
 	return err == nil
 }
 
+// rotated are certificates of which the API server is told each time that they are looked at.
+func rotated(t *testing.T, made time.Time, looks ...time.Time) *certificates {
+	t.Helper()
+	c, err := newCertificates("espalier-arbiter.kube-system.svc", made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range looks {
+		if err := c.rotate(at); err != nil {
+			t.Fatal(err)
+		}
+		c.known(at)
+	}
+	return c
+}
+
+// Whoever sets the clock has another certificate be made. How long the process has run says nothing of it.
+func TestClockIsSet(t *testing.T) {
+	now := time.Now()
+	for name, by := range map[string]time.Duration{"back": -2 * early, "far back": -2 * lifetime, "on": 2 * lifetime} {
+		set := now.Add(by)
+		for while, looks := range map[string][]time.Time{"there is one": nil, "another one is to be used soon": {now.Add(lifetime * 3 / 4)}} {
+			c := rotated(t, now, append(looks, set, set.Add(announced))...)
+			if at := set.Add(announced); !trusts(t, c, c.bundle(), at) {
+				t.Errorf("the clock is set %s while %s, and what is served is not valid", name, while)
+			}
+			if c.used.until != c.used.until.Round(0) {
+				t.Error("the end of a certificate goes by how long the process has run")
+			}
+		}
+	}
+}
+
 // At every moment the API server trusts what is served by what it was told last.
 func TestRotation(t *testing.T) {
 	now := time.Now()
