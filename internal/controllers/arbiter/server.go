@@ -148,6 +148,7 @@ func (s *Server) keep(ctx context.Context, server webhook.Server, p *publisher, 
 			defer cancel()
 			if err = p.publish(calls, certificates.bundle()); err == nil {
 				certificates.known(s.Clock.Now())
+				said = "" // what goes wrong again is said again
 			}
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {

@@ -12,15 +12,65 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
+
+// started is a webhook that is served.
+type started struct{ webhook.Server }
+
+func (started) StartedChecker() healthz.Checker {
+	return func(*http.Request) error { return nil }
+}
+
+// What keeps the API server from being told is said once, and once more when it comes again.
+func TestTroubleIsSaidAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apiWith(t)
+		s := New(api, &informertest.FakeInformers{}, clock.RealClock{}, Options{Webhook: "espalier-arbiter", Address: "127.0.0.1", Port: 1})
+		certificates, err := newCertificates(s.host(), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+		var running sync.WaitGroup
+		running.Go(func() {
+			s.keep(ctx, started{}, &publisher{api: api, Options: s.Options, path: "/x"}, certificates, NewLedger(s.Clock))
+		})
+		said := func(want int) {
+			t.Helper()
+			time.Sleep(5*every + every/2)
+			log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+			if n := strings.Count(log, "could not be told"); n != want {
+				t.Errorf("it is said %d times, want %d:\n%s", n, want, log)
+			}
+		}
+		said(1)
+		if err := api.Create(t.Context(), webhookOf()); err != nil {
+			t.Error(err)
+		}
+		said(1)
+		if err := api.Delete(t.Context(), webhookOf()); err != nil {
+			t.Error(err)
+		}
+		said(2)
+		cancel()
+		running.Wait()
+	})
+}
 
 // The API server is told where to ask and whom to trust, asks there, and what the watches have shown is in the answer.
 func TestServer(t *testing.T) {
