@@ -63,6 +63,9 @@ func TestTroubleIsSaidAgain(t *testing.T) {
 			t.Error(err)
 		}
 		said(1)
+		if at := published(t, api).ClientConfig; at.URL == nil || len(at.CABundle) == 0 {
+			t.Errorf("the configuration is there again, and the API server is told %+v", at)
+		}
 		if err := api.Delete(t.Context(), webhookOf()); err != nil {
 			t.Error(err)
 		}
