@@ -177,6 +177,31 @@ func TestAllPodsAreJudged(t *testing.T) {
 	}
 }
 
+// Each of these rows is the shipped configuration, but for one word.
+func TestRowsSwitchOneThing(t *testing.T) {
+	for want, workload := range map[string]load.Workload{
+		"decisionRecord: Disabled": {Unrecorded: true},
+		"scaleDown: Any":           {ScaleDownAny: true},
+		"scheduledEvents: false":   {Unannounced: true}, // as YAML reads Off
+	} {
+		dir := t.TempDir()
+		if _, err := (Candidate{Name: judge.Ours}).args("/the/kubeconfig", dir, "1234", workload); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(dir + "/ours.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := 0
+		for _, other := range []string{"decisionRecord: Enabled", "scaleDown: Even", "scheduledEvents: All"} {
+			others += strings.Count(string(content), other)
+		}
+		if !strings.Contains(string(content), want) || others != 2 {
+			t.Errorf("for %s, ours is configured by\n%s", want, content)
+		}
+	}
+}
+
 func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 	candidates := []Candidate{{Name: judge.Ours, tenants: true}}
 	for _, name := range judge.Schedulers {

@@ -82,6 +82,9 @@ func otherwise(workload load.Workload) (texts []string) {
 	if workload.Unrecorded {
 		texts = append(texts, "decisionRecord: Enabled", "decisionRecord: Disabled")
 	}
+	if workload.ScaleDownAny {
+		texts = append(texts, "scaleDown: Even", "scaleDown: Any")
+	}
 	if workload.Unannounced {
 		texts = append(texts, "scheduledEvents: All", "scheduledEvents: Off")
 	}

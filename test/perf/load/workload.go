@@ -69,6 +69,8 @@ type Workload struct {
 	Churn bool
 	// Unrecorded has our scheduler bind pods without the record of how their nodes were chosen.
 	Unrecorded bool
+	// ScaleDownAny has our scheduler bind pods without deletion costs.
+	ScaleDownAny bool
 }
 
 // Trickles reports that pods come while others are bound. Otherwise all lie in the queue
