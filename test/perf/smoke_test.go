@@ -44,7 +44,7 @@ func TestSmoke(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	printed := interrupting{at: "Refused, round 1", interrupt: cancel}
-	rows := []string{"ScaleDownAny", "Spread2", "Unrecorded", "Churn", "Claims", "Ordinary"}
+	rows := []string{"ScaleDownAny", "Spread2", "Unrecorded", "Churn", "Claims", "Allocations200", "Ordinary"}
 	o := options{scale: "tiny", rounds: 1, only: append([]string{"Refused", "AttackOwners"}, rows...), bin: bin, tools: "../../_output/perf", out: out}
 	earlier := filepath.Join(out, "perf", "logs", "Ordinary", "ours.log")
 	if err := os.MkdirAll(filepath.Dir(earlier), 0o755); err != nil {

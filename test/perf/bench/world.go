@@ -79,7 +79,7 @@ func NewWorld(ctx context.Context, devcluster, logs string, workloads []load.Wor
 	w = &World{cluster: cluster, kubeconfig: cluster.Kubeconfig, logs: logs, say: say, progress: progress}
 	defer func() {
 		if err != nil {
-			_ = w.Close()
+			_ = cluster.Stop(endTimeout)
 		}
 	}()
 	if w.config, w.client, err = rig.Client(cluster.Kubeconfig); err != nil {
@@ -139,7 +139,7 @@ func (w *World) layOut(ctx context.Context, workloads []load.Workload) error {
 	})
 }
 
-// install makes what a cluster has before its nodes come. The applier knows its kinds.
+// install makes what a cluster has before its nodes come, and returns an applier that knows its kinds.
 func (w *World) install(ctx context.Context) (*rig.Applier, error) {
 	applier, err := rig.NewApplier(w.config)
 	if err != nil {
@@ -171,5 +171,6 @@ func (w *World) install(ctx context.Context) (*rig.Applier, error) {
 	if _, err := w.client.StorageV1().StorageClasses().Create(ctx, load.StorageClass(), metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("creating StorageClass %s: %w", load.StorageName, err)
 	}
-	return applier, nil
+	// One that has looked kinds up before these were there looks again once, and says to whoever asks meanwhile that there are none.
+	return rig.NewApplier(w.config)
 }
