@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
+	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/test/perf/judge"
 	"github.com/espalier-scheduler/espalier/test/perf/load"
 )
@@ -71,8 +73,17 @@ func (w *World) Measure(ctx context.Context, workload load.Workload, c Candidate
 	run.CPUSeconds, run.ServerCPUSeconds, run.PeakRSS = after.cpu-before.cpu, after.serverCPU-before.serverCPU, after.peakRSS
 	run.AllCPUSeconds, run.Growth = after.cpu, after.peakRSS-before.rss
 	run.Algorithm = algorithmBetween(before.algorithm, after.algorithm)
-	if run.Binding = algorithmBetween(before.binding, after.binding); run.Binding.Count == 0 {
-		return run, fmt.Errorf("%s has no histogram of bindings among its metrics", c.Name)
+	// The watch tells of a binding before its call has returned: of few pods, none may have yet.
+	err = rig.Poll(ctx, endTimeout, pollEvery, c.Name+" to have a histogram of bindings among its metrics", func() error {
+		if run.Binding = algorithmBetween(before.binding, after.binding); run.Binding.Count > 0 {
+			return nil
+		}
+		now, err := w.read(ctx, r)
+		after.binding = now.binding
+		return cmp.Or(err, errors.New("it has bound no pod yet"))
+	})
+	if err != nil {
+		return run, err
 	}
 	ended = true
 	if err := r.stop(); err != nil {
