@@ -30,15 +30,21 @@ func (s *story) nodes(n, room int, labels map[string]string) []string {
 // node makes one node and does not wait for it.
 func (s *story) node(room int, labels map[string]string) string {
 	s.Helper()
+	return s.newNode(room, labels).Name
+}
+
+// newNode is node, and returns what the API server has made of it.
+func (s *story) newNode(room int, labels map[string]string) *corev1.Node {
+	s.Helper()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", s.name, s.serial())},
 		Status:     corev1.NodeStatus{Capacity: roomFor(room), Allocatable: roomFor(room)},
 	}
 	node.Labels = map[string]string{corev1.LabelHostname: node.Name, storyLabel: s.name}
 	maps.Copy(node.Labels, labels)
-	_, err := s.client.CoreV1().Nodes().Create(s.ctx, node, metav1.CreateOptions{})
+	made, err := s.client.CoreV1().Nodes().Create(s.ctx, node, metav1.CreateOptions{})
 	s.must(err, "creating node "+node.Name)
-	return node.Name
+	return made
 }
 
 // serial numbers the story's nodes.

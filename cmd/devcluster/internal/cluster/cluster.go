@@ -68,6 +68,7 @@ type cluster struct {
 	etcd       *etcd
 	endpoint   string // etcd's
 	kwok       *kwok.Process
+	endWaker   part
 	listener   *listener // the API server's
 	endAPI     part
 	apiReady   bool
@@ -270,6 +271,7 @@ func (c *cluster) startNodes(ctx context.Context, binary string, leaseSeconds in
 		<-c.kwok.Done()
 		c.failed <- fmt.Errorf("%w; see %s", c.kwok.Err(), c.dir.File("logs", "kwok.log"))
 	}()
+	c.endWaker = c.run(func(ctx context.Context) error { return kwok.Wake(ctx, c.client) })
 	c.Say("kwok is up, making %d nodes", len(c.Nodes))
 	err = inventory.Create(ctx, c.client, c.Nodes, func(made int) { c.Progress(made, len(c.Nodes), "nodes made") })
 	if err != nil {

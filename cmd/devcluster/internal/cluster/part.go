@@ -42,6 +42,7 @@ func (c *cluster) stop() {
 	if c.kwok != nil {
 		c.kwok.Stop()
 	}
+	c.endWaker.end(2 * time.Second)
 	c.endManager.end(2 * time.Second)
 	if c.apiReady {
 		// One that is still starting takes its end for a fault and ends the whole

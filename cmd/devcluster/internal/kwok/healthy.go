@@ -3,6 +3,8 @@
 
 package kwok
 
+import corev1 "k8s.io/api/core/v1"
+
 // Prefix is that of every label and annotation devcluster gives a meaning to.
 const Prefix = "devcluster.espalier.dev/"
 
@@ -12,14 +14,30 @@ const RunForAnnotation = Prefix + "run-for"
 
 const defaultRunForMillis = 1000
 
-// Nodes are the stages of a node's life: it becomes Ready, with the room and the
+// takenUp is the phase of a node that kwok has taken up and not started. It is none of Kubernetes' own, which nodes are made with by some.
+const takenUp = corev1.NodePhase("TakenUp")
+
+// Nodes are the stages of a node's life: it is taken up, and then becomes Ready, with the room and the
 // addresses it was created with.
+//
+// kwok forgets a change of a pod whose node's lease it does not see that it holds, and it sees leases by a watch: on a busy machine a while
+// after it has made one. But it plays a new node without that look. Were the node Ready by that, its first pods could stay Pending for ever.
+// So the first stage only marks the node. The mark comes back to kwok as a change like any other, which it acts on with the lease alone:
+// a node in the second stage is one whose pods run. Where the mark comes back too early, Wake makes another change.
 func Nodes() []Stage {
-	return []Stage{{
-		Name: "node-start", Kind: "Node",
-		Match:  []Match{notReady},
-		Status: template("node-start"),
-	}}
+	begun := []string{string(takenUp), string(corev1.NodeRunning)}
+	return []Stage{
+		{
+			Name: "node-take-up", Kind: "Node",
+			Match:  []Match{notReady, {JQ: ".status.phase", Operator: "NotIn", Values: begun}},
+			Status: "phase: " + string(takenUp),
+		},
+		{
+			Name: "node-start", Kind: "Node",
+			Match:  []Match{notReady, {JQ: ".status.phase", Operator: "In", Values: begun}},
+			Status: template("node-start"),
+		},
+	}
 }
 
 // Pods are the stages of a pod's life when nothing is wrong: it runs and is Ready at

@@ -27,6 +27,9 @@ var crdYAML []byte
 //go:embed events.yaml
 var eventsYAML []byte
 
+//go:embed nodes.yaml
+var nodesYAML []byte
+
 // resources are those of the objects in the embedded files.
 var resources = map[string]schema.GroupVersionResource{
 	"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -50,6 +53,9 @@ func InstallNodes(ctx context.Context, client dynamic.Interface) error {
 	}
 	if err := create(ctx, client, eventsYAML); err != nil {
 		return fmt.Errorf("creating the policy for the events of kwok: %w", err)
+	}
+	if err := create(ctx, client, nodesYAML); err != nil {
+		return fmt.Errorf("creating the policy for new nodes: %w", err)
 	}
 	// A definition is served a moment after it is created.
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {

@@ -4,6 +4,7 @@
 package kwok
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,24 @@ func TestNodeStart(t *testing.T) {
 	status = render[corev1.NodeStatus](t, stageNamed(t, "node-start").Status, node)
 	if len(status.Addresses) != 0 || status.Capacity.Cpu().Value() != 110 || status.NodeInfo.Architecture != "arm64" {
 		t.Errorf("node with room, addresses and labels of its own: %+v", status)
+	}
+}
+
+// A node that kwok sees for the first time must not be Ready by that: its pods would be forgotten until kwok sees the lease.
+func TestANodeIsTakenUpBeforeItStarts(t *testing.T) {
+	takeUp, start := stageNamed(t, "node-take-up"), stageNamed(t, "node-start")
+	for stage, operator := range map[*Stage]string{&takeUp: "NotIn", &start: "In"} {
+		want := Match{JQ: ".status.phase", Operator: operator, Values: []string{string(takenUp), string(corev1.NodeRunning)}}
+		if !slices.ContainsFunc(stage.Match, func(m Match) bool { return reflect.DeepEqual(m, want) }) {
+			t.Errorf("stage %s matches %v, want %v among them: a new node has no phase, or one that its maker gave it", stage.Name, stage.Match, want)
+		}
+	}
+	status := render[corev1.NodeStatus](t, takeUp.Status, &corev1.Node{})
+	if status.Phase != takenUp || len(status.Conditions) != 0 {
+		t.Errorf("a node that is taken up: %+v", status)
+	}
+	if started := render[corev1.NodeStatus](t, start.Status, &corev1.Node{}); started.Phase != corev1.NodeRunning {
+		t.Errorf("a node that has started is in phase %q, want Running", started.Phase)
 	}
 }
 
