@@ -16,6 +16,7 @@ import (
 
 // switches are the values of the chart that do what the components of kustomize do.
 var switches = map[string]string{
+	"active-active":         "scheduler.activeActive=true",
 	"arbiter":               "controller.arbiter.enabled=true",
 	"keep-disconnected":     "controller.keepDisconnected.enabled=true",
 	"move-drained":          "controller.moveDrained.pods=Blocked",
