@@ -121,8 +121,8 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	return woken
 }
 
-// forgetTriedLocked has the windows let pods in anew that were tried, if Partitions, Allocations or namespaces are others: they may find a
-// place now. It returns these. Those that are in no order any more are added to the woken, as no window lets them in.
+// forgetTriedLocked has the windows let pods in anew that were tried, if Partitions, Allocations or namespaces are others, or nodes are open to
+// them that were not: they may find a place now. It returns these. Those that are in no order any more are added to the woken, as no window lets them in.
 func (t *Tenants) forgetTriedLocked(all []*corev1.Pod, woken map[string]*corev1.Pod) map[types.UID]bool {
 	if !t.anew {
 		return nil
@@ -144,6 +144,16 @@ func (t *Tenants) forgetTriedLocked(all []*corev1.Pod, woken map[string]*corev1.
 		}
 	}
 	return forgotten
+}
+
+// anyTriedLocked reports whether a pod was let in and tried, and has no node.
+func (t *Tenants) anyTriedLocked() bool {
+	for _, w := range t.windows {
+		if w.untried < len(w.in) {
+			return true
+		}
+	}
+	return false
 }
 
 // seed is that of the hash of what runs after a pod.

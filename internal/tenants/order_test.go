@@ -273,3 +273,45 @@ func TestTriedAgainWhenItIsOfNone(t *testing.T) {
 		})
 	}
 }
+
+// One who was tried is tried again when a node is open to an allocation that was not. Any other change of nodes leaves it alone.
+func TestTriedAgainWhenANodeOpens(t *testing.T) {
+	node := func(labels ...string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{}}}
+		for i := 0; i < len(labels); i += 2 {
+			n.Labels[labels[i]] = labels[i+1]
+		}
+		return n
+	}
+	for name, tc := range map[string]struct {
+		before, after *corev1.Node
+		opens         bool
+	}{
+		"it comes":                   {nil, node("pool", "p", "disk", "ssd"), true},
+		"it comes without the trait": {nil, node("pool", "p"), false},
+		"it gets the trait":          {node("pool", "p"), node("pool", "p", "disk", "ssd"), true},
+		"it joins the partition":     {node("disk", "ssd"), node("pool", "p", "disk", "ssd"), true},
+		"it gets another label":      {node("pool", "p", "disk", "ssd"), node("pool", "p", "disk", "ssd", "x", "y"), false},
+		"it goes":                    {node("pool", "p", "disk", "ssd"), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+			p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "p"}
+			r.seen(p)
+			r.allocation("a", func(s *placementv1alpha1.AllocationSpec) { s.Traits = map[string]string{"disk": "ssd"} })
+			waits := r.pod("waits", "a")
+			_ = r.Admit(waits)
+			r.Compute()
+			r.wantWoken("waits")
+			r.Taken(waits, "p")
+			r.nodeChanged(tc.before, tc.after)
+			r.Compute()
+			if tc.opens {
+				r.wantWoken("waits")
+			} else {
+				r.wantWoken()
+			}
+		})
+	}
+}

@@ -51,7 +51,8 @@ type Tenants struct {
 	order  *allocations.Order
 	// serial is another one for each tree of Partitions and Allocations.
 	serial uint64
-	// anew says that whoever found no place is let in anew with the next order: Partitions, Allocations or namespaces are others.
+	// anew says that whoever found no place is let in anew with the next order: Partitions, Allocations or namespaces are others, or
+	// nodes are open to them that were not.
 	anew bool
 	// windows are those of the partitions, by name.
 	windows map[string]*window

@@ -152,6 +152,9 @@ func (t *Tenants) nodeChanged(before, after *corev1.Node) {
 	}
 	t.mu.Lock()
 	t.version++
+	// Who found no place may find one there. The queue is not asked to look: it would ask about each pod that is held, and a scheduler that
+	// starts beside thousands of them hears of thousands of nodes.
+	t.anew = t.anew || after != nil && t.anyTriedLocked() && t.claims.Opens(before, after)
 	t.mu.Unlock()
 	t.dirty()
 }

@@ -141,6 +141,14 @@ func (t *Tree) SharedNodes(p *Partition, nodes []*corev1.Node) map[string]int {
 	return shared
 }
 
+// Opens reports whether pods of an allocation may run on a node that were kept from it before, or from all nodes: before is nil for one that
+// has come.
+func (t *Tree) Opens(before, after *corev1.Node) bool {
+	return slices.ContainsFunc(t.Allocations, func(a *Allocation) bool {
+		return t.Allows(a, after) && (before == nil || !t.Allows(a, before))
+	})
+}
+
 // Allows reports whether a pod of an allocation may run on a node: it is of its partition, and has its traits.
 func (t *Tree) Allows(a *Allocation, node *corev1.Node) bool {
 	p, _, err := t.PartitionOf(a)

@@ -13,26 +13,15 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
-// EventsToRegister lists what can make a pod that this plugin refused schedulable. What changes the order is no event: pods are
-// put into the queue when it is computed anew.
+// EventsToRegister lists what can make a pod that this plugin refused schedulable. What changes the order is no event, and
+// neither is a node that joins the partition, or gets the traits: pods are put into the queue when the order is computed anew.
 func (pl *AllocationOrder) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A user mends the pod's annotation, which has no event of its own, or relabels it into another allocation.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", afterPodUpdate)},
-		// A node joins the partition, or gets the traits.
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
 	}, nil
 }
 
 func afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
 	return !allocations.SaysTheSame(before, after)
-}
-
-func (pl *AllocationOrder) afterNodeChange(pod *corev1.Pod, before, after *corev1.Node) bool {
-	claims, _ := pl.tenants.Claims()
-	claim, known := claims.Of(pod)
-	if !known || claim.Allocation == nil {
-		return false // the order has nothing to do with such a pod, or does not know yet
-	}
-	return claims.Allows(claim.Allocation, after) && (before == nil || !claims.Allows(claim.Allocation, before))
 }
