@@ -56,15 +56,16 @@ func (w *window) renew(q *allocations.Queue, reserved func(types.UID) bool) {
 	}
 }
 
-// slide lets in as many pods as there is room for, in their order, and returns them.
-func (w *window) slide() (let []*corev1.Pod) {
+// slide lets in as many pods as there is room for, in their order, and returns them. A pod that was reserved since the order began to be
+// computed is not let in again: it would never be tried, and take the room of others.
+func (w *window) slide(reserved func(types.UID) bool) (let []*corev1.Pod) {
 	if w.queue == nil {
 		return nil
 	}
 	groups := make(map[string]bool)
 	for ; w.untried < windowSize && w.next < len(w.queue.Entries); w.next++ {
 		e := &w.queue.Entries[w.next]
-		if e.Pod.Placed || (allocations.Place{Queue: w.queue, Index: w.next}).Why() != nil {
+		if e.Pod.Placed || reserved(e.Object.UID) || (allocations.Place{Queue: w.queue, Index: w.next}).Why() != nil {
 			continue
 		}
 		if w.let(e.Object.UID) {
@@ -79,7 +80,7 @@ func (w *window) slide() (let []*corev1.Pod) {
 	}
 	// A group of pods is one thing to the queue: those of its pods that come later are let in with the first.
 	for i := w.next; i < len(w.queue.Entries); i++ {
-		if e := &w.queue.Entries[i]; !e.Pod.Placed && groups[groupOf(e.Object)] && w.let(e.Object.UID) {
+		if e := &w.queue.Entries[i]; !e.Pod.Placed && !reserved(e.Object.UID) && groups[groupOf(e.Object)] && w.let(e.Object.UID) {
 			let = append(let, e.Object)
 		}
 	}
@@ -213,5 +214,5 @@ func (t *Tenants) taken(pod *corev1.Pod, partition string) (let []*corev1.Pod) {
 	if w.untried > windowSize/2 {
 		return nil // half a window at a time: the queue is locked for each
 	}
-	return w.slide()
+	return w.slide(t.isReserved)
 }

@@ -95,6 +95,29 @@ func TestWindow(t *testing.T) {
 	r.wantHeld(all[0], "") // it was tried, and is not held again
 }
 
+// Pods that are reserved while the order is computed take no room in the window: others are let in for those that are tried.
+func TestReservedMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	all := r.podsOf("a", 3*windowSize)
+	for _, p := range all {
+		_ = r.Admit(p)
+	}
+	r.Compute()
+	before, _ := r.Order()
+	claims, _ := r.Claims()
+	for _, p := range all[:windowSize] {
+		r.Taken(p, "p")
+		if _, ok := r.Reserve(p, claims, r.allocations["a"]); !ok {
+			t.Fatalf("%s was not reserved", p.Name)
+		}
+	}
+	r.Taken(all[windowSize], "p") // there is room for another one
+	r.wantHeld(all[2*windowSize-1], "")
+	r.replace(before, all) // it knows of no reservation
+	r.wantHeld(all[2*windowSize], "")
+}
+
 // What holds a pod says so, and the pod is put into the queue when it holds it no more.
 func TestReasons(t *testing.T) {
 	r := newRig(t)

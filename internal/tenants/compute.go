@@ -101,7 +101,7 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 		}
 		windows[q.Partition.Name] = w
 		w.renew(q, t.isReserved)
-		for _, pod := range w.slide() {
+		for _, pod := range w.slide(t.isReserved) {
 			if forgotten[pod.UID] {
 				woken[string(pod.UID)] = pod // the others are held, or about to ask
 			}
