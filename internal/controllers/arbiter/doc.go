@@ -15,7 +15,7 @@
 // A policy in CEL was rejected because it cannot sum, and a token for each node, such as a Lease, because each binding would write it.
 //
 //   - ledger.go: what takes room on each node, under the node's lock; watch.go: how it learns of it
-//   - limits.go: domain limits, which reach beyond a node
+//   - limits.go: domain limits, which reach beyond a node; counts.go: the pods that they are about, by domain
 //   - handler.go: a question of the API server, and the answer
 //   - server.go: how it is served, by the leader alone; certificate.go: by which certificate; publish.go: how the API server is told
 //   - metrics.go: what it counts

@@ -5,6 +5,7 @@ package arbiter
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -38,18 +39,25 @@ type Ledger struct {
 	// seen are the nodes of pods that are known to be there.
 	seen     map[types.UID]string
 	reserved reservation.Book
+
+	// counts are for limits over more than a node.
+	counts *counts
 }
 
 // node is one node. The lock of its name guards it.
 type node struct {
 	*nodefit.Node
+	// is what the node says of itself, nil if it is not known.
+	is *corev1.Node
 	// changed is closed when there is news of the node, nil if nobody waits for any.
 	changed chan struct{}
 }
 
 // NewLedger returns one that knows of nothing.
 func NewLedger(clock clock.Clock) *Ledger {
-	return &Ledger{clock: clock, nodes: make(map[string]*node), seen: make(map[types.UID]string)}
+	l := &Ledger{clock: clock, nodes: make(map[string]*node), seen: make(map[types.UID]string)}
+	l.counts = newCounts(l.on)
+	return l
 }
 
 // at does something with a node, alone, and tells those who wait for news of it, if it is any.
@@ -76,12 +84,24 @@ func (l *Ledger) at(name string, do func(*node) (news bool)) {
 
 // SetNode says how a node is.
 func (l *Ledger) SetNode(is *corev1.Node) {
-	l.at(is.Name, func(n *node) bool { n.Set(is); return true })
+	l.at(is.Name, func(n *node) bool {
+		if n.is == nil || !maps.Equal(n.is.Labels, is.Labels) {
+			l.counts.forget()
+		}
+		n.is = is
+		n.Set(is)
+		return true
+	})
 }
 
 // RemoveNode says that there is no such node any more. Its pods go on their own.
 func (l *Ledger) RemoveNode(name string) {
-	l.at(name, func(n *node) bool { n.Set(nil); return true })
+	l.at(name, func(n *node) bool {
+		n.is = nil
+		n.Set(nil)
+		l.counts.forget()
+		return true
+	})
 }
 
 // SetPod says how a pod is.
@@ -91,6 +111,7 @@ func (l *Ledger) SetPod(pod *corev1.Pod) {
 		l.RemovePod(pod.UID) // a kubelet does not count it any more
 		return
 	case pod.Spec.NodeName == "":
+		l.counts.set(pod) // its labels may have changed, and it may have been admitted
 		return
 	}
 	l.mu.Lock()
@@ -102,6 +123,7 @@ func (l *Ledger) SetPod(pod *corev1.Pod) {
 			l.at(name, func(n *node) bool { return n.Remove(pod.UID) })
 		}
 	}
+	l.counts.set(pod)
 	l.at(pod.Spec.NodeName, func(n *node) bool { n.Add(pod); return true })
 }
 
@@ -114,6 +136,7 @@ func (l *Ledger) RemovePod(uid types.UID) {
 		released = append(released, name)
 	}
 	l.mu.Unlock()
+	l.counts.moved(uid)
 	for _, name := range released {
 		l.at(name, func(n *node) bool { return n.Remove(uid) })
 	}
@@ -131,7 +154,8 @@ func (l *Ledger) Expire() {
 func (l *Ledger) giveBack(over []reservation.Reservation) {
 	for _, r := range over {
 		uid := types.UID(r.Pod)
-		l.at(r.Node, func(n *node) bool { return !l.counts(uid, r.Node) && n.Remove(uid) })
+		l.counts.moved(uid)
+		l.at(r.Node, func(n *node) bool { return !l.takesRoom(uid, r.Node) && n.Remove(uid) })
 	}
 }
 
@@ -142,15 +166,18 @@ func (l *Ledger) Unseen() int {
 	return l.reserved.Len()
 }
 
-// reservedOn are the nodes to which a pod was admitted, and where it has not been seen.
-func (l *Ledger) reservedOn(uid types.UID) []string {
+// on are the nodes where a pod is, or to which it was admitted.
+func (l *Ledger) on(uid types.UID) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if name, seen := l.seen[uid]; seen {
+		return []string{name}
+	}
 	return l.reserved.Nodes(string(uid))
 }
 
-// counts reports whether a pod is known to be on a node, or was admitted to it.
-func (l *Ledger) counts(uid types.UID, node string) bool {
+// takesRoom reports whether a pod is known to be on a node, or was admitted to it.
+func (l *Ledger) takesRoom(uid types.UID, node string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seen[uid] == node || l.reserved.Has(string(uid), node)
@@ -199,6 +226,7 @@ func (l *Ledger) try(ctx context.Context, pod *corev1.Pod, name string, limits *
 		}
 		if !dryRun && l.reserve(pod.UID, name) {
 			n.Add(pod)
+			l.counts.set(pod)
 		}
 		return false
 	})

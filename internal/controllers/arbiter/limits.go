@@ -6,18 +6,17 @@ package arbiter
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
@@ -80,12 +79,17 @@ func (l *Limits) governing(ctx context.Context, pod *corev1.Pod) (*clusterview.P
 	return l.policies.Of(pod), nil
 }
 
-// limited are the limits of one pod that is to be bound.
-type limited struct {
-	pod    *corev1.Pod
+// revision are the pods that the limits of a pod are about.
+type revision struct {
 	id     clusterview.Identity
 	limits []limit.Limit
 	cache  client.Reader
+}
+
+// limited are the limits of one pod that is to be bound.
+type limited struct {
+	revision
+	uid types.UID
 	// workload is the key under which pods of one workload are asked about one at a time.
 	workload string
 }
@@ -109,58 +113,27 @@ func (l *Limits) of(ctx context.Context, pod *corev1.Pod) *limited {
 		return nil // see above
 	}
 	id := identifier.Identify(pod)
-	return &limited{pod: pod, id: id, limits: limits, cache: l.Cache, workload: id.Workload.String()}
+	return &limited{revision: revision{id, limits, l.Cache}, uid: pod.UID, workload: id.Workload.String()}
 }
 
-// refuses returns why a node is not for the pod: a domain of the node has as many pods of the revision as it may. No limits refuse nothing. A
-// node that is in no domain, or not known, is the scheduler's concern.
-func (l *limited) refuses(ctx context.Context, ledger *Ledger, name string) []string {
-	if l == nil {
-		return nil
-	}
-	values, known := l.values(ctx, name)
-	if !known || limit.Count(l.limits, l.pods(ctx, ledger)).Check(values) != limit.Full {
+// refuses returns why a node is not for the pod: a domain of the node has as many pods of the revision as it may. No limits refuse nothing.
+func (l *limited) refuses(ctx context.Context, ledger *Ledger, node string) []string {
+	if l == nil || !ledger.counts.full(ctx, l.uid, l.revision, node) {
 		return nil
 	}
 	return []string{fmt.Sprintf("its domain limits %s allow no more pods of the revision there", limit.Format(l.limits))}
 }
 
 // values are those of a node at the limits.
-func (l *limited) values(ctx context.Context, name string) ([]placement.Value, bool) {
+func (r *revision) values(ctx context.Context, name string) ([]placement.Value, bool) {
 	var node corev1.Node
-	if err := l.cache.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cache.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false
 	}
-	return clusterview.AppendDomains(nil, &node, l.limits), true
-}
-
-// pods are the nodes that have pods of the revision, or to which such pods were admitted.
-func (l *limited) pods(ctx context.Context, ledger *Ledger) iter.Seq2[[]placement.Value, int64] {
-	return func(yield func([]placement.Value, int64) bool) {
-		var list corev1.PodList
-		if err := l.cache.List(ctx, &list, client.InNamespace(l.pod.Namespace), client.MatchingFields{byWorkload: l.workload}, client.UnsafeDisableDeepCopy); err != nil {
-			return
-		}
-		for i := range list.Items {
-			p := &list.Items[i]
-			if p.UID == l.pod.UID || !podcount.Counts(p) || !l.alike(p) {
-				continue
-			}
-			nodes := []string{p.Spec.NodeName}
-			if p.Spec.NodeName == "" {
-				nodes = ledger.reservedOn(p.UID)
-			}
-			for _, name := range nodes {
-				if values, known := l.values(ctx, name); known && !yield(values, 1) {
-					return
-				}
-			}
-		}
-	}
+	return clusterview.AppendDomains(nil, &node, r.limits), true
 }
 
 // alike reports whether a pod of the workload is of the same revision beyond doubt.
-func (l *limited) alike(pod *corev1.Pod) bool {
-	of := identifier.Identify(pod)
-	return l.id.SameRevision(of) && (l.id.Owner == of.Owner || !l.id.Provisional && !of.Provisional)
+func (r *revision) alike(of clusterview.Identity) bool {
+	return r.id.SameRevision(of) && (r.id.Owner == of.Owner || !r.id.Provisional && !of.Provisional)
 }

@@ -71,6 +71,9 @@ func TestLimits(t *testing.T) {
 				cache := apiWith(t, append(tc.there, inRack("a1", "a"), inRack("a2", "a"), inRack("b1", "b"))...)
 				l := &Limits{Cache: cache, Schedulers: []string{"espalier-scheduler"}}
 				ledger := ledgerOf(inRack("a1", "a"))
+				for _, o := range tc.there {
+					ledger.SetPod(o.(*corev1.Pod))
+				}
 				for _, p := range tc.reserved {
 					ledger.Admit(t.Context(), p, "a1", nil, false)
 				}
@@ -89,10 +92,13 @@ func TestLimitsOfPolicies(t *testing.T) {
 		policy := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "racks"}}
 		policy.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: rack, MaxPods: 1}}
 		web := of("web-1", "1")
-		cache := apiWith(t, onNode(podOf("1", 1, web), "a2"), inRack("a1", "a"), inRack("a2", "a"), policy, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+		there := onNode(podOf("1", 1, web), "a2")
+		cache := apiWith(t, there, inRack("a1", "a"), inRack("a2", "a"), policy, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 		l := &Limits{Cache: cache, Schedulers: []string{"espalier-scheduler"}}
 		refused := func() bool {
-			return len(ledgerOf(inRack("a1", "a")).Admit(t.Context(), podOf("p", 1, web), "a1", l.of(t.Context(), podOf("p", 1, web)), false)) > 0
+			ledger := ledgerOf(inRack("a1", "a"))
+			ledger.SetPod(there)
+			return len(ledger.Admit(t.Context(), podOf("p", 1, web), "a1", l.of(t.Context(), podOf("p", 1, web)), false)) > 0
 		}
 		if refused() {
 			t.Error("a policy holds whose kind may not be there")

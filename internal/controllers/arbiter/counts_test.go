@@ -1,0 +1,224 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arbiter
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+)
+
+// view is a cache of nodes and pods.
+type view struct {
+	nodes map[string]*corev1.Node
+	pods  map[types.UID]*corev1.Pod
+	lists int
+}
+
+func (v *view) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	n, there := v.nodes[key.Name]
+	if !there {
+		return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
+	}
+	*o.(*corev1.Node) = *n
+	return nil
+}
+
+func (v *view) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	v.lists++
+	asked := (&client.ListOptions{}).ApplyOptions(opts)
+	for _, p := range v.pods {
+		if workload := identifier.Identify(p).Workload; asked.FieldSelector.String() == byWorkload+"="+workload.String() {
+			list.(*corev1.PodList).Items = append(list.(*corev1.PodList).Items, *p)
+		}
+	}
+	return nil
+}
+
+// racks is a cluster that changes, with what the arbiter knows of it.
+type racks struct {
+	view
+	*Limits
+	*Ledger
+	clock *clocktesting.FakeClock
+}
+
+func newRacks() *racks {
+	r := &racks{view: view{nodes: make(map[string]*corev1.Node), pods: make(map[types.UID]*corev1.Pod)}, clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+	r.Limits, r.Ledger = &Limits{Cache: &r.view, Schedulers: []string{"espalier-scheduler"}}, NewLedger(r.clock)
+	return r
+}
+
+func (r *racks) node(n *corev1.Node) {
+	r.view.nodes[n.Name] = n
+	r.SetNode(n)
+}
+
+func (r *racks) pod(p *corev1.Pod) {
+	r.pods[p.UID] = p
+	r.SetPod(p)
+}
+
+// What is kept up to date says the same as what is counted anew, whatever has happened.
+func TestCountsAreThoseOfAFreshCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRacks()
+		draw := func(label string, below int) int { return rapid.IntRange(0, below-1).Draw(t, label) }
+		pod := func() *corev1.Pod {
+			name, set := fmt.Sprint("p", draw("pod", 6)), draw("revision", 3)
+			return podOf(name, 1, of(fmt.Sprint("web-", set), fmt.Sprint(set)), labelled("app", "web"), limitedTo(rack+"=2"))
+		}
+		known := func() *corev1.Pod {
+			p := pod()
+			if is := r.pods[p.UID]; is != nil {
+				p = is.DeepCopy()
+			}
+			return p
+		}
+		node := func() string { return fmt.Sprint("n", draw("node", 4)) }
+		t.Repeat(map[string]func(*rapid.T){
+			"a node": func(*rapid.T) { r.node(inRack(node(), fmt.Sprint(draw("rack", 2)))) },
+			"a node is gone": func(*rapid.T) {
+				name := node()
+				delete(r.view.nodes, name)
+				r.RemoveNode(name)
+			},
+			"a pod":   func(*rapid.T) { r.pod(known()) },
+			"another": func(*rapid.T) { r.pod(pod()) },
+			"admitted": func(*rapid.T) {
+				p := known()
+				r.pod(p)
+				r.try(t.Context(), p, node(), r.of(t.Context(), p), draw("dry run", 2) == 1)
+			},
+			"bound": func(*rapid.T) { r.pod(onNode(known(), node())) },
+			"terminating": func(*rapid.T) {
+				p := known()
+				p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+				r.pod(p)
+			},
+			"ended": func(*rapid.T) { p := known(); ended(p); r.pod(p) },
+			"gone": func(*rapid.T) {
+				p := pod()
+				delete(r.pods, p.UID)
+				r.RemovePod(p.UID)
+			},
+			"time": func(*rapid.T) { r.clock.Step(time.Duration(draw("seconds", 30)) * time.Second); r.Expire() },
+			"": func(t *rapid.T) {
+				for set := range 3 {
+					p := podOf(fmt.Sprint("p", set), 1, of(fmt.Sprint("web-", set), fmt.Sprint(set)), labelled("app", "web"), limitedTo(rack+"=2"))
+					l, fresh := r.of(t.Context(), p), newCounts(r.on)
+					for name := range r.view.nodes {
+						if got, want := r.counts.full(t.Context(), p.UID, l.revision, name), fresh.full(t.Context(), p.UID, l.revision, name); got != want {
+							t.Fatalf("%s is full for revision %d: %t, and counted anew %t", name, set, got, want)
+						}
+					}
+				}
+			},
+		})
+	})
+}
+
+// A workload's pods are looked through once, and not for each binding.
+func TestPodsAreCountedOnce(t *testing.T) {
+	r := newRacks()
+	web := of("web-1", "1")
+	for i := range 100 {
+		r.node(inRack(fmt.Sprint("n", i), fmt.Sprint("r", i%10)))
+	}
+	bind := func(i int) {
+		t.Helper()
+		p, node := podOf(fmt.Sprint("p", i), 1, web, limitedTo(rack+"=10")), fmt.Sprint("n", i%100)
+		r.pod(p)
+		if reasons, _ := r.try(t.Context(), p, node, r.of(t.Context(), p), false); (len(reasons) > 0) != (i >= 100) {
+			t.Fatalf("pod %d, of racks that may have ten each: %q", i, reasons)
+		}
+		r.pod(onNode(p, node))
+	}
+	for i := range 100 {
+		bind(i)
+	}
+	if r.lists != 1 {
+		t.Errorf("they are listed %d times", r.lists)
+	}
+	// A node that says the same of its domains is no reason to look again, and one that says something else is.
+	r.node(inRack("n1", "r1"))
+	bind(100)
+	if r.lists != 1 {
+		t.Errorf("they are listed %d times, after a node said the same once more", r.lists)
+	}
+	r.node(inRack("n1", "r-new"))
+	p := podOf("p", 1, web, limitedTo(rack+"=10"))
+	if reasons, _ := r.try(t.Context(), p, "n11", r.of(t.Context(), p), false); len(reasons) > 0 || r.lists != 2 {
+		t.Errorf("a node has left the rack: %q, listed %d times", reasons, r.lists)
+	}
+}
+
+// A pod that was admitted to one node may be tried on another of the same rack: it will be on one of them alone. For other pods it counts on both.
+func TestAPodIsNotInItsOwnWay(t *testing.T) {
+	r := newRacks()
+	web := of("web-1", "1")
+	r.node(inRack("n1", "r"))
+	r.node(inRack("n2", "r"))
+	admits := func(name string, node string, most int) bool {
+		p := podOf(name, 1, web, limitedTo(fmt.Sprint(rack, "=", most)))
+		r.pod(p)
+		reasons, _ := r.try(t.Context(), p, node, r.of(t.Context(), p), false)
+		return len(reasons) == 0
+	}
+	if !admits("p", "n1", 1) || !admits("p", "n2", 1) {
+		t.Error("it is refused")
+	}
+	if admits("q", "n1", 2) {
+		t.Error("another one is admitted, though the first may come to either node")
+	}
+}
+
+// Revisions that have no pods any more are forgotten.
+func TestRevisionsOfThePastAreForgotten(t *testing.T) {
+	r := newRacks()
+	r.node(inRack("n", "r"))
+	for i := range 50 {
+		p := podOf(fmt.Sprint("p", i), 1, of(fmt.Sprint("web-", i), fmt.Sprint(i)), labelled("app", "web"), limitedTo(rack+"=1"))
+		r.pod(p)
+		if reasons, _ := r.try(t.Context(), p, "n", r.of(t.Context(), p), false); len(reasons) > 0 {
+			t.Fatal(reasons)
+		}
+		r.pod(onNode(p, "n"))
+		delete(r.pods, p.UID)
+		r.RemovePod(p.UID)
+	}
+	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
+		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
+	}
+}
+
+func BenchmarkLimitOfManyPods(b *testing.B) {
+	for _, pods := range []int{30, 3000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			r := newRacks()
+			web := of("web-1", "1")
+			for i := range pods {
+				r.node(inRack(fmt.Sprint("n", i), fmt.Sprint("r", i%10)))
+				r.pod(onNode(podOf(fmt.Sprint("p", i), 1, web), fmt.Sprint("n", i)))
+			}
+			p := podOf("p", 1, web, limitedTo(rack+"="+fmt.Sprint(limit.MaxPods)))
+			for b.Loop() {
+				if reasons, _ := r.try(b.Context(), p, "n1", r.of(b.Context(), p), true); len(reasons) > 0 {
+					b.Fatal(reasons)
+				}
+			}
+		})
+	}
+}
