@@ -82,6 +82,12 @@ func cluster(t *testing.T) string {
 	choosy := large.DeepCopy()
 	choosy.NodeSelector = map[string]string{"disk": "ssd"}
 	pod("choosy", "", choosy)
+	return saved(t, s)
+}
+
+// saved is a file with a snapshot in it.
+func saved(t *testing.T, s *snapshot.Snapshot) string {
+	t.Helper()
 	var out bytes.Buffer
 	if err := s.Write(&out); err != nil {
 		t.Fatal(err)

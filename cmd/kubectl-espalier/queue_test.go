@@ -4,10 +4,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,15 +54,7 @@ func tenants(t *testing.T, page string, more ...*corev1.Pod) string {
 	for _, p := range append([]*corev1.Pod{podAt("play", "nb-0", "n9"), podAt("play", "nb-1", ""), podAt("ci", "build-0", "n5"), podAt("shop", "web-0", "n1"), podAt("shop", "web-1", "n2")}, more...) {
 		s.Add(p)
 	}
-	var out bytes.Buffer
-	if err := s.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "tenants.json")
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return saved(t, s)
 }
 
 func podAt(namespace, name, node string) *corev1.Pod {

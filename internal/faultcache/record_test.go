@@ -66,13 +66,7 @@ func TestTheNextSchedulerKnows(t *testing.T) {
 // One that has stood by since knows what was written meanwhile, and has not said what
 // the other has.
 func TestTheRecordIsReadAgainWhenItsTimeComes(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
-	by := r.renew(options())
-	by.readRecord(t.Context())
-	r.reject("web", "n1", 5)
-	r.pass(3 * time.Second)
-	r.write()
+	_, by := newStandby(t)
 	by.activate()
 	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
 	by.pass(time.Minute)

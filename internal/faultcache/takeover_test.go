@@ -26,16 +26,23 @@ func (r *rig) written() string {
 	return cm.Data[record.Key]
 }
 
+// newStandby is a scheduler that has written of a node that it is faulty, and one that stands by and has read the record before.
+func newStandby(t *testing.T) (leader, standby *rig) {
+	t.Helper()
+	leader = newRig(t, options())
+	leader.activate()
+	standby = leader.renew(options())
+	standby.readRecord(t.Context())
+	leader.reject("web", "n1", 5)
+	leader.pass(3 * time.Second)
+	leader.write()
+	return leader, standby
+}
+
 // Who stood by does not replace a record that he could not read when he took over: he
 // has read an older one.
 func TestRegression_TakeoverWithoutARecord(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
-	by := r.renew(options())
-	by.readRecord(t.Context())
-	r.reject("web", "n1", 5)
-	r.pass(3 * time.Second)
-	r.write()
+	r, by := newStandby(t)
 	broken := true
 	r.client.PrependReactor("get", "configmaps", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		return broken, nil, errors.New("timeout")
@@ -57,13 +64,7 @@ func TestRegression_TakeoverWithoutARecord(t *testing.T) {
 
 // The record is read though something else cannot be.
 func TestRegression_TakeoverWithoutEvents(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
-	by := r.renew(options())
-	by.readRecord(t.Context())
-	r.reject("web", "n1", 5)
-	r.pass(3 * time.Second)
-	r.write()
+	_, by := newStandby(t)
 	by.Activate(t.Context()) // it is not ready
 	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
 }
