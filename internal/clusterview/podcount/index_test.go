@@ -69,6 +69,16 @@ func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
 // refresh shows the index the nodes as they are.
 func (v *view) refresh() { v.index.Refresh(podcount.Snapshot{Nodes: v.infos}) }
 
+// wantAsked fails the test unless a refresh identifies that many pods.
+func (v *view) wantAsked(t *testing.T, step string, want int) {
+	t.Helper()
+	v.rs.Asked = 0
+	v.refresh()
+	if v.rs.Asked != want {
+		t.Errorf("%s: %d pods were identified, want %d", step, v.rs.Asked, want)
+	}
+}
+
 // tallies is what the index says of all nodes to web.
 func (v *view) tallies() map[string]placement.Tally {
 	v.refresh()
@@ -221,27 +231,19 @@ func TestIndexIdentifiesOnlyWhatHasChanged(t *testing.T) {
 	for _, n := range []string{"n1", "n2", "n3"} {
 		v.put(n, "web-2", st.MakePod(), st.MakePod())
 	}
-	asked := func(step string, want int) {
-		t.Helper()
-		v.rs.Asked = 0
-		v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
-		if v.rs.Asked != want {
-			t.Errorf("%s: %d pods were identified, want %d", step, v.rs.Asked, want)
-		}
-	}
-	asked("at first", 6)
+	v.wantAsked(t, "at first", 6)
 	watcher := v.watch()
-	asked("with nothing changed", 0)
+	v.wantAsked(t, "with nothing changed", 0)
 	if changed := watcher.changed(v); changed != nil {
 		t.Errorf("nothing has changed, and %q are told", changed)
 	}
 	v.put("n2", "web-2", st.MakePod())
-	asked("with a pod more on n2", 1)
+	v.wantAsked(t, "with a pod more on n2", 1)
 	if changed := watcher.changed(v); !slices.Equal(changed, []string{"n2"}) {
 		t.Errorf("since then %q have changed", changed)
 	}
 	slices.Reverse(v.infos)
-	asked("in another order", 0)
+	v.wantAsked(t, "in another order", 0)
 }
 
 // Who comes seldom is told of all that has happened, who comes often only of the last.

@@ -127,22 +127,14 @@ func TestOwnersOfOneNamespaceChange(t *testing.T) {
 	v.put("n", "web-1", st.MakePod(), st.MakePod())
 	v.put("m", "web-2", st.MakePod(), st.MakePod().Label(clusterview.WorkloadLabel, "shop"))
 	v.put("m", "not-known", st.MakePod())
-	refresh := func(because string, want int) {
-		t.Helper()
-		v.rs.Asked = 0
-		v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
-		if v.rs.Asked != want {
-			t.Errorf("%s: %d pods were identified, want %d", because, v.rs.Asked, want)
-		}
-	}
-	refresh("at first", 5)
+	v.wantAsked(t, "at first", 5)
 	identifier.Adopted.Note("elsewhere")
 	identifier.Added.Note("elsewhere")
-	refresh("a ReplicaSet of another namespace came, and got another owner", 0)
+	v.wantAsked(t, "a ReplicaSet of another namespace came, and got another owner", 0)
 	identifier.Added.Note("ns")
-	refresh("a ReplicaSet came", 1)
+	v.wantAsked(t, "a ReplicaSet came", 1)
 	identifier.Adopted.Note("ns")
-	refresh("a ReplicaSet got another owner", 5)
+	v.wantAsked(t, "a ReplicaSet got another owner", 5)
 }
 
 // What does not change who a pod is does not have it looked at again.

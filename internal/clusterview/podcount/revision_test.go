@@ -18,7 +18,7 @@ import (
 
 // revision is the pods of web's revision 2 by node.
 func (v *view) revision() map[string]int64 {
-	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+	v.refresh()
 	counts := make(map[string]int64)
 	for node, pods := range v.index.Revision(web) {
 		counts[node.Name] = pods
