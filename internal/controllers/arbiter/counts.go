@@ -6,6 +6,7 @@ package arbiter
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,10 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
+
+// mostQuestions bounds for how many limits and revisions the pods of one workload are counted. All of its pods may count for each of them, and each may
+// say something else of its limits, so that one namespace took the memory of all. Of a workload with more of them some are counted for each binding.
+const mostQuestions = 64
 
 // counts has the pods of revisions by domain: those that are known to be on a node, and those that were admitted to one. A revision is counted
 // when it is asked about for the first time, and kept up to date from then on. To count it for each binding was rejected: the more pods a
@@ -51,7 +56,7 @@ func newCounts(nodes func(types.UID) []string) *counts {
 	return c
 }
 
-// forget has everything be counted anew, as after nodes have come to be in other domains.
+// forget has everything be counted anew, as when nodes with pods have come or gone.
 func (c *counts) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,12 +70,12 @@ func (c *counts) full(ctx context.Context, uid types.UID, r revision, node strin
 	if !known {
 		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	d := c.domains(ctx, r)
 	if d == nil {
 		return false
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	own := d.at[uid] // it may have been admitted to another node before
 	d.put(uid, nil)
 	defer d.put(uid, own)
@@ -79,21 +84,42 @@ func (c *counts) full(ctx context.Context, uid types.UID, r revision, node strin
 
 // domains returns the pods of a revision, nil if they cannot be read.
 func (c *counts) domains(ctx context.Context, r revision) *domains {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	asked := question{r.id, limit.Format(r.limits)}
-	if d := c.of[r.id.Workload][asked]; d != nil {
-		return d
+	of := c.of[r.id.Workload]
+	switch {
+	case of[asked] != nil:
+		return of[asked]
+	case len(of) >= mostQuestions:
+		// It is not kept, and keeps nobody waiting: other workloads are not to pay for this one.
+		c.mu.Unlock()
+		defer c.mu.Lock()
+		return c.read(ctx, r, func(types.UID, clusterview.Identity, []string) {})
+	case of == nil:
+		of = make(map[question]*domains)
+		c.of[r.id.Workload] = of
 	}
+	if d := c.read(ctx, r, c.note); d != nil {
+		of[asked] = d
+	}
+	return of[asked]
+}
+
+// read counts the pods of a revision, nil if they cannot be read, and tells of those of its workload that count.
+func (c *counts) read(ctx context.Context, r revision, note func(types.UID, clusterview.Identity, []string)) *domains {
 	var list corev1.PodList
 	if err := r.cache.List(ctx, &list, client.InNamespace(r.id.Workload.Namespace), client.MatchingFields{byWorkload: r.id.Workload.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	d := &domains{r, limit.Count(r.limits, func(func([]placement.Value, int64) bool) {}), make(map[types.UID][][]placement.Value)}
-	if c.of[r.id.Workload] == nil {
-		c.of[r.id.Workload] = make(map[question]*domains)
-	}
-	c.of[r.id.Workload][asked] = d
 	for i := range list.Items {
-		c.count(ctx, &list.Items[i])
+		uid := list.Items[i].UID
+		// Where one counts no more, all that is counted is told when the ledger is.
+		if is, nodes := c.where(&list.Items[i]); len(nodes) > 0 {
+			note(uid, is, nodes)
+			d.count(ctx, uid, is, nodes)
+		}
 	}
 	return d
 }
@@ -105,8 +131,8 @@ func (c *counts) set(pod *corev1.Pod) {
 	if len(c.of) == 0 {
 		return // nothing has limits, and pods need not be looked at
 	}
-	is := c.count(context.Background(), pod)
-	c.prune(is.Workload)
+	is, nodes := c.where(pod)
+	c.place(pod.UID, is, nodes)
 }
 
 // moved says that a pod of which no more is known than its UID has gone, or is not to come to a node any more.
@@ -114,50 +140,87 @@ func (c *counts) moved(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if is, counted := c.pods[uid]; counted {
-		c.place(context.Background(), uid, is, c.nodes(uid))
-		c.prune(is.Workload)
+		c.place(uid, is, c.nodes(uid))
 	}
 }
 
-// count has a pod count where it does now, and nowhere else.
-func (c *counts) count(ctx context.Context, pod *corev1.Pod) clusterview.Identity {
-	is := identifier.Identify(pod)
-	var nodes []string
+// relabelled says that a node has changed. What is counted by a label of which it has another value now is counted anew: others may be written by
+// the minute.
+func (c *counts) relabelled(was, is *corev1.Node) {
+	if maps.Equal(was.Labels, is.Labels) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for workload := range c.of {
+		c.drop(workload, func(d *domains) bool {
+			return !slices.Equal(clusterview.AppendDomains(nil, was, d.limits), clusterview.AppendDomains(nil, is, d.limits))
+		})
+	}
+}
+
+// where is what a pod is, and on which nodes it counts.
+func (c *counts) where(pod *corev1.Pod) (is clusterview.Identity, nodes []string) {
 	if podcount.Counts(pod) {
 		nodes = c.nodes(pod.UID)
 	}
-	c.place(ctx, pod.UID, is, nodes)
-	return is
+	return identifier.Identify(pod), nodes
 }
 
 // place has a pod count on some nodes, and nowhere else.
-func (c *counts) place(ctx context.Context, uid types.UID, is clusterview.Identity, nodes []string) {
+func (c *counts) place(uid types.UID, is clusterview.Identity, nodes []string) {
+	c.note(uid, is, nodes)
+	for _, d := range c.of[is.Workload] {
+		d.count(context.Background(), uid, is, nodes)
+	}
+	c.prune(is.Workload)
+}
+
+// note has a pod be one of its workload, and of no other.
+func (c *counts) note(uid types.UID, is clusterview.Identity, nodes []string) {
 	if was := c.pods[uid].Workload; was != is.Workload {
 		for _, d := range c.of[was] {
 			d.put(uid, nil)
 		}
+		c.prune(was)
 	}
 	delete(c.pods, uid)
 	if len(nodes) > 0 && c.of[is.Workload] != nil {
 		c.pods[uid] = is
 	}
-	for _, d := range c.of[is.Workload] {
-		var at [][]placement.Value
-		for _, name := range nodes {
-			if values, known := d.values(ctx, name); known && d.alike(is) {
-				at = append(at, values)
-			}
-		}
-		d.put(uid, at)
-	}
+}
+
+// tidy forgets the revisions of a workload that have no pods, as after one was tried that did not come.
+func (c *counts) tidy(workload clusterview.Workload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prune(workload)
 }
 
 // prune forgets the revisions of a workload that have no pods: of most, there will be none any more.
 func (c *counts) prune(workload clusterview.Workload) {
-	maps.DeleteFunc(c.of[workload], func(_ question, d *domains) bool { return len(d.at) == 0 })
+	c.drop(workload, func(d *domains) bool { return len(d.at) == 0 })
+}
+
+// drop forgets some of what is counted of a workload.
+func (c *counts) drop(workload clusterview.Workload, those func(*domains) bool) {
+	maps.DeleteFunc(c.of[workload], func(_ question, d *domains) bool { return those(d) })
 	if len(c.of[workload]) == 0 {
 		delete(c.of, workload)
 	}
+}
+
+// count has a pod count in the domains of some nodes, if it is of the revision.
+func (d *domains) count(ctx context.Context, uid types.UID, is clusterview.Identity, nodes []string) {
+	var at [][]placement.Value
+	if d.alike(is) {
+		for _, name := range nodes {
+			if values, known := d.values(ctx, name); known {
+				at = append(at, values)
+			}
+		}
+	}
+	d.put(uid, at)
 }
 
 // put has a pod count in some domains, in place of those where it did.

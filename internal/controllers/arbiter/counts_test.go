@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
 
@@ -25,9 +26,13 @@ type view struct {
 	nodes map[string]*corev1.Node
 	pods  map[types.UID]*corev1.Pod
 	lists int
+	gets  int
+	// listing is called with each list.
+	listing func()
 }
 
 func (v *view) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	v.gets++
 	n, there := v.nodes[key.Name]
 	if !there {
 		return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
@@ -38,6 +43,9 @@ func (v *view) Get(_ context.Context, key client.ObjectKey, o client.Object, _ .
 
 func (v *view) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	v.lists++
+	if v.listing != nil {
+		v.listing()
+	}
 	asked := (&client.ListOptions{}).ApplyOptions(opts)
 	for _, p := range v.pods {
 		if workload := identifier.Identify(p).Workload; asked.FieldSelector.String() == byWorkload+"="+workload.String() {
@@ -71,14 +79,25 @@ func (r *racks) pod(p *corev1.Pod) {
 	r.SetPod(p)
 }
 
+// some are pods of two revisions of one workload, and of two owners in another, which count for each other.
+var some = []func(*corev1.Pod){
+	of("web-1", "1"), of("web-1", "2"), ofStatefulSet("db-1"), ofStatefulSet("db-2"),
+}
+
+func ofStatefulSet(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Labels = map[string]string{"controller-revision-hash": "1", clusterview.WorkloadLabel: "shop"}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name, UID: types.UID(name), Controller: new(true)}}
+	}
+}
+
 // What is kept up to date says the same as what is counted anew, whatever has happened.
 func TestCountsAreThoseOfAFreshCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRacks()
 		draw := func(label string, below int) int { return rapid.IntRange(0, below-1).Draw(t, label) }
 		pod := func() *corev1.Pod {
-			name, set := fmt.Sprint("p", draw("pod", 6)), draw("revision", 3)
-			return podOf(name, 1, of(fmt.Sprint("web-", set), fmt.Sprint(set)), labelled("app", "web"), limitedTo(rack+"=2"))
+			return podOf(fmt.Sprint("p", draw("pod", 6)), 1, some[draw("revision", len(some))], limitedTo(rack+"=2"))
 		}
 		known := func() *corev1.Pod {
 			p := pod()
@@ -116,8 +135,8 @@ func TestCountsAreThoseOfAFreshCount(t *testing.T) {
 			},
 			"time": func(*rapid.T) { r.clock.Step(time.Duration(draw("seconds", 30)) * time.Second); r.Expire() },
 			"": func(t *rapid.T) {
-				for set := range 3 {
-					p := podOf(fmt.Sprint("p", set), 1, of(fmt.Sprint("web-", set), fmt.Sprint(set)), labelled("app", "web"), limitedTo(rack+"=2"))
+				for set := range some {
+					p := podOf(fmt.Sprint("p", set), 1, some[set], limitedTo(rack+"=2"))
 					l, fresh := r.of(t.Context(), p), newCounts(r.on)
 					for name := range r.view.nodes {
 						if got, want := r.counts.full(t.Context(), p.UID, l.revision, name), fresh.full(t.Context(), p.UID, l.revision, name); got != want {
@@ -190,7 +209,7 @@ func TestRevisionsOfThePastAreForgotten(t *testing.T) {
 	r := newRacks()
 	r.node(inRack("n", "r"))
 	for i := range 50 {
-		p := podOf(fmt.Sprint("p", i), 1, of(fmt.Sprint("web-", i), fmt.Sprint(i)), labelled("app", "web"), limitedTo(rack+"=1"))
+		p := podOf(fmt.Sprint("p", i), 1, of(fmt.Sprint("web-", i), fmt.Sprint(i)), limitedTo(rack+"=1"))
 		r.pod(p)
 		if reasons, _ := r.try(t.Context(), p, "n", r.of(t.Context(), p), false); len(reasons) > 0 {
 			t.Fatal(reasons)

@@ -5,7 +5,6 @@ package arbiter
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -85,7 +84,10 @@ func (l *Ledger) at(name string, do func(*node) (news bool)) {
 // SetNode says how a node is.
 func (l *Ledger) SetNode(is *corev1.Node) {
 	l.at(is.Name, func(n *node) bool {
-		if n.is == nil || !maps.Equal(n.is.Labels, is.Labels) {
+		switch {
+		case n.is != nil:
+			l.counts.relabelled(n.is, is)
+		case !n.Empty(): // its pods were known before
 			l.counts.forget()
 		}
 		n.is = is
@@ -123,8 +125,11 @@ func (l *Ledger) SetPod(pod *corev1.Pod) {
 			l.at(name, func(n *node) bool { return n.Remove(pod.UID) })
 		}
 	}
-	l.counts.set(pod)
-	l.at(pod.Spec.NodeName, func(n *node) bool { n.Add(pod); return true })
+	l.at(pod.Spec.NodeName, func(n *node) bool {
+		n.Add(pod)
+		l.counts.set(pod) // not before: who tells of the node asks whether it has pods
+		return true
+	})
 }
 
 // RemovePod says that a pod is gone, or has ended.
@@ -212,6 +217,7 @@ func (l *Ledger) try(ctx context.Context, pod *corev1.Pod, name string, limits *
 	if limits != nil {
 		l.locks.Lock(limits.workload) // no name of a node has a slash
 		defer l.locks.Unlock(limits.workload)
+		defer l.counts.tidy(limits.id.Workload)
 	}
 	l.at(name, func(n *node) bool {
 		if l.countsAlready(pod.UID, name) {
