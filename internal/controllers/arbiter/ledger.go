@@ -220,7 +220,7 @@ func (l *Ledger) try(ctx context.Context, pod *corev1.Pod, name string, limits *
 		defer l.counts.tidy(limits.id.Workload)
 	}
 	l.at(name, func(n *node) bool {
-		if l.countsAlready(pod.UID, name) {
+		if l.countsAlready(pod.UID, name, dryRun) {
 			return false
 		}
 		if reasons = append(n.Refuses(pod), limits.refuses(ctx, l, name)...); len(reasons) > 0 {
@@ -240,12 +240,20 @@ func (l *Ledger) try(ctx context.Context, pod *corev1.Pod, name string, limits *
 }
 
 // countsAlready reports that a pod is known to be on some node, so that the API server will say what is to be said of this binding; or that it
-// was admitted to this very node, and the binding is a repeated one.
-func (l *Ledger) countsAlready(uid types.UID, node string) bool {
+// was admitted to this very node, and the binding is a repeated one: the pod may come as late as if it was the first.
+func (l *Ledger) countsAlready(uid types.UID, node string, dryRun bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, bound := l.seen[uid]
-	return bound || l.reserved.Has(string(uid), node)
+	if _, bound := l.seen[uid]; bound {
+		return true
+	}
+	if !l.reserved.Has(string(uid), node) {
+		return false
+	}
+	if !dryRun {
+		l.reserved.Reserve(string(uid), node, l.clock.Now().Add(unseen))
+	}
+	return true
 }
 
 // reserve notes that a pod was admitted, unless it has been seen meanwhile. A pod that was admitted to another node before is counted

@@ -306,3 +306,27 @@ func TestReasonsAreReadable(t *testing.T) {
 		}
 	})
 }
+
+// A binding that failed is sent again much later. The pod keeps its room for as long as any other that was admitted then: it is on its way.
+func TestABindingThatIsSentAgainKeepsItsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := ledgerOf(nodeOf("n", 1000))
+		p := podOf("p", 600)
+		admits(t, l, p, "n")
+		time.Sleep(unseen - time.Second)
+		if reasons := l.Admit(t.Context(), p, "n", nil, true); len(reasons) > 0 || !admits(t, l, p, "n") {
+			t.Error("a binding that is sent again is refused")
+		}
+		time.Sleep(unseen - time.Second)
+		l.Expire()
+		if admits(t, l, podOf("other", 600), "n") {
+			t.Error("its room was given away")
+		}
+		l.Admit(t.Context(), p, "n", nil, true) // which keeps nothing
+		time.Sleep(time.Second)
+		l.Expire()
+		if free(t, l, "n") != 1000 || l.Unseen() != 0 {
+			t.Errorf("%d are free, and %d pods are to come", free(t, l, "n"), l.Unseen())
+		}
+	})
+}

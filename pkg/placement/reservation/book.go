@@ -37,20 +37,19 @@ type entry struct {
 }
 
 // Reserve keeps room on a node for a pod until some time, which must not be before that of any earlier call. It is false if
-// there is such a reservation already, which then stays as it is.
+// there is such a reservation already, which then lasts until that time.
 func (b *Book) Reserve(pod, node string, until time.Time) bool {
-	if b.Has(pod, node) {
-		return false
-	}
 	if b.byPod == nil {
 		b.byPod = make(map[string][]entry)
 	}
 	b.made++
 	e := entry{Reservation{pod, node, until}, b.made}
-	b.byPod[pod] = append(b.byPod[pod], e)
 	b.queue = append(b.queue, e)
-	b.count++
-	return true
+	before := len(b.byPod[pod])
+	others := slices.DeleteFunc(b.byPod[pod], func(e entry) bool { return e.Node == node })
+	b.byPod[pod] = append(others, e)
+	b.count += len(b.byPod[pod]) - before
+	return len(others) == before
 }
 
 // Has reports whether room on a node is kept for a pod.
@@ -58,7 +57,7 @@ func (b *Book) Has(pod, node string) bool {
 	return slices.ContainsFunc(b.byPod[pod], func(e entry) bool { return e.Node == node })
 }
 
-// Nodes are those on which room is kept for a pod, in the order of the reservations.
+// Nodes are those on which room is kept for a pod, in the order in which it was reserved there last.
 func (b *Book) Nodes(pod string) (nodes []string) {
 	for _, e := range b.byPod[pod] {
 		nodes = append(nodes, e.Node)
