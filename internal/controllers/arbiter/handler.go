@@ -69,13 +69,14 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 	return admission.Allowed("")
 }
 
-// pod returns the pod of a binding, nil if there is none any more. A pod that the watch has not shown yet is asked for.
+// pod returns the pod of a binding, nil if there is none any more, or it is bound to a node. A pod that the watch has not shown yet is asked for, and
+// so is one that is bound already, if it is known by its name alone: there may be another one of that name by now.
 func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
 	for _, reader := range []client.Reader{h.Pods, h.API} {
 		pod := &corev1.Pod{}
 		err := reader.Get(ctx, name, pod, client.UnsafeDisableDeepCopy)
 		switch {
-		case err == nil && (uid == "" || pod.UID == uid):
+		case err == nil && (pod.UID == uid || uid == "" && pod.Spec.NodeName == ""):
 			return pod, nil
 		case err != nil && !apierrors.IsNotFound(err):
 			return nil, err
