@@ -11,9 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	goleak.VerifyTestMain(m)
+}
 
 // nodeOf is a node with so many thousandths of a CPU.
 func nodeOf(name string, milli int64) *corev1.Node {
