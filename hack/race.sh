@@ -22,6 +22,6 @@ fi
 export CGO_ENABLED=1
 echo "compiling for the race detector (about 3 minutes the first time)"
 go test -race -v -count=1 -timeout 10m ./test/storm -run '^TestStorm$' -lasting="${1:-8s}"
-go test -race -count=1 -timeout 10m ./internal/faultcache ./internal/policies
+go test -race -count=1 -timeout 10m ./internal/faultcache ./internal/policies ./internal/controllers/arbiter
 # Properties are for finding what is wrong, and need no detector for it: make test tries them.
 go test -race -count=1 -timeout 10m -skip '^TestProperty|^TestJournalSaysAllThatChanges$' ./pkg/plugins/spreadtree ./internal/upstream
