@@ -70,19 +70,27 @@ func (s *story) fill(with, rejecting bool, pods int, schedulers []*rig.Process, 
 }
 
 // Two schedulers fill nodes until there is no room: the stock one and ours, half of the pods each.
-func TestTwoSchedulersFull(t *testing.T) {
-	tell := func(t *testing.T, with, rejecting bool) outcome {
+func TestTwoSchedulersFull(t *testing.T) { twoSchedulers(t, "two-schedulers-full", 100) }
+
+// Ten times as many nodes and pods. A pod of the stock scheduler that is refused waits for a second or two, which is half of the small story, and
+// little of this one.
+func TestTwoSchedulersFillTenTimesAsMuch(t *testing.T) { twoSchedulers(t, "two-schedulers-ten-times", 1000) }
+
+func twoSchedulers(t *testing.T, row string, nodes int) {
+	t.Helper()
+	tell := func(t *testing.T, with bool) outcome {
+		t.Helper()
 		s := begin(t)
-		s.nodes(scaled(100), 10)
-		pods := scaled(1000)
-		o := s.fill(with, rejecting, pods, []*rig.Process{s.stock("stock"), s.ours()}, corev1.DefaultSchedulerName, rig.SchedulerName)
-		s.row("two-schedulers-full", with, o)
+		s.nodes(scaled(nodes), 10)
+		pods := scaled(10 * nodes)
+		o := s.fill(with, true, pods, []*rig.Process{s.stock("stock"), s.ours()}, corev1.DefaultSchedulerName, rig.SchedulerName)
+		s.row(row, with, o)
 		s.check(with, o, pods)
 		return o
 	}
 	var without, with outcome
-	t.Run("without", func(t *testing.T) { without = tell(t, false, true) })
-	t.Run("with", func(t *testing.T) { with = tell(t, true, true) })
+	t.Run("without", func(t *testing.T) { without = tell(t, false) })
+	t.Run("with", func(t *testing.T) { with = tell(t, true) })
 	if without.beyond == 0 {
 		t.Log("without the arbiter nothing was promised twice this time")
 	}
