@@ -74,7 +74,9 @@ func TestTwoSchedulersFull(t *testing.T) { twoSchedulers(t, "two-schedulers-full
 
 // Ten times as many nodes and pods. A pod of the stock scheduler that is refused waits for a second or two, which is half of the small story, and
 // little of this one.
-func TestTwoSchedulersFillTenTimesAsMuch(t *testing.T) { twoSchedulers(t, "two-schedulers-ten-times", 1000) }
+func TestTwoSchedulersFillTenTimesAsMuch(t *testing.T) {
+	twoSchedulers(t, "two-schedulers-ten-times", 1000)
+}
 
 func twoSchedulers(t *testing.T, row string, nodes int) {
 	t.Helper()
