@@ -25,6 +25,7 @@ bin/demo:
 perf-tools:
 	@hack/go-build.sh _output/perf/kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
 	@hack/go-build.sh _output/perf/nullscheduler ./test/perf/nullscheduler
+	@hack/go-build.sh _output/perf/nullwebhook ./test/perf/nullwebhook
 
 # The tools are pinned in modules of their own, one for each set that must not
 # bend the versions of another: KWOK is bound to an older Kubernetes, and

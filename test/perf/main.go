@@ -77,7 +77,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.check, "check", false, "fail if a promise about the ratios is not kept")
 	flags.BoolVar(&o.profile, "profile", false, "profile espalier-scheduler, 10 s of each workload, into perf below the folder of --out")
 	flags.StringVar(&o.bin, "bin", "bin", "folder of espalier-scheduler and devcluster")
-	flags.StringVar(&o.tools, "tools", "_output/perf", "folder of kube-scheduler and nullscheduler")
+	flags.StringVar(&o.tools, "tools", "_output/perf", "folder of kube-scheduler, nullscheduler and nullwebhook")
 	flags.StringVar(&o.out, "out", "_output", "folder for perf.json, perf.md and, in perf/logs, the logs")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -99,6 +99,11 @@ func rounds(ctx context.Context, o options, devcluster, logs string, workloads [
 			return nil, err
 		}
 	}
+	if slices.ContainsFunc(workloads, func(w load.Workload) bool { return w.NullWebhook }) {
+		if world.NullWebhook, err = rig.BinaryIn(o.tools, "nullwebhook"); err != nil {
+			return nil, err
+		}
+	}
 	if o.profile {
 		world.Profiles = filepath.Join(o.out, "perf")
 	}

@@ -40,6 +40,8 @@ type World struct {
 
 	// Controller is the path of Espalier's controller, for the workloads that have it run beside.
 	Controller string
+	// NullWebhook is the path of the webhook that allows each binding, for the workloads that have it.
+	NullWebhook string
 
 	// workload is the one that is measured.
 	workload load.Workload

@@ -49,7 +49,7 @@ var (
 	costed    = []string{"Spread2"}
 	// even are the rows in which nothing may be misplaced.
 	even = slices.Concat(spreads, []string{"Workloads60"}, many, []string{
-		"ScaleDownAny", "Controller", "Arbiter", "Unannounced", "Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
+		"ScaleDownAny", "Controller", "NullWebhook", "Arbiter", "Unannounced", "Shallow", "Deep", "Mixed", "Claims", "AntiAffinity", "DoNotSchedule", "DomainLimits", "Ordinary",
 		"Backlog200",
 	}, allocated, misfits, attacks)
 )
@@ -75,7 +75,8 @@ var comparisons = []struct {
 	atLeast   bool
 }{
 	{"pods/s", many, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
-	{"pods/s", []string{"Arbiter"}, func(ours Ratios) float64 { return ours.Throughput }, 0.95, true},
+	// To Controller it is what any webhook costs, too: where the API server has all processors busy, each call takes from what it binds.
+	{"pods/s", []string{"Arbiter"}, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
 	{"pods/s", allocated, func(ours Ratios) float64 { return ours.Throughput }, 0.9, true},
 	// Two runs of one row differ by a tenth, in the algorithm's time by a sixth: of the median of nine rounds, these bounds are twice that or
 	// more. A deletion cost is chosen after the algorithm has ended, and shows in the CPU time.

@@ -30,6 +30,7 @@ const (
 	shallow      = "Shallow"
 	ordinary     = "Ordinary"
 	unchecked    = "Controller"
+	nullWebhook  = "NullWebhook"
 	refused      = "Refused"
 	spread2      = "Spread2"
 	scaleDownAny = "ScaleDownAny"
@@ -76,15 +77,17 @@ func Workloads(nodes int) []Workload {
 	return append(rows, attacked(nodes)...)
 }
 
-// written are the rows that show what the writes of a pod cost: with each binding checked before it is made, and without the event. They are
+// written are the rows that show what the writes of a pod cost: with each binding checked before it is made, by a webhook that does nothing and by
+// the arbiter, and without the event. They are
 // Spread2 beside a controller that does neither.
 func written(nodes int) []Workload {
 	row := Workload{Nodes: nodes, Groups: 10, PerGroup: max(nodes/20, 2), Levels: zoneHost, Rounds: roundsOfShort(nodes), Controller: true}
-	before, checked, silent := row, row, row
+	before, allowed, checked, silent := row, row, row, row
 	before.Name, before.About = unchecked, "Spread2 with the controller beside"
-	checked.Name, checked.About, checked.Beside, checked.Arbiter = "Arbiter", "the same, and it checks each binding", unchecked, true
+	allowed.Name, allowed.About, allowed.Beside, allowed.NullWebhook = nullWebhook, "the same, and a webhook that allows each binding without a look", unchecked, true
+	checked.Name, checked.About, checked.Beside, checked.Arbiter = "Arbiter", "the same, and the controller checks each binding", nullWebhook, true
 	silent.Name, silent.About, silent.Beside, silent.Unannounced = "Unannounced", "the same, without the event of a bound pod", unchecked, true
-	return []Workload{before, checked, silent}
+	return []Workload{before, allowed, checked, silent}
 }
 
 // allocated are the rows that show what an order of all pods costs.

@@ -63,6 +63,8 @@ type Workload struct {
 	Crowd int
 	// Controller has Espalier's controller run beside, as it does in a cluster that has it installed; Arbiter has it check each binding.
 	Controller, Arbiter bool
+	// NullWebhook has each binding allowed by a webhook that does not look.
+	NullWebhook bool
 	// Unannounced has our scheduler write no event for a pod that is bound.
 	Unannounced bool
 	// Churn has nodes closed and opened, and bound pods deleted, while pods come.
