@@ -32,6 +32,7 @@ func (s *story) scaled(scheduler string, from, to int, change ...func(*corev1.Po
 	s.Helper()
 	s.deploy("app", int32(from), "", append(change, by(scheduler))...)
 	s.settled("app", from)
+	s.available("app", "the pods to be known to be ready")
 	s.scale("app", to)
 	return s.settled("app", to)
 }
@@ -85,6 +86,7 @@ func TestScaleDownOneByOne(t *testing.T) {
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
 		s.deploy("app", 61, "", by(scheduler))
 		s.settled("app", 61)
+		s.available("app", "the pods to be known to be ready")
 		worst, last := 0, ""
 		for pods := 60; pods >= 31; pods-- {
 			s.scale("app", pods)

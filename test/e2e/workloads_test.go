@@ -78,7 +78,14 @@ func (s *story) scale(app string, replicas int) {
 func (s *story) roll(app, revision string) {
 	s.Helper()
 	s.patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
-	s.until("the rolling update to "+revision, func() error {
+	s.available(app, "the rolling update to "+revision)
+}
+
+// available waits until the Deployment says that all of its pods are there, and ready. Who scales before that has the ReplicaSet's controller remove
+// those first that it does not know to be ready, though they are.
+func (s *story) available(app, what string) {
+	s.Helper()
+	s.until(what, func() error {
 		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
 		if err != nil {
 			return err
