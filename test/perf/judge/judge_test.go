@@ -134,7 +134,7 @@ func TestPromisesAreMissed(t *testing.T) {
 		}},
 		{"checks are dear", func(r *Run) {
 			if r.Scheduler == Ours && r.Workload == "Arbiter" {
-				r.Seconds = 4.5
+				r.Seconds = 4.9
 			}
 		}, []string{"Arbiter: pods/s to NullWebhook"}},
 		{"deletion costs are dear", func(r *Run) {
