@@ -97,12 +97,9 @@ func TestWhatWasOnlyTriedIsForgotten(t *testing.T) {
 		p := podOf(fmt.Sprint("p", i), int64(i)*1_000_000, of(fmt.Sprint("web-", i), fmt.Sprint(i)), limitedTo(rack+"=1"))
 		r.pod(p)
 		tries(p)
-		delete(r.pods, p.UID)
-		r.RemovePod(p.UID)
+		r.gone(p.UID)
 	}
-	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
-		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
-	}
+	r.checkNothingIsLeft(t)
 }
 
 // A running pod may be given to another workload, by its label. Nothing is left of the one that it was the last of.
@@ -116,11 +113,8 @@ func TestNothingIsLeftOfAWorkloadThatPodsHaveLeft(t *testing.T) {
 	p = onNode(p, "n")
 	labelled(clusterview.WorkloadLabel, "shop")(p)
 	r.pod(p)
-	delete(r.pods, p.UID)
-	r.RemovePod(p.UID)
-	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
-		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
-	}
+	r.gone(p.UID)
+	r.checkNothingIsLeft(t)
 }
 
 // Labels that no limit is about may be written by the minute, and nodes come when pods do.

@@ -91,6 +91,19 @@ func ofStatefulSet(name string) func(*corev1.Pod) {
 	}
 }
 
+func (r *racks) gone(uid types.UID) {
+	delete(r.pods, uid)
+	r.RemovePod(uid)
+}
+
+// checkNothingIsLeft fails the test if anything is counted still.
+func (r *racks) checkNothingIsLeft(t *testing.T) {
+	t.Helper()
+	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
+		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
+	}
+}
+
 // What is kept up to date says the same as what is counted anew, whatever has happened.
 func TestCountsAreThoseOfAFreshCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,8 +143,7 @@ func TestCountsAreThoseOfAFreshCount(t *testing.T) {
 			"ended": func(*rapid.T) { p := known(); ended(p); r.pod(p) },
 			"gone": func(*rapid.T) {
 				p := pod()
-				delete(r.pods, p.UID)
-				r.RemovePod(p.UID)
+				r.gone(p.UID)
 			},
 			"time": func(*rapid.T) { r.clock.Step(time.Duration(draw("seconds", 30)) * time.Second); r.Expire() },
 			"": func(t *rapid.T) {
@@ -215,12 +227,9 @@ func TestRevisionsOfThePastAreForgotten(t *testing.T) {
 			t.Fatal(reasons)
 		}
 		r.pod(onNode(p, "n"))
-		delete(r.pods, p.UID)
-		r.RemovePod(p.UID)
+		r.gone(p.UID)
 	}
-	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
-		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
-	}
+	r.checkNothingIsLeft(t)
 }
 
 func BenchmarkLimitOfManyPods(b *testing.B) {
