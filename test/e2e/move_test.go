@@ -334,7 +334,7 @@ func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
 			s.nodes(2, 20, zone("zone-a"))
 			s.nodes(2, 20, zone("zone-b"))
 			s.deploy("app", 6, "")
-			s.movedWhile("app", 6, func() { tc.change(s) })
+			s.movedWhile("app", 6, 2, func() { tc.change(s) })
 			o := s.settled("app", tc.pods)
 			for i := range o.Pods {
 				if owner := metav1.GetControllerOf(&o.Pods[i]); owner.Kind != "ReplicaSet" {
@@ -345,20 +345,20 @@ func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
 	}
 }
 
-// movedWhile moves two pods of an app, does something as soon as one is being replaced, and waits until both Moves have ended.
-func (s *story) movedWhile(app string, pods int, change func()) {
+// movedWhile moves so many of the pods of an app, does something as soon as one is being replaced, and waits until all Moves have ended.
+func (s *story) movedWhile(app string, pods, moved int, change func()) {
 	s.Helper()
 	all := s.settled(app, pods).Pods
 	before := s.moves()
 	of := slices.DeleteFunc(all, func(p corev1.Pod) bool { // those that were handed back before are left alone
 		return slices.ContainsFunc(before, func(m placementv1alpha1.Move) bool { return m.Name == p.Name })
-	})[:2]
+	})[:moved]
 	for i := range of {
 		s.move(&of[i], placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 20})
 	}
 	phases := func() (all []placementv1alpha1.MovePhase) {
 		for _, m := range s.moves() {
-			if m.Name == of[0].Name || m.Name == of[1].Name {
+			if slices.ContainsFunc(of, func(p corev1.Pod) bool { return p.Name == m.Name }) {
 				all = append(all, m.Status.Phase)
 			}
 		}
@@ -372,7 +372,7 @@ func (s *story) movedWhile(app string, pods int, change func()) {
 		return nil
 	})
 	change()
-	s.until("both Moves to end", func() error {
+	s.until("the Moves to end", func() error {
 		all := phases()
 		if slices.ContainsFunc(all, func(p placementv1alpha1.MovePhase) bool { return !p.Ended() }) {
 			return fmt.Errorf("they are %v", all)

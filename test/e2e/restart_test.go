@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -68,10 +69,18 @@ func TestNoRestartElsewhereOfABadImage(t *testing.T) {
 
 // isReady is what pods are that do their work.
 func isReady(p *corev1.Pod) error {
+	if since := readySince(p); since.IsZero() {
+		return fmt.Errorf("pod %s on node %q is not ready", p.Name, p.Spec.NodeName)
+	}
+	return nil
+}
+
+// readySince is when the pod became ready, and zero if it is not.
+func readySince(p *corev1.Pod) (since metav1.Time) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return nil
+			since = c.LastTransitionTime
 		}
 	}
-	return fmt.Errorf("pod %s on node %q is not ready", p.Name, p.Spec.NodeName)
+	return since
 }
