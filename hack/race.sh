@@ -25,3 +25,4 @@ go test -race -v -count=1 -timeout 10m ./test/storm -run '^TestStorm$' -lasting=
 go test -race -count=1 -timeout 10m ./internal/faultcache ./internal/policies ./internal/controllers/arbiter
 # Properties are for finding what is wrong, and need no detector for it: make test tries them.
 go test -race -count=1 -timeout 10m -skip '^TestProperty|^TestJournalSaysAllThatChanges$' ./pkg/plugins/spreadtree ./internal/upstream
+go test -race -count=1 -timeout 10m -run 'AtOnce$|HoldsUpNoOthers$' ./internal/controllers/move

@@ -130,7 +130,7 @@ func TestSeveralAreHandedBack(t *testing.T) {
 		h := newHandedBack(t, scheme, start)
 		r := &Reconciler{
 			Client: h.client, API: h.client, Events: events.NewFakeRecorder(100), Clock: clocktesting.NewFakeClock(start.Add(time.Minute)),
-			meters: newMeters(), looked: make(map[client.ObjectKey]look),
+			meters: newMeters(),
 		}
 		ended := make(map[string]bool)
 		look := func(move string) {

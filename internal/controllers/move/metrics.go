@@ -5,6 +5,7 @@ package move
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,7 +98,7 @@ func isOverdue(move *placementv1alpha1.Move, now time.Time) bool {
 
 // register adds the metrics to those that controllers of a process have.
 func (r *Reconciler) register() error {
-	r.meters, r.looked = newMeters(), make(map[client.ObjectKey]look)
+	r.meters = newMeters()
 	for _, c := range []prometheus.Collector{r.meters.ended, r.meters.below, &Active{Client: r.Client, Clock: r.Clock}} {
 		if err := metrics.Registry.Register(c); err != nil {
 			return err
@@ -112,22 +113,51 @@ type look struct {
 	wanted int
 }
 
+// looks are those of all Moves that have not ended. The zero value has none.
+type looks struct {
+	mu   sync.Mutex // guards last
+	last map[client.ObjectKey]look
+}
+
+// note notes a look at a Move, and returns the last one with the least number of pods that has been wanted since the first. It is false if
+// this is the first.
+func (l *looks) note(move client.ObjectKey, at time.Time, wanted int) (last look, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		l.last = make(map[client.ObjectKey]look)
+	}
+	if last, known = l.last[move]; known {
+		wanted = min(wanted, last.wanted)
+	}
+	l.last[move] = look{at, wanted}
+	return look{last.at, wanted}, known
+}
+
+// forget drops the look at a Move.
+func (l *looks) forget(move client.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.last, move)
+}
+
+// len is the number of Moves that have not ended.
+func (l *looks) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.last)
+}
+
 // meter counts the time since the last look at a Move, if too few pods are ready. Pods that are wanted since are no loss, and neither is
 // one that was not ready before it was moved. Where a node does not answer the pods on it are lost, Move or not.
 func (r *Reconciler) meter(o *objects, f *facts, now time.Time) {
-	key := client.ObjectKeyFromObject(o.move)
-	last, known := r.looked[key]
-	wanted := f.wanted
-	if known {
-		wanted = min(wanted, last.wanted)
-	}
-	r.looked[key] = look{now, wanted}
+	last, known := r.looked.note(client.ObjectKeyFromObject(o.move), now, f.wanted)
 	ready := f.ready
 	if f.holder == ours && !f.leaving && o.pod != nil && readyFor(o.pod, 0, now) {
 		ready++
 	}
 	begun := f.phase != "" && f.phase != placementv1alpha1.MovePlanned
-	if known && begun && !f.setGone && !f.unready && !f.disconnect && ready < wanted {
+	if known && begun && !f.setGone && !f.unready && !f.disconnect && ready < last.wanted {
 		r.meters.below.WithLabelValues(string(o.move.Spec.Reason)).Add(now.Sub(last.at).Seconds())
 	}
 }

@@ -65,7 +65,7 @@ func TestActiveMoves(t *testing.T) {
 
 // Time counts as below what is wanted from one look to the next, if there are too few at the second.
 func TestSecondsBelow(t *testing.T) {
-	r := &Reconciler{meters: newMeters(), looked: make(map[client.ObjectKey]look)}
+	r := &Reconciler{meters: newMeters()}
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	isReady := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 	o := &objects{move: &placementv1alpha1.Move{Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain}}, pod: isReady}

@@ -25,6 +25,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/keylock"
 )
 
 // Name is the controller's name in logs and metrics.
@@ -69,37 +70,51 @@ type Reconciler struct {
 	Clock  clock.PassiveClock
 
 	meters *meters
-	// looked is when Moves that have not ended were looked at last.
-	looked map[client.ObjectKey]look
+	looked looks
+	// sets are the ReplicaSets at whose Moves somebody looks. Whether one may begin depends on the others of its ReplicaSet, and so does which pod
+	// is handed back first.
+	sets keylock.Locks[string]
 }
+
+// workers is how many Moves are looked at side by side. Each look is some ten requests one after the other: with one worker, 30 Moves waited for half a
+// minute at an API server that was busy.
+const workers = 8
 
 // AddTo adds the controller to a manager.
 func (r *Reconciler) AddTo(manager ctrl.Manager) error {
 	if err := r.register(); err != nil {
 		return fmt.Errorf("metrics of controller %s: %w", Name, err)
 	}
-	// A Move that holds a pod is not left alone for a quarter of an hour because requests have failed for one.
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](100*time.Millisecond, 10*time.Second)
-	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).
-		WithOptions(controller.Options{RateLimiter: limiter}).Complete(r); err != nil {
+	if err := ctrl.NewControllerManagedBy(manager).Named(Name).For(&placementv1alpha1.Move{}).WithOptions(options()).Complete(r); err != nil {
 		return fmt.Errorf("adding controller %s: %w", Name, err)
 	}
 	return manager.Add(sweeping(r))
+}
+
+// options are those of the controller.
+func options() controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		// A Move that holds a pod is not left alone for a quarter of an hour because requests have failed for one.
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](100*time.Millisecond, 10*time.Second),
+	}
 }
 
 // Reconcile does the next step of a Move.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	move := &placementv1alpha1.Move{}
 	if err := r.API.Get(ctx, request.NamespacedName, move); err != nil {
-		delete(r.looked, request.NamespacedName)
+		r.looked.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.sets.Lock(move.Spec.ReplicaSet.UID)
+	defer r.sets.Unlock(move.Spec.ReplicaSet.UID)
 	isHeld := slices.Contains(move.Finalizers, finalizer)
 	if move.DeletionTimestamp != nil && !isHeld {
 		return ctrl.Result{}, nil
 	}
 	if ended := move.Status.EndedAt; ended != nil {
-		delete(r.looked, request.NamespacedName)
+		r.looked.forget(request.NamespacedName)
 		if released, err := r.release(ctx, move); released || err != nil {
 			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 		}
@@ -132,8 +147,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	again, priority := lookAgain, 0
 	if f.silent && f.phase == placementv1alpha1.MoveWaiting {
-		// One worker carries out all Moves: it takes those that are under way first.
-		again, priority = max(lookAtSilent, time.Duration(len(r.looked))*lookEach), handler.LowPriority
+		// Workers take those that are under way first.
+		again, priority = max(lookAtSilent, time.Duration(r.looked.len())*lookEach), handler.LowPriority
 	}
 	return ctrl.Result{RequeueAfter: again, Priority: &priority}, ignoreConflict(r.act(ctx, o, s.action))
 }

@@ -43,7 +43,7 @@ func TestPodOfAMoveThatHasEnded(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{Kind: Kind, Name: "p", UID: "move", Controller: new(true)}},
 	}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m, pod).WithStatusSubresource(m).Build()
-	r := &Reconciler{Client: api, API: api, Clock: clocktesting.NewFakeClock(ended.Add(2 * time.Hour)), looked: make(map[client.ObjectKey]look)}
+	r := &Reconciler{Client: api, API: api, Clock: clocktesting.NewFakeClock(ended.Add(2 * time.Hour))}
 	for _, there := range []bool{true, false} { // first the pod, then the Move
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
 			t.Fatal(err)

@@ -50,9 +50,9 @@ func TestMovesThatWaitHoldUpNoOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &Reconciler{Client: c.api, API: c.api, Clock: clocktesting.NewFakeClock(noon.Add(time.Hour)), looked: make(map[client.ObjectKey]look), meters: newMeters()}
+			r := &Reconciler{Client: c.api, API: c.api, Clock: clocktesting.NewFakeClock(noon.Add(time.Hour)), meters: newMeters()}
 			for i := range tc.others {
-				r.looked[client.ObjectKey{Name: fmt.Sprint(i)}] = look{}
+				r.looked.note(client.ObjectKey{Name: fmt.Sprint(i)}, noon, 0)
 			}
 			var is ctrl.Result
 			for range 2 { // the phase is written, and then looked at
