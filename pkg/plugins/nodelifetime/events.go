@@ -18,7 +18,7 @@ import (
 // enough never will again.
 func (pl *NodeLifetime) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		// A user mends or shortens the pod's lease, which has no event of its own.
+		// A user mends or shortens the pod's lease, or its deadline, which have no events of their own.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.Update}, QueueingHintFn: refusal.HintIf(Name, "pod", pl.afterPodUpdate)},
 		// A node arrives that lives long enough, or is given a later end.
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAnnotation}, QueueingHintFn: refusal.HintIf(Name, "node", pl.afterNodeChange)},
@@ -26,9 +26,6 @@ func (pl *NodeLifetime) EventsToRegister(context.Context) ([]fwk.ClusterEventWit
 }
 
 func (pl *NodeLifetime) afterPodUpdate(_ *corev1.Pod, before, after *corev1.Pod) bool {
-	if clusterview.SameAnnotation(before, after, clusterview.LeaseAnnotation) {
-		return false
-	}
 	is, err := clusterview.LeaseOf(after, pl.jobs)
 	if err != nil {
 		return false // what is still unreadable would only be refused again

@@ -127,6 +127,21 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// A pod's own deadline may be set or lowered while it waits, and it is tried again for that.
+func TestHintAfterDeadline(t *testing.T) {
+	deadline := func(seconds int64) *corev1.Pod {
+		p := st.MakePod().Namespace("ns").Name("p").UID("p").Obj()
+		p.Spec.ActiveDeadlineSeconds = &seconds
+		return p
+	}
+	long, short := deadline(3600), deadline(60)
+	for leases, want := range map[config.Leases]fwk.QueueingHint{config.LeasesAnnotationsAndDeadlines: fwk.Queue, config.LeasesAnnotations: fwk.QueueSkip} {
+		pl := plugintest.New[*nodelifetime.NodeLifetime](t, nodelifetime.New, &config.NodeLifetimeArgs{Leases: leases}, plugintest.NewCluster())
+		plugintest.WantHint(t, pl, long, plugintest.PodUpdate(long, short), want)
+		plugintest.WantHint(t, pl, short, plugintest.PodUpdate(short, short), fwk.QueueSkip)
+	}
+}
+
 // An end that cannot be read is said on its node, and once.
 func TestUnreadableEnds(t *testing.T) {
 	cluster := plugintest.NewCluster(ending("good", in(time.Hour)), ending("ever", ""), ending("odd", "tomorrow"))
