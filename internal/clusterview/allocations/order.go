@@ -150,6 +150,8 @@ type GroupKey struct{ Allocation, Name string }
 type Group struct {
 	Size int
 	Held identity.Set
+	// binding is how many pods are about to have a node, and an identity that is not seen yet.
+	binding int
 }
 
 // Arrange puts the pods of all partitions in order.
@@ -204,11 +206,11 @@ func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, place
 	}
 	// One that runs keeps its place whatever it says of itself: it would make way for nobody if it were in no order.
 	b := queues[p]
-	b.hold(claim.Allocation, pod)
+	has := pod.Spec.NodeName != "" || placed != nil && placed(pod)
+	b.hold(claim.Allocation, pod, has)
 	if pod.DeletionTimestamp != nil {
 		return // it holds its identity until it is gone, and is no longer in line
 	}
-	has := pod.Spec.NodeName != "" || placed != nil && placed(pod)
 	priority, _ := priorityOf(pod, claim.Priority)
 	b.add(claim.Allocation, pod, priority, has)
 }
@@ -290,11 +292,16 @@ func (b *queueBuilder) vector(amount func(corev1.ResourceName) int64) allocation
 }
 
 // hold notes the identity that a pod has.
-func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod) {
-	if name, _, err := a.Group(pod); name != "" && err == nil {
-		if id := IdentityOf(pod); id >= 0 {
-			b.Groups[GroupKey{a.Name, name}].Held[id] = true
-		}
+func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod, placed bool) {
+	name, _, err := a.Group(pod)
+	if name == "" || err != nil {
+		return
+	}
+	g := b.Groups[GroupKey{a.Name, name}]
+	if id := IdentityOf(pod); id >= 0 {
+		g.Held[id] = true
+	} else if placed && pod.Spec.NodeName == "" {
+		g.binding++
 	}
 }
 
@@ -374,7 +381,7 @@ func (b *queueBuilder) identify(e *Entry, free map[*Group]int, seen map[GroupKey
 	key := GroupKey{e.Allocation.Name, name}
 	g := b.Groups[key]
 	if _, ok := free[g]; !ok {
-		free[g], seen[key] = identity.Free(g.Size, g.Held), make(identity.Set)
+		free[g], seen[key] = identity.Free(g.Size, g.Held)-g.binding, make(identity.Set)
 	}
 	id := IdentityOf(e.Object)
 	switch {

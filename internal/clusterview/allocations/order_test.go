@@ -206,6 +206,25 @@ func TestVector_TV23_Objects(t *testing.T) {
 	}
 }
 
+// Whoever is about to be bound has a number that nobody sees yet. Another pod that was let in for it would have others make way in vain.
+func TestNumbersOfPodsThatAreBeingBound(t *testing.T) {
+	a := of("a", "p", func(s *spec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
+	})
+	in := func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }
+	first, second, third := pod("first", "a", "1", "", in), pod("second", "a", "1", "", in), pod("third", "a", "1", "", in)
+	for binding, want := range map[string]bool{"": false, "first": false, "third": true, "first third": true} {
+		o := claims(NewTree([]*Partition{partition("p", "p")}, []*Allocation{a})).Arrange(Cluster{
+			Pods: []*corev1.Pod{first, second, third}, Schedules: func(string) bool { return true },
+			Placed: func(p *corev1.Pod) bool { return strings.Contains(binding, p.Name) },
+		})
+		at, _ := o.Place(second)
+		if why := at.Why(); (why != nil) != want {
+			t.Errorf("while %q are bound: %v", binding, why)
+		}
+	}
+}
+
 // A bound of more seconds than a duration holds is neither none nor one of a moment.
 func TestMaxLeaseOfMoreThanADurationHolds(t *testing.T) {
 	for _, seconds := range []int64{math.MaxInt64, 10_000_000_000, 18_446_744_074} {
