@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -181,6 +183,41 @@ func TestVector_TV23_Reserve(t *testing.T) {
 	r.must(r.pods.Delete(all[2]))
 	r.Compute()
 	reserve(all[1], 2)
+}
+
+// Of a group that the order does not have yet it is not known who holds its numbers, as after its allocation was deleted and made anew. A pod
+// that has been let in before gets none until then.
+func TestNumbersOfAnAllocationThatIsMadeAnew(t *testing.T) {
+	r := newRig(t)
+	in := func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }
+	r.bind(r.pod("runs", "a", in), map[string]string{clusterview.IdentityAnnotation: "0"})
+	waits := r.pod("waits", "a", in)
+	r.Compute()
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
+	})
+	for _, want := range []int{-1, 1} {
+		claims, _ := r.Claims()
+		claim, _ := claims.Of(waits)
+		if id, ok := r.Reserve(waits, claims, claim.Allocation); id != want || ok != (want >= 0) {
+			t.Errorf("it has %d, %t, want %d", id, ok, want)
+		}
+		r.Compute()
+	}
+}
+
+// A simulation computes no order. Its pods are given numbers all the same.
+func TestNumbersInASimulation(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(1))}}
+	})
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	simulated := Fixed(factory, "ours", valuesOf(r.partitions), valuesOf(r.allocations))
+	pod := r.pod("pod", "a", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" })
+	if id, ok := simulated.Reserve(pod, simulated.claims, r.allocations["a"]); id != 0 || !ok {
+		t.Errorf("it has %d, %t", id, ok)
+	}
 }
 
 // A pod that found no place is tried again when other pods run after it, which may make way: and not otherwise.

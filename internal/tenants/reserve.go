@@ -21,14 +21,15 @@ type reservation struct {
 }
 
 // Reserve notes that a pod of an allocation has a node. If it is of an identity group, it is given the lowest number that is free; it is
-// false if there is none. The number is -1 for a pod of no group.
+// false if there is none, or the order does not have the group yet. The number is -1 for a pod of no group.
 func (t *Tenants) Reserve(pod *corev1.Pod, claims *allocations.Claims, a *allocations.Allocation) (id int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := reservation{id: -1}
 	if name, size, err := a.Group(pod); err == nil && name != "" {
 		r.group = allocations.GroupKey{Allocation: a.Name, Name: name}
-		if r.id, ok = identity.Lowest(size, t.heldLocked(r.group)); !ok {
+		held, known := t.heldLocked(r.group)
+		if r.id, ok = identity.Lowest(size, held); !known || !ok {
 			return -1, false
 		}
 	}
@@ -40,12 +41,14 @@ func (t *Tenants) Reserve(pod *corev1.Pod, claims *allocations.Claims, a *alloca
 	return r.id, true
 }
 
-// heldLocked are the numbers of a group that are held, by pods that have their nodes and by those that are being bound.
-func (t *Tenants) heldLocked(of allocations.GroupKey) identity.Set {
-	held := make(identity.Set)
+// heldLocked are the numbers of a group that are held, by pods that have their nodes and by those that are being bound. They are not known of
+// a group that has come since the order was computed: its pods may run already, as after an allocation was deleted and made anew.
+func (t *Tenants) heldLocked(of allocations.GroupKey) (held identity.Set, known bool) {
+	held = make(identity.Set)
 	for _, q := range t.order.Queues {
 		if g, ok := q.Groups[of]; ok {
 			maps.Copy(held, g.Held)
+			known = true
 		}
 	}
 	for _, r := range t.reserved {
@@ -53,7 +56,7 @@ func (t *Tenants) heldLocked(of allocations.GroupKey) identity.Set {
 			held[r.id] = true
 		}
 	}
-	return held
+	return held, known
 }
 
 // Unreserve takes back what Reserve has noted.

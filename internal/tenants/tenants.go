@@ -138,6 +138,7 @@ func Fixed(factory informers.SharedInformerFactory, scheduler string, partitions
 	}
 	t.schedulers[scheduler] = true
 	t.claims = allocations.NewTree(partitions, all).Claims(t.labelsOf)
+	t.order = t.claims.Arrange(allocations.Cluster{})
 	return t
 }
 

@@ -29,7 +29,7 @@ func (pl *AllocationOrder) Reserve(_ context.Context, cycle fwk.CycleState, pod 
 	id, ok := pl.tenants.Reserve(pod, s.claims, s.of)
 	if !ok {
 		pl.tenants.Retry(pod)
-		return fwk.NewStatus(fwk.Unschedulable, "the pod's identity group has no identity left")
+		return fwk.NewStatus(fwk.Unschedulable, "the pod's identity group has no identity left, or it is not known yet which are held")
 	}
 	if id >= 0 {
 		clusterview.WriteBinding(cycle, map[string]string{clusterview.IdentityAnnotation: strconv.Itoa(id)})
