@@ -190,17 +190,27 @@ func (t *Tenants) emptyLocked(w *window) bool {
 	return w.queue != nil && w.next == len(w.queue.Entries)
 }
 
-// Taken notes that a pod was taken from the queue, to be tried. Others are let in for it.
-func (t *Tenants) Taken(pod *corev1.Pod, partition string) {
-	let := t.taken(pod, partition)
+// Take notes that a pod of an allocation was taken from the queue, to be tried. Others are let in for it. The error says why it must wait all the
+// same, as when its Partition is gone since it was let in: then it is put into the queue again when it may.
+func (t *Tenants) Take(pod *corev1.Pod, claims *allocations.Claims, a *allocations.Allocation) error {
+	if err := claims.Check(pod, a); err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.held[pod.UID] = pod
+		t.dirty()
+		return err
+	}
+	partition, _, _ := claims.PartitionOf(a)
+	let := t.taken(pod, partition.Name)
 	if len(let) == 0 {
-		return
+		return nil
 	}
 	woken := make(map[string]*corev1.Pod, len(let))
 	for _, p := range let {
 		woken[string(p.UID)] = p
 	}
 	t.activate(woken)
+	return nil
 }
 
 func (t *Tenants) taken(pod *corev1.Pod, partition string) (let []*corev1.Pod) {

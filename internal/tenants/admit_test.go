@@ -85,7 +85,7 @@ func TestWindow(t *testing.T) {
 	r.wantHeld(all[windowSize-1], "")
 	r.wantHeld(all[windowSize], fmt.Sprintf(`it waits until those before it have been tried: position %d of 300 in partition "p", allocation "a"`, windowSize+1))
 	for _, p := range all[:windowSize/2] {
-		r.Taken(p, "p")
+		r.take(p)
 	}
 	if n := len(r.woken); n != windowSize/2 {
 		t.Errorf("%d pods were let in for those that were tried, want %d", n, windowSize/2)
@@ -107,12 +107,12 @@ func TestReservedMeanwhile(t *testing.T) {
 	before, _ := r.Order()
 	claims, _ := r.Claims()
 	for _, p := range all[:windowSize] {
-		r.Taken(p, "p")
+		r.take(p)
 		if _, ok := r.Reserve(p, claims, r.allocations["a"]); !ok {
 			t.Fatalf("%s was not reserved", p.Name)
 		}
 	}
-	r.Taken(all[windowSize], "p") // there is room for another one
+	r.take(all[windowSize]) // there is room for another one
 	r.wantHeld(all[2*windowSize-1], "")
 	r.replace(before, all) // it knows of no reservation
 	r.wantHeld(all[2*windowSize], "")
@@ -153,6 +153,29 @@ func TestReasons(t *testing.T) {
 	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a")
 	r.Compute()
 	r.wantWoken("odd", "second", "third")
+}
+
+// Pods that were let in, and refused because their Partition was gone when it was their turn, are put into the queue when it is back.
+func TestPartitionsGoneAndBack(t *testing.T) {
+	for _, computed := range []bool{true, false} {
+		r := newRig(t)
+		r.allocation("a")
+		waits := r.pod("waits", "a")
+		_ = r.Admit(waits)
+		r.Compute()
+		r.wantWoken("waits")
+		handler(r.Tenants, r.partitions, allocations.DecodePartition).Gone("p")
+		if r.take(waits) {
+			t.Error("it is tried, and its Partition is gone")
+		}
+		if computed {
+			r.Compute()
+			r.wantWoken()
+		}
+		r.seen(&placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
+		r.Compute()
+		r.wantWoken("waits")
+	}
 }
 
 // A group of pods is let in as a whole with its first pod, also if the others are beyond the window or of another partition.
@@ -230,7 +253,7 @@ func TestPropertyEverybodyIsLetIn(t *testing.T) {
 			r.woken = nil
 			for name := range in {
 				if p := waiting[name]; p != nil {
-					r.Taken(p, "p")
+					r.take(p)
 					delete(waiting, name)
 				}
 			}

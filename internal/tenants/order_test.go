@@ -269,7 +269,7 @@ func TestTriedAgainWhenReservationsChange(t *testing.T) {
 	r.Compute()
 	order, _ := r.Order()
 	at, _ := order.Place(waits)
-	r.Taken(waits, "p")
+	r.take(waits)
 	r.FoundNoPlace(waits, at)
 	r.Compute()
 	r.woken = nil
@@ -298,7 +298,7 @@ func TestTriedAgainWhenItIsOfNone(t *testing.T) {
 			_ = r.Admit(waits)
 			r.Compute()
 			r.wantWoken("waits")
-			r.Taken(waits, "p")
+			r.take(waits)
 			r.Compute()
 			r.wantWoken()
 			r.namespaceChanged(nil, &corev1.Namespace{})
@@ -341,7 +341,7 @@ func TestTriedAgainWhenANodeOpens(t *testing.T) {
 			_ = r.Admit(waits)
 			r.Compute()
 			r.wantWoken("waits")
-			r.Taken(waits, "p")
+			r.take(waits)
 			r.nodeChanged(tc.before, tc.after)
 			r.Compute()
 			if tc.opens {

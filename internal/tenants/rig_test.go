@@ -131,6 +131,13 @@ func (r *rig) bind(p *corev1.Pod, annotations map[string]string) {
 	r.must(r.pods.Update(bound))
 }
 
+// take has it be a pod's turn, and reports whether it may be tried.
+func (r *rig) take(p *corev1.Pod) bool {
+	claims, _ := r.Claims()
+	claim, _ := claims.Of(p)
+	return claim.Allocation == nil || r.Take(p, claims, claim.Allocation) == nil
+}
+
 // wantWoken wants just these pods to have been put into the queue since it was asked last.
 func (r *rig) wantWoken(names ...string) {
 	r.t.Helper()

@@ -57,7 +57,7 @@ type Tenants struct {
 	// windows are those of the partitions, by name.
 	windows map[string]*window
 	turns   map[types.UID]turn
-	// held are the pods that were not let in, and retry those that were refused for what may be otherwise in the next order.
+	// held are the pods that were not let in, or not let pass, and retry those that were refused for what may be otherwise in the next order.
 	held, retry map[types.UID]*corev1.Pod
 	// tried has for pods that found no place what ran after them then.
 	tried map[types.UID]uint64

@@ -41,12 +41,10 @@ func (pl *AllocationOrder) PreFilter(_ context.Context, cycle fwk.CycleState, po
 	if !known || claim.Allocation == nil {
 		return nil, fwk.NewStatus(fwk.Skip) // one of a namespace that is not known was not let in
 	}
-	if err := claims.Check(pod, claim.Allocation); err != nil {
+	if err := pl.tenants.Take(pod, claims, claim.Allocation); err != nil {
 		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	partition, _, _ := claims.PartitionOf(claim.Allocation)
-	pl.tenants.Taken(pod, partition.Name)
 	cycle.Write(stateKey, &state{claims, claim.Allocation})
 	clusterview.AddNeeds(cycle, Name, strconv.FormatUint(serial, 10)+" "+claim.Allocation.Name)
 	return nil, nil
