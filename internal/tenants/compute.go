@@ -160,17 +160,20 @@ func (t *Tenants) anyTriedLocked() bool {
 var seed = maphash.MakeSeed()
 
 // wakeTriedLocked adds pods that found no place when other pods ran after them than now. Those are the ones that may make way. The first in
-// the order come first, and no more than a window of them at a time.
+// the order come first, and no more than a window of them at a time: the others with the next order.
 func (t *Tenants) wakeTriedLocked(q *allocations.Queue, woken map[string]*corev1.Pod) {
 	after := runningAfter(q)
 	n := 0
 	for i := range q.Entries {
 		e := &q.Entries[i]
 		was, tried := t.tried[e.Object.UID]
-		if e.Pod.Placed || !tried || after[i] == 0 || after[i] == was || n == windowSize {
+		if e.Pod.Placed || !tried || after[i] == 0 || after[i] == was {
 			continue
 		}
-		n++
+		if n++; n > windowSize {
+			t.dirty()
+			return
+		}
 		delete(t.tried, e.Object.UID)
 		woken[string(e.Object.UID)] = e.Object
 	}

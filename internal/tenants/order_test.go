@@ -278,6 +278,45 @@ func TestTriedAgainWhenReservationsChange(t *testing.T) {
 	r.wantWoken("waits")
 }
 
+// However many pods before it are tried again in vain, whoever may have others make way is tried again, though nothing else changes.
+func TestTriedAgainAfterVeryMany(t *testing.T) {
+	r := newRig(t)
+	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(1000)}
+	})
+	r.allocation("poor")
+	all := r.podsOf("rich", 2*windowSize+10)
+	r.Compute()
+	inVain := func() {
+		order, _ := r.Order()
+		for _, p := range all {
+			if slices.Contains(r.woken, p.Name) {
+				at, _ := order.Place(p)
+				r.FoundNoPlace(p, at)
+			}
+		}
+		r.woken = nil
+	}
+	for _, p := range all {
+		r.woken = append(r.woken, p.Name)
+	}
+	inVain()
+	r.bind(r.pod("runs", "poor"), nil)
+	r.dirty()
+	woken := make(map[string]bool)
+	for len(r.changed) > 0 {
+		<-r.changed
+		r.Compute()
+		for _, name := range r.woken {
+			woken[name] = true
+		}
+		inVain()
+	}
+	if len(woken) != len(all) {
+		t.Errorf("%d of %d pods were tried again", len(woken), len(all))
+	}
+}
+
 // Nor is one left behind whose allocation is gone, or whose Partition has other nodes.
 func TestTriedAgainWhenItIsOfNone(t *testing.T) {
 	for name, change := range map[string]func(*rig){
