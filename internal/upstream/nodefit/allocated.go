@@ -6,6 +6,9 @@ package nodefit
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // allocated is a pod as its kubelet counts it: with what it has been given, whatever it asks for since. A pod that is resized in
@@ -20,9 +23,11 @@ func allocated(pod *corev1.Pod) *corev1.Pod {
 			}
 		}
 	}
+	// Of a container that has not been started yet, or was given nothing, its status does not say what it was given. That of the pod has it in its sum.
+	summed := deferred(pod)
 	differs := func(containers []corev1.Container) bool {
 		for i := range containers {
-			if is, known := given[containers[i].Name]; known && !equality.Semantic.DeepEqual(is, containers[i].Resources.Requests) {
+			if is, known := given[containers[i].Name]; (known || summed) && !equality.Semantic.DeepEqual(is, containers[i].Resources.Requests) {
 				return true
 			}
 		}
@@ -35,7 +40,7 @@ func allocated(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			if is, known := given[containers[i].Name]; known {
+			if is, known := given[containers[i].Name]; known || summed {
 				containers[i].Resources.Requests = is
 			}
 		}
@@ -48,4 +53,11 @@ func allocated(pod *corev1.Pod) *corev1.Pod {
 		}
 	}
 	return pod
+}
+
+// deferred reports whether a kubelet does not give a pod yet what it asks for, and says what it has given the pod as a whole.
+func deferred(pod *corev1.Pod) bool {
+	s := &pod.Status
+	return resourcehelper.IsPodResizeDeferred(pod) && s.AllocatedResources != nil && s.Resources != nil && s.Resources.Requests != nil &&
+		utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodLevelResourcesVerticalScaling) // or the sum is not looked at
 }

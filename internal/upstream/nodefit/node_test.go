@@ -68,11 +68,21 @@ func hostPort(number int32, protocol corev1.Protocol) func(*corev1.Pod) {
 	}
 }
 
+// atAddress has the host port be one of an address.
+func atAddress(ip string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Ports[0].HostIP = ip }
+}
+
 func TestRefuses(t *testing.T) {
 	sidecar := corev1.Container{Name: "s", RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Resources: corev1.ResourceRequirements{Requests: cpu("1")}}
 	// resized has been given less than it asks for by now.
 	resized := func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResources: cpu("1")}}
+	}
+	// deferred has been given 1 CPU as a whole, and asks for more. Its containers have not been started.
+	deferred := func(p *corev1.Pod) {
+		p.Status.AllocatedResources, p.Status.Resources = cpu("1"), &corev1.ResourceRequirements{Requests: cpu("1")}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Reason: corev1.PodReasonDeferred}}
 	}
 	for name, tc := range map[string]struct {
 		there []*corev1.Pod
@@ -103,10 +113,25 @@ func TestRefuses(t *testing.T) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: cpu("4")}
 			p.Status.AllocatedResources = cpu("1")
 		})}, pod("p", cpu("3")), ""},
+		"a resize that waits, of a container that is not started": {[]*corev1.Pod{pod("a", cpu("4"), deferred)}, pod("p", cpu("3")), ""},
+		"what was given before it is counted":                      {[]*corev1.Pod{pod("a", cpu("4"), deferred)}, pod("p", cpu("3100m")), "of cpu the pod requests 3100m, and 3 of 4 are free"},
+		"a resize that waits, and nobody says for what": {[]*corev1.Pod{pod("a", cpu("4"), func(p *corev1.Pod) {
+			deferred(p)
+			p.Status.Resources = nil
+		})}, pod("p", cpu("3")), "of cpu the pod requests 3, and 0 of 4 are free"},
+		"a resize down that is not done yet": {[]*corev1.Pod{pod("a", cpu("1"), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResources: cpu("1"), Resources: &corev1.ResourceRequirements{Requests: cpu("3")}}}
+		})}, pod("p", cpu("2")), "of cpu the pod requests 2, and 1 of 4 are free"},
 		"for a critical pod others are evicted": {[]*corev1.Pod{pod("a", cpu("4"))}, pod("p", cpu("1"), func(p *corev1.Pod) { p.Spec.Priority = new(int32(2_000_000_000)) }), ""},
 		"a resource that no node has":           {nil, pod("p", quantities(map[corev1.ResourceName]string{gpu: "1"})), ""},
 		"a port that is taken": {
 			[]*corev1.Pod{pod("a", nil, hostPort(80, corev1.ProtocolTCP))}, pod("p", nil, hostPort(80, corev1.ProtocolTCP)), "another pod has host port 80/tcp",
+		},
+		"a port on one address, and on all": {
+			[]*corev1.Pod{pod("a", nil, hostPort(80, corev1.ProtocolTCP), atAddress("10.0.0.1"))}, pod("p", nil, hostPort(80, ""), atAddress("0.0.0.0")), "another pod has host port 80/tcp",
+		},
+		"a port on two addresses": {
+			[]*corev1.Pod{pod("a", nil, hostPort(80, ""), atAddress("10.0.0.1"))}, pod("p", nil, hostPort(80, ""), atAddress("10.0.0.2")), "",
 		},
 		"another protocol": {[]*corev1.Pod{pod("a", nil, hostPort(80, corev1.ProtocolTCP))}, pod("p", nil, hostPort(80, corev1.ProtocolUDP)), ""},
 		"a port that a critical pod wants": {
