@@ -43,6 +43,10 @@ func (p *publisher) publish(ctx context.Context, bundle []byte) error {
 			return err
 		}
 	}
+	if len(is.Webhooks) == 0 {
+		// Somebody has taken it out. Nothing would be written, and nobody would hear that nothing is checked.
+		return fmt.Errorf("ValidatingWebhookConfiguration %s has no webhook: apply the manifests again", p.Webhook)
+	}
 	want := is.DeepCopy()
 	for i := range want.Webhooks {
 		p.point(&want.Webhooks[i].ClientConfig, bundle)

@@ -102,6 +102,12 @@ func TestPublishNothing(t *testing.T) {
 	if want := "reading ValidatingWebhookConfiguration espalier-arbiter, which the manifests have: "; err == nil || err.Error()[:len(want)] != want {
 		t.Errorf("it says %v", err)
 	}
+	empty := webhookOf()
+	empty.Webhooks = nil
+	p.api = apiWith(t, empty)
+	if err, want := p.publish(t.Context(), nil), "ValidatingWebhookConfiguration espalier-arbiter has no webhook: apply the manifests again"; err == nil || err.Error() != want {
+		t.Errorf("it says %v, want %s", err, want)
+	}
 }
 
 func TestValidate(t *testing.T) {
