@@ -114,6 +114,11 @@ func (c Config) validate() error {
 		{"ties", c.Ties, c.Ties == ByName || c.Ties == ByHash, "names or hashes"},
 		{"Cp in basis points", c.SampledGroups, c.SampledGroups.Valid(), "1 to 10000"},
 		{"Np in basis points", c.SampledNodes, c.SampledNodes == 0 || c.SampledNodes.Valid(), "1 to 10000, or 0 for all nodes"},
+		{"strategy", c.Strategy, c.Strategy == "" || c.Strategy == sampling.Random || c.Strategy == sampling.RoundRobin, "Random or RoundRobin"},
+		{"decide", c.Decide, c.Decide > 0, "a duration above 0"},
+		{"send", c.Send, c.Send > 0, "a duration above 0"},
+		{"bind", c.Bind, c.Bind > 0, "a duration above 0"},
+		{"lag", c.Lag, c.Lag > 0, "a duration above 0"},
 		{"failures", c.Failures, 0 <= c.Failures && c.Failures < 1, "0 or more and less than 1"},
 		{"attempts", c.Attempts, c.Attempts > 0, "1 or more"},
 	} {

@@ -4,6 +4,7 @@
 package contention
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -68,6 +69,8 @@ func TestWhatCannotBePlayed(t *testing.T) {
 		"fill": func(c *Config) { c.Fill = 1 }, "pods": func(c *Config) { c.Pods = 0 }, "replicas": func(c *Config) { c.Replicas = -1 },
 		"candidates": func(c *Config) { c.Candidates = -1 }, "ties": func(c *Config) { c.Ties = "luck" }, "Cp": func(c *Config) { c.SampledGroups = 10001 },
 		"Np": func(c *Config) { c.SampledNodes = -1 }, "failures": func(c *Config) { c.Failures = 1 }, "attempts": func(c *Config) { c.Attempts = -1 },
+		"strategy": func(c *Config) { c.Strategy = "Best" }, "decide": func(c *Config) { c.Decide = -1 }, "send": func(c *Config) { c.Send = -1 },
+		"bind": func(c *Config) { c.Bind = -1 }, "lag": func(c *Config) { c.Lag = -1 },
 	} {
 		c := good
 		change(&c)
@@ -77,5 +80,21 @@ func TestWhatCannotBePlayed(t *testing.T) {
 	}
 	if _, err := Run(good); err != nil {
 		t.Error(err)
+	}
+	// What is no number is in no range.
+	for name, c := range map[string]Config{"fill": {Nodes: 10, Fill: math.NaN(), Pods: 10}, "failures": {Nodes: 10, Fill: 0.5, Pods: 10, Failures: math.NaN()}} {
+		if _, err := Run(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The smallest cluster: one node with one place, where at most one pod of several is ever committed at a time.
+func TestOneNode(t *testing.T) {
+	for _, sampled := range []sampling.BasisPoints{0, 1, sampling.All} {
+		r, err := Run(Config{Nodes: 1, Slots: 1, Fill: 0.5, Pods: 5, Replicas: 8, Candidates: 10, SampledNodes: sampled})
+		if err != nil || r.Bound+r.GivenUp != 5 || r.Bound == 0 {
+			t.Errorf("Np %d: %+v, %v", sampled, r, err)
+		}
 	}
 }
