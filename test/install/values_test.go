@@ -250,6 +250,8 @@ func TestTemplatesRefuse(t *testing.T) {
 		`scheduler.profiles=[{},{"schedulerName":"espalier-scheduler"}]`:  "two profiles are named espalier-scheduler",
 		`scheduler.configuration={"profiles":[{"schedulerName":"a"},{}]}`: "scheduler.configuration.profiles[1] has no schedulerName",
 		`controller.taintSuspects.effect="NoSchedule",scheduler.profiles=[{"pluginArgs":{"FaultyNode":{"record":{"enabled":false}}}}]`: "the profiles keep theirs in 0",
+		`tenants.enabled=true,scheduler.activeActive=true`:     "tenants.enabled has one scheduler keep one order of all pods",
+		`controller.arbiter.enabled=true,controller.port=9443`: "controller.port is 9443, at which the API server asks about bindings",
 	} {
 		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -177,6 +177,9 @@ says, and in the release's namespace where it does not: the rights go with it.
 {{- $config = .Files.Get "files/scheduler-config.yaml" | fromYaml -}}
 {{- $_ := set $config "clientConnection" (dict "qps" $v.client.qps "burst" $v.client.burst) -}}
 {{- $shipped := first $config.profiles -}}
+{{- if and .Values.tenants.enabled $v.activeActive -}}
+{{- fail "tenants.enabled has one scheduler keep one order of all pods, and with scheduler.activeActive there are several: the scheduler would not start. Leave one of the two false" -}}
+{{- end -}}
 {{- if .Values.tenants.enabled -}}{{- $shipped = include "espalier.tenantsProfile" $shipped | fromYaml -}}{{- end -}}
 {{- range $shipped.pluginConfig -}}
 {{- if eq .name "FaultyNode" -}}{{- $_ := unset .args.record "namespace" -}}{{- end -}}
