@@ -159,6 +159,7 @@ func TestNewCycleAtOnce(t *testing.T) {
 	for name, change := range map[string]func(*st.PodWrapper){
 		"volumes and the like": func(p *st.PodWrapper) { p.Annotation("prebind", "yes") },
 		"nominated":            func(p *st.PodWrapper) { p.NominatedNodeName("n1") },
+		"one of a group":       func(p *st.PodWrapper) { p.PodGroupName("g") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startLoop(t, 3, heights(0, 1)...)
