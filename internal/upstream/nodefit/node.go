@@ -139,10 +139,10 @@ func reason(r noderesources.InsufficientResource) string {
 		return fmt.Sprintf("it may have %d pods, and has %d", r.Capacity, r.Used)
 	}
 	quantity := func(n int64) string {
-		switch r.ResourceName {
-		case corev1.ResourceCPU:
+		switch {
+		case r.ResourceName == corev1.ResourceCPU:
 			return resource.NewMilliQuantity(n, resource.DecimalSI).String()
-		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		case r.ResourceName == corev1.ResourceMemory, r.ResourceName == corev1.ResourceEphemeralStorage, corev1helper.IsHugePageResourceName(r.ResourceName):
 			return resource.NewQuantity(n, resource.BinarySI).String()
 		}
 		return resource.NewQuantity(n, resource.DecimalSI).String()

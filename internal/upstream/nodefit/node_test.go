@@ -114,7 +114,7 @@ func TestRefuses(t *testing.T) {
 			p.Status.AllocatedResources = cpu("1")
 		})}, pod("p", cpu("3")), ""},
 		"a resize that waits, of a container that is not started": {[]*corev1.Pod{pod("a", cpu("4"), deferred)}, pod("p", cpu("3")), ""},
-		"what was given before it is counted":                      {[]*corev1.Pod{pod("a", cpu("4"), deferred)}, pod("p", cpu("3100m")), "of cpu the pod requests 3100m, and 3 of 4 are free"},
+		"what was given before it is counted":                     {[]*corev1.Pod{pod("a", cpu("4"), deferred)}, pod("p", cpu("3100m")), "of cpu the pod requests 3100m, and 3 of 4 are free"},
 		"a resize that waits, and nobody says for what": {[]*corev1.Pod{pod("a", cpu("4"), func(p *corev1.Pod) {
 			deferred(p)
 			p.Status.Resources = nil
@@ -123,6 +123,7 @@ func TestRefuses(t *testing.T) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResources: cpu("1"), Resources: &corev1.ResourceRequirements{Requests: cpu("3")}}}
 		})}, pod("p", cpu("2")), "of cpu the pod requests 2, and 1 of 4 are free"},
 		"for a critical pod others are evicted": {[]*corev1.Pod{pod("a", cpu("4"))}, pod("p", cpu("1"), func(p *corev1.Pod) { p.Spec.Priority = new(int32(2_000_000_000)) }), ""},
+		"huge pages":                            {nil, pod("p", quantities(map[corev1.ResourceName]string{"hugepages-2Mi": "4Mi"})), "of hugepages-2Mi the pod requests 4Mi, and 0 of 0 are free"},
 		"a resource that no node has":           {nil, pod("p", quantities(map[corev1.ResourceName]string{gpu: "1"})), ""},
 		"a port that is taken": {
 			[]*corev1.Pod{pod("a", nil, hostPort(80, corev1.ProtocolTCP))}, pod("p", nil, hostPort(80, corev1.ProtocolTCP)), "another pod has host port 80/tcp",
