@@ -53,7 +53,9 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 		return admission.Allowed("")
 	}
 	admit := func(pod *corev1.Pod) []string {
-		return h.Ledger.Admit(ctx, pod, binding.Target.Name, h.Limits.of(ctx, pod), ptr.Deref(request.DryRun, false))
+		// The API server does not bind a pod with gates, so that it takes no room.
+		without := ptr.Deref(request.DryRun, false) || gated(pod)
+		return h.Ledger.Admit(ctx, pod, binding.Target.Name, h.Limits.of(ctx, pod), without)
 	}
 	reasons := admit(pod)
 	if len(reasons) > 0 {
@@ -69,13 +71,18 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 	return admission.Allowed("")
 }
 
+// gated reports whether a pod is not to be bound yet.
+func gated(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 }
+
 // pod returns the pod of a binding, nil if there is none any more, or it is bound to a node. A pod that the watch has not shown yet is asked for, and
-// so is one that is bound already, if it is known by its name alone: there may be another one of that name by now.
+// so is one that is bound already, if it is known by its name alone: there may be another one of that name by now. So is one with gates, which may have
+// lost them a moment before it was bound.
 func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
-	for _, reader := range []client.Reader{h.Pods, h.API} {
+	for i, reader := range []client.Reader{h.Pods, h.API} {
 		pod := &corev1.Pod{}
 		err := reader.Get(ctx, name, pod, client.UnsafeDisableDeepCopy)
 		switch {
+		case err == nil && i == 0 && gated(pod): // the API server has the last word
 		case err == nil && (pod.UID == uid || uid == "" && pod.Spec.NodeName == ""):
 			return pod, nil
 		case err != nil && !apierrors.IsNotFound(err):

@@ -69,6 +69,7 @@ func TestHandle(t *testing.T) {
 			return errors.New("etcd is away")
 		},
 	})
+	gates := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}} }
 	for name, tc := range map[string]struct {
 		request admission.Request
 		api     client.Reader
@@ -92,11 +93,17 @@ func TestHandle(t *testing.T) {
 		"a pod that the watch has not shown": {
 			asked(t, "new", "n"), apiWith(t, podOf("new", 2000)), "node n has no room for pod ns/new", 0,
 		},
+		// The API server refuses it, and the room is not kept for it.
+		"a pod with gates":               {asked(t, "gated", "n"), nil, "", 0},
+		"gates that the watch still has": {asked(t, "gated", "n"), apiWith(t, podOf("gated", 500)), "", 1},
+		"gates that are gone, and no room": {
+			asked(t, "gated", "n"), apiWith(t, podOf("gated", 2000)), "node n has no room for pod ns/gated", 0,
+		},
 		// VV10: what could not be fetched counts as a conflict.
 		"a pod that cannot be read": {asked(t, "new", "n"), broken, "node n may have no room for pod ns/new: the pod could not be read: etcd is away", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods := apiWith(t, podOf("p", 500), podOf("large", 2000), onNode(podOf("bound", 5000), "other"))
+			pods := apiWith(t, podOf("p", 500), podOf("large", 2000), podOf("gated", 500, gates), onNode(podOf("bound", 5000), "other"))
 			h := &Handler{Ledger: ledgerOf(nodeOf("n", 1000)), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
 			if tc.api != nil {
 				h.API = tc.api
