@@ -3,6 +3,8 @@
 
 package sampling
 
+import "iter"
+
 // Strategy is how a sample is drawn.
 type Strategy string
 
@@ -14,16 +16,18 @@ const (
 	RoundRobin Strategy = "RoundRobin"
 )
 
-// inTurn draws size of n in turn and moves the cursor on. A cursor beyond a list that has become shorter is taken
-// modulo its length (vector VV3).
-func inTurn(cursor *int, n, size int) []int {
-	drawn := make([]int, 0, min(size, n))
-	for range min(size, n) {
-		at := *cursor % n
-		drawn = append(drawn, at)
-		*cursor = at + 1
+// inTurn draws size of n in turn, and moves the cursor on with each that is taken. A cursor beyond a list that has become shorter is
+// taken modulo its length (vector VV3).
+func inTurn(cursor *int, n, size int) iter.Seq[int] {
+	return func(take func(int) bool) {
+		for range min(size, n) {
+			at := *cursor % n
+			if !take(at) {
+				return // its turn is the next draw's
+			}
+			*cursor = at + 1
+		}
 	}
-	return drawn
 }
 
 // atRandom draws size of n without putting any back. It is Floyd's algorithm, which costs the size of the draw,

@@ -3,6 +3,11 @@
 
 package sampling
 
+import (
+	"iter"
+	"slices"
+)
+
 // maxRounds bounds the draws from one group. Where few nodes fit, a sample is small rather than late.
 const maxRounds = 5
 
@@ -29,10 +34,13 @@ type Sampler struct {
 // draws, or more says that time is up. It is empty if none was found, which does not say that there is none.
 func (s *Sampler) Sample(groups []*Group, fits func(node string) bool, more func() bool) []string {
 	var sample []string
-	for _, i := range s.draw(&s.next, len(groups), s.Groups.OfGroups(len(groups))) {
+	for i := range s.draw(&s.next, len(groups), s.Groups.OfGroups(len(groups))) {
+		if !more() {
+			break
+		}
 		g := groups[i]
 		n := len(g.Nodes)
-		found := search(n, s.Nodes.OfNodes(n), func(size int) []int { return s.draw(&g.next, n, size) },
+		found := search(n, s.Nodes.OfNodes(n), func(size int) iter.Seq[int] { return s.draw(&g.next, n, size) },
 			func(at int) bool { return fits(g.Nodes[at]) }, more)
 		for _, at := range found {
 			sample = append(sample, g.Nodes[at])
@@ -41,21 +49,25 @@ func (s *Sampler) Sample(groups []*Group, fits func(node string) bool, more func
 	return sample
 }
 
-func (s *Sampler) draw(cursor *int, n, size int) []int {
+func (s *Sampler) draw(cursor *int, n, size int) iter.Seq[int] {
 	if s.Strategy == RoundRobin {
 		return inTurn(cursor, n, size)
 	}
-	return atRandom(s.Intn, n, size)
+	return slices.Values(atRandom(s.Intn, n, size))
 }
 
-// search draws until as many of n fit as are wanted. Each draw is of as many as are missing; one that was drawn
+// search draws until as many of n fit as are wanted, or time is up. Each draw is of as many as are missing; one that was drawn
 // before is not asked about again (vector VV4).
-func search(n, want int, draw func(size int) []int, fits func(at int) bool, more func() bool) (found []int) {
+func search(n, want int, draw func(size int) iter.Seq[int], fits func(at int) bool, more func() bool) (found []int) {
 	asked := make(map[int]bool, want)
-	for round := 0; round < maxRounds && len(found) < want && len(asked) < n && more(); round++ {
-		for _, at := range draw(want - len(found)) {
+	for round := 0; round < maxRounds && len(found) < want && len(asked) < n; round++ {
+		for at := range draw(want - len(found)) {
 			if asked[at] {
 				continue
+			}
+			// Not by the draw: that may be of all nodes, and each of them is filtered.
+			if !more() {
+				return found
 			}
 			if asked[at] = true; fits(at) {
 				found = append(found, at)

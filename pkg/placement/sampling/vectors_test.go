@@ -4,6 +4,7 @@
 package sampling
 
 import (
+	"iter"
 	"slices"
 	"testing"
 )
@@ -47,7 +48,7 @@ func TestVector_VV3(t *testing.T) {
 	} {
 		cursor := 0
 		for _, want := range tc.want {
-			if got := inTurn(&cursor, 5, tc.size); !slices.Equal(got, want) {
+			if got := slices.Collect(inTurn(&cursor, 5, tc.size)); !slices.Equal(got, want) {
 				t.Errorf("draws of %d: got %v, want %v", tc.size, got, want)
 			}
 		}
@@ -73,7 +74,7 @@ func forever() bool        { return true }
 func TestVector_VV4(t *testing.T) {
 	cursor := 0
 	var sizes []int
-	draw := func(size int) []int {
+	draw := func(size int) iter.Seq[int] {
 		sizes = append(sizes, size)
 		return inTurn(&cursor, 10, size)
 	}
@@ -84,10 +85,31 @@ func TestVector_VV4(t *testing.T) {
 	if found := search(10, 2, draw, func(int) bool { return false }, forever); len(found) > 0 {
 		t.Errorf("none fits, and %v are found", found)
 	}
-	// Beyond the vector: time is up.
-	rounds := 0
-	found = search(10, 2, draw, func(int) bool { return false }, func() bool { rounds++; return rounds < 3 })
-	if len(found) > 0 || rounds != 3 {
-		t.Errorf("found %v in %d rounds", found, rounds-1)
+	// Beyond the vector: time is up, in the middle of a draw of all.
+	looks := 0
+	cursor = 0
+	found = search(10, 10, draw, func(int) bool { return true }, func() bool { looks++; return looks <= 3 })
+	if !slices.Equal(found, []int{0, 1, 2}) || looks != 4 || cursor != 3 {
+		t.Errorf("found %v in %d looks at the time, and the next one is %d; want 0 to 2, and 3 to be next", found, looks, cursor)
+	}
+}
+
+// Where time is up, what was not asked about has the next turn: the same nodes of the same group would be shown to all pods otherwise.
+func TestTurnsGoOnAfterTimeIsUp(t *testing.T) {
+	groups := zones(3, 4)
+	s := &Sampler{Groups: All, Nodes: All, Strategy: RoundRobin}
+	shown := make(map[string]int)
+	for range 24 {
+		left := 2 // looks at the time: one for a group, and one for each node
+		for _, node := range s.Sample(groups, anything, func() bool { left--; return left >= 0 }) {
+			shown[node]++
+		}
+	}
+	for _, g := range groups {
+		for _, node := range g.Nodes {
+			if shown[node] != 2 {
+				t.Errorf("%s was shown %d times of 24, want 2: %v", node, shown[node], shown)
+			}
+		}
 	}
 }
