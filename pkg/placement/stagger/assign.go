@@ -42,6 +42,7 @@ type bucket struct {
 	at       time.Time
 	members  int
 	byDomain map[string]int
+	given    []*Node // those to which this end is given now
 }
 
 // cost is what it costs to put a node into a bucket: less is better.
@@ -80,35 +81,85 @@ func (b *bucket) add(n *Node) {
 	b.byDomain[n.Domain]++
 }
 
+func (b *bucket) give(n *Node) {
+	b.add(n)
+	b.given = append(b.given, n)
+}
+
+func (b *bucket) takeBack(n *Node) {
+	b.members--
+	b.byDomain[n.Domain]--
+	b.given = slices.DeleteFunc(b.given, func(g *Node) bool { return g == n })
+}
+
 // Assign returns the end of each node, in their order (TV21). There must be dates, which are those of a Schedule.
 //
 // A node that has been given one of the dates keeps it, so that what is written down on the nodes is all that a restart needs. The others
 // are taken in the order of their names. Each gets the date with the fewest nodes, among those at which its domain has not enough yet, and
-// of several the latest. A node that should have ended before the first date gets the first, and one for which no date is right the last.
+// of several the latest. If that leaves a date with fewer nodes, one of those taken before may have that one, and make room for it. A node
+// that should have ended before the first date gets the first, and one for which no date is right the last.
 func (r Rule) Assign(dates []time.Time, nodes []Node) []time.Time {
 	buckets := make([]bucket, len(dates))
 	for i, at := range dates {
 		buckets[i] = bucket{at: at, byDomain: make(map[string]int)}
 	}
-	ends := make([]time.Time, len(nodes))
-	var rest []int
+	ends := make(map[*Node]time.Time, len(nodes))
+	var rest []*Node
 	for i := range nodes {
 		n := &nodes[i]
-		at := slices.IndexFunc(dates, n.End.Equal)
-		if at < 0 {
-			rest = append(rest, i)
+		if at := slices.IndexFunc(dates, n.End.Equal); at >= 0 {
+			buckets[at].add(n)
+			ends[n] = dates[at]
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range rest {
+		r.exchange(buckets, n, r.cheapest(buckets, n)).give(n)
+	}
+	for i := range buckets {
+		for _, n := range buckets[i].given {
+			ends[n] = buckets[i].at
+		}
+	}
+	all := make([]time.Time, len(nodes))
+	for i := range nodes {
+		all[i] = ends[&nodes[i]]
+	}
+	return all
+}
+
+// exchange returns the bucket for a node for which b is the cheapest. Its domain may keep it from a bucket with fewer nodes: then one that was
+// given its end before it goes there, and leaves it a bucket in which its domain has room.
+func (r *Rule) exchange(buckets []bucket, n *Node, b *bucket) *bucket {
+	is := b.cost(n, r)
+	var fewer []*bucket // the latest first
+	for i := len(buckets) - 1; i >= 0 && !is.outside; i-- {
+		if is.over > 0 || buckets[i].members < is.members {
+			fewer = append(fewer, &buckets[i])
+		}
+	}
+	roomFor := func(n *Node, in *bucket) bool {
+		c := in.cost(n, r)
+		return !c.outside && c.over == 0
+	}
+	for i := len(buckets) - 1; i >= 0 && len(fewer) > 0; i-- {
+		left := &buckets[i]
+		if !roomFor(n, left) {
 			continue
 		}
-		buckets[at].add(n)
-		ends[i] = dates[at]
+		for _, o := range left.given {
+			for _, to := range fewer {
+				if o.Domain != n.Domain && to != left && roomFor(o, to) {
+					left.takeBack(o)
+					to.give(o)
+					return left
+				}
+			}
+		}
 	}
-	slices.SortFunc(rest, func(a, b int) int { return cmp.Compare(nodes[a].Name, nodes[b].Name) })
-	for _, i := range rest {
-		b := r.cheapest(buckets, &nodes[i])
-		b.add(&nodes[i])
-		ends[i] = b.at
-	}
-	return ends
+	return b
 }
 
 // cheapest is the bucket for a node.

@@ -142,6 +142,40 @@ func TestPropertyNodesOfOneAgeAreEven(t *testing.T) {
 	})
 }
 
+// So they are if they are of domains of which so many may end at once: none has to share its date with one more for the sake of its domain.
+func TestPropertyDomainsKeepNodesEven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPool(t)
+		p.rule.PerDomain, p.rule.Least = max(1, p.rule.PerDomain), 0
+		p.dates = slices.DeleteFunc(p.dates, func(at time.Time) bool { return at.After(p.now.Add(p.rule.Lifetime)) })
+		of := make(map[string]int)
+		p.nodes = slices.DeleteFunc(p.nodes, func(n Node) bool {
+			of[n.Domain]++
+			return of[n.Domain] > p.rule.PerDomain*len(p.dates)
+		})
+		for i := range p.nodes {
+			p.nodes[i].Up, p.nodes[i].Latest, p.nodes[i].End = p.now, time.Time{}, time.Time{}
+		}
+		if len(p.dates) == 0 {
+			return
+		}
+		n, together := make(map[time.Time]int), make(map[string]int)
+		for i, end := range p.rule.Assign(p.dates, p.nodes) {
+			n[end]++
+			together[p.nodes[i].Domain+end.String()]++
+			if got := together[p.nodes[i].Domain+end.String()]; got > p.rule.PerDomain {
+				t.Fatalf("%d of domain %s end %v", got, p.nodes[i].Domain, end)
+			}
+		}
+		most := (len(p.nodes) + len(p.dates) - 1) / len(p.dates)
+		for at, nodes := range n {
+			if nodes > most {
+				t.Fatalf("%d nodes end %v: %d nodes over %d dates are %d at most", nodes, at, len(p.nodes), len(p.dates), most)
+			}
+		}
+	})
+}
+
 // However many ends have come, no more of a domain are out of service than may be, and each node has its turn.
 func TestPropertyNoDomainIsOutAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
