@@ -29,6 +29,8 @@ const (
 	every = 5 * time.Second
 	// unseen is how long the cache may take to show that a node was cordoned.
 	unseen = time.Minute
+	// growing is for how long nodes that have no end yet wait for others at most.
+	growing = time.Minute
 )
 
 // Controller gives the nodes of a pool their ends, and takes them out of service.
@@ -41,6 +43,9 @@ type Controller struct {
 
 	// begun is when nodes were taken out of service of which the cache may not know it yet. They count, so that no others are in their place.
 	begun map[string]time.Time
+	// fresh are the nodes that had no end at the last look, and since when there are any.
+	fresh      map[string]bool
+	freshSince time.Time
 	// said are the nodes of which an Event has said that they have not reported.
 	said map[string]bool
 }
@@ -109,12 +114,39 @@ func (c *Controller) serve(ctx context.Context, nodes []*corev1.Node, out map[st
 	for i := range begun {
 		errs = append(errs, c.end(ctx, byName[begun[i].Name], now))
 	}
+	fresh := make(map[string]bool)
+	for i := range pool {
+		if _, had := byName[pool[i].Name].Annotations[clusterview.ValidUntilAnnotation]; pool[i].End.IsZero() && !had {
+			fresh[pool[i].Name] = true
+		}
+	}
+	if c.grow(fresh, now) {
+		pool = slices.DeleteFunc(pool, func(n stagger.Node) bool { return fresh[n.Name] })
+	}
 	if dates := c.Schedule.Dates(now, c.Rule.Lifetime); len(dates) > 0 {
 		for i, end := range c.Rule.Assign(dates, pool) {
 			errs = append(errs, c.give(ctx, byName[pool[i].Name], &pool[i], end, now))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// grow notes the nodes that have no end yet, and reports whether some have come since the last look, so that more may follow. Those of a pool that is
+// made now get their ends together: if each got the best one of that moment, the last ones might find room only on a date that has enough.
+func (c *Controller) grow(fresh map[string]bool, now time.Time) bool {
+	come, waited := 0, 0
+	for name := range fresh {
+		if c.fresh[name] {
+			waited++
+		} else {
+			come++
+		}
+	}
+	c.fresh = fresh
+	if waited == 0 {
+		c.freshSince = now
+	}
+	return come > 0 && now.Sub(c.freshSince).Abs() < growing
 }
 
 // reported reports whether a node has said that it is there about when it ended, or later. Where a clock jumps ahead the ends of all nodes have

@@ -6,12 +6,16 @@ package stagger
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // A cache that does not show yet that a node was cordoned does not have another one of its zone follow.
@@ -63,5 +67,32 @@ func TestErrors(t *testing.T) {
 	p.lookAt(newYear)
 	if p.ends()["n1"] == "" {
 		t.Error("it has no end")
+	}
+}
+
+// Nodes of a pool that is being made wait for each other, so that they have their ends together: a minute at most, and not for those that are
+// back.
+func TestNodesOfAPoolThatGrowsWaitForEachOther(t *testing.T) {
+	p := newPool(t)
+	ended := func() int {
+		return len(slices.DeleteFunc(p.nodes(), func(n corev1.Node) bool { return n.Annotations[clusterview.ValidUntilAnnotation] == "" }))
+	}
+	for i, want := range []int{0, 0, 0, 3, 3, 4} {
+		if i < 3 || i == 4 {
+			if err := p.api.Create(t.Context(), blue(fmt.Sprint("n", i), "zone-0")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.lookAt(newYear.Add(time.Duration(i) * every)); ended() != want {
+			t.Errorf("at look %d %d nodes have ends, want %d", i, ended(), want)
+		}
+	}
+	for i := range 13 { // one comes before each look
+		if err := p.api.Create(t.Context(), blue(fmt.Sprint("m", i), "zone-0")); err != nil {
+			t.Fatal(err)
+		}
+		if p.lookAt(newYear.Add(time.Hour + time.Duration(i)*every)); (ended() > 4) != (i == 12) {
+			t.Errorf("at look %d %d nodes have ends", i, ended())
+		}
 	}
 }

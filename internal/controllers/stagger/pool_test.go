@@ -64,9 +64,12 @@ func newPool(t *testing.T, objects ...client.Object) *pool {
 	return p
 }
 
-// restart has another controller go on, which remembers nothing.
+// restart has another controller go on, which has seen the nodes that there are, and remembers nothing else.
 func (p *pool) restart(o Options) {
-	p.Controller = &Controller{Client: p.reporting(), Events: p.events, Clock: p.clock, Options: o}
+	p.Controller = &Controller{Client: p.reporting(), Events: p.events, Clock: p.clock, Options: o, fresh: make(map[string]bool), freshSince: p.clock.Now()}
+	for _, n := range p.nodes() {
+		p.fresh[n.Name] = true
+	}
 }
 
 // reporting is the API server with nodes that report all the while.
