@@ -21,14 +21,15 @@ import (
 // defaultPriority is that of pods whose assignment says none.
 const defaultPriority = 1
 
-// maxAmount bounds what may be reserved of a resource, in its unit: sums of thousands of them still fit.
-const maxAmount = 1 << 50
+// maxAmount bounds what may be reserved of a resource, in its unit. It is more memory and storage than a cluster of 5,000 nodes has, and sums of
+// such amounts do not overflow: see allocation.Vector.
+const maxAmount = 1 << 60
 
 // Allocation is an Allocation, read.
 type Allocation struct {
 	Object
 	Partition, Parent string
-	// Reserved is in the units of amountOf.
+	// Reserved is in the units of amountOf. It has no resource of which it is none.
 	Reserved         map[corev1.ResourceName]int64
 	rank, adjustment int
 	maxUtilization   float64
@@ -62,7 +63,9 @@ func ReadAllocation(in *placementv1alpha1.Allocation) *Allocation {
 			a.refuse(fmt.Errorf("spec.reserved[%s]: %w", name, err))
 			continue
 		}
-		a.Reserved[name] = amountOf(name, quantity)
+		if amount := amountOf(name, quantity); amount > 0 { // of none all other allocations would have to reserve some, to be within their reservation
+			a.Reserved[name] = amount
+		}
 	}
 	if len(in.Spec.Traits) > 0 {
 		a.traits = a.selector("spec.traits", &metav1.LabelSelector{MatchLabels: in.Spec.Traits})

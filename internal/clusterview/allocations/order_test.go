@@ -206,6 +206,18 @@ func TestVector_TV23_Objects(t *testing.T) {
 	}
 }
 
+// To reserve none of a resource is to leave it out. Otherwise nobody else of the partition would be within a reservation any more.
+func TestNoneIsReserved(t *testing.T) {
+	none := func(s *spec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("0"), "example.com/gpu": resource.MustParse("0")}
+	}
+	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("prod", "p", reserving("4")), of("none", "p", none)}),
+		[]*corev1.Node{node("n", "p", "8")}, pod("one", "prod", "1", ""))
+	if q := o.Queues[0]; len(q.Resources) != 1 || !q.Entries[0].Reserved {
+		t.Errorf("%v are reserved, and the pod is within its reservation: %t", q.Resources, q.Entries[0].Reserved)
+	}
+}
+
 // Whoever is about to be bound has a number that nobody sees yet. Another pod that was let in for it would have others make way in vain.
 func TestNumbersOfPodsThatAreBeingBound(t *testing.T) {
 	a := of("a", "p", func(s *spec) {

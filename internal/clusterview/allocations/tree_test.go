@@ -87,6 +87,16 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// Large clusters have more than 1 PiB of memory, and of storage.
+func TestMuchIsReserved(t *testing.T) {
+	much := of("a", "p", func(s *spec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("40Pi"), corev1.ResourceEphemeralStorage: resource.MustParse("500Pi")}
+	})
+	if err := much.Invalid(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A Partition that cannot be read has no nodes, and its allocations are not accepted.
 func TestBadPartition(t *testing.T) {
 	bad := partition("bad", "p", func(s *placementv1alpha1.PartitionSpec) {
