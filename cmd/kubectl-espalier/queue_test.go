@@ -106,6 +106,26 @@ func TestTheWorkedExample(t *testing.T) {
 	}
 }
 
+// An order that misses what decides about it would be a wrong one, and no Partition that is accepted is not the same as none.
+func TestNoOrder(t *testing.T) {
+	partition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("{apiVersion: placement.espalier.dev/v1alpha1, kind: Partition, metadata: {name: odd}, spec: {nodeSelector: {matchExpressions: [{key: a, operator: Like}]}}}"), partition); err != nil {
+		t.Fatal(err)
+	}
+	odd := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1"}
+	odd.Add(partition)
+	unread := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1", Unread: []string{"services: forbidden", "namespaces: forbidden"}}
+	for want, s := range map[string]*snapshot.Snapshot{
+		"no Partition is accepted: see the condition Accepted of each":                                   odd,
+		"namespaces could not be read, and decide about the order: ask for the right to list partitions": unread,
+	} {
+		s.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		if got, err := run(t, "queue", "--snapshot", saved(t, s)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, %v, want %s", got, err, want)
+		}
+	}
+}
+
 // Pods of priority 0 come last, and one that cannot be read is in no order.
 func TestQueueOfOthers(t *testing.T) {
 	page, err := os.ReadFile(tenantsPage)

@@ -4,9 +4,11 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -48,16 +50,27 @@ type QueuedPod struct {
 	Why string `json:"why,omitempty"`
 }
 
-// Queues returns the order of a partition, or of all if it is "".
+// decide are the kinds that decide which pods are in an order.
+var decide = []string{"partitions", "allocations", "namespaces"}
+
+// Queues returns the order of a partition, or of all if it is "". There is none if it could not be read what decides about it.
 func (c *Cluster) Queues(partition string) ([]Queue, error) {
-	all := []Queue{}
-	for _, q := range c.order().Queues {
+	for _, what := range c.Unread {
+		if kind, _, _ := strings.Cut(what, ":"); slices.Contains(decide, kind) {
+			return nil, fmt.Errorf("%s could not be read, and decide about the order: ask for the right to list %s", kind, strings.Join(decide, ", "))
+		}
+	}
+	all, order := []Queue{}, c.order()
+	for _, q := range order.Queues {
 		if partition == "" || q.Partition.Name == partition {
 			all = append(all, queueOf(q))
 		}
 	}
 	if len(all) == 0 && partition != "" {
 		return nil, fmt.Errorf("there is no Partition %q that is accepted: `kubectl get partitions` lists them", partition)
+	}
+	if len(all) == 0 && len(order.Partitions) > 0 {
+		return nil, errors.New("no Partition is accepted: see the condition Accepted of each, which `kubectl get partitions -o yaml` shows")
 	}
 	return all, nil
 }
