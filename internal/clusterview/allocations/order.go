@@ -71,7 +71,7 @@ type Entry struct {
 }
 
 // MustNotRun reports that a pod is evicted if it runs.
-func (e *Entry) MustNotRun() bool { return e.Class == allocation.Capped || e.Surplus }
+func (e *Entry) MustNotRun() bool { return e.Exceeds || e.Surplus }
 
 // Place is where a pod is in the order.
 type Place struct {

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // capped lets an allocation run what it reserves.
@@ -40,6 +42,16 @@ func TestVector_TV11_RunningPodsBeyondTheMaximum(t *testing.T) {
 	r.mustLook()
 	if got := r.pods(); got != "d1 d2 p1 p2 waits" {
 		t.Errorf("without it there are %s", got)
+	}
+}
+
+// A pod that waits has nobody evicted by the maximum, however much it matters and however long it waits: no node may take it.
+func TestAPodThatFitsNowhere(t *testing.T) {
+	first := func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "100" }
+	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("never", "prod", "", first))
+	r.mustLook()
+	if got := r.pods(); got != "never p1 p2" {
+		t.Errorf("there are %s", got)
 	}
 }
 

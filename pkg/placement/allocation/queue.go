@@ -54,7 +54,7 @@ const (
 	Ordinary Class = iota
 	// Last are the pods of priority 0, whatever their rank (choice T-c).
 	Last
-	// Capped are pods beyond their allocation's MaxUtilization. They must not run.
+	// Capped are pods beyond their allocation's MaxUtilization. They must not be tried.
 	Capped
 )
 
@@ -67,6 +67,9 @@ type Entry struct {
 	Rank  int
 	// Reserved says that the pod is within what its own allocation reserves. So is the one that crosses the bound (TV3).
 	Reserved bool
+	// Exceeds says that the pod is placed and must not run: the placed pods up to it alone are beyond MaxUtilization. Those that wait do not count,
+	// as it is not known whether any node takes them.
+	Exceeds bool
 	// Before and After are the utilization without the pod and with it, of the last level that was merged.
 	Before, After float64
 }
@@ -104,12 +107,16 @@ func (a *Allocation) own() []Entry {
 		}
 	}
 	measure(queue, a.Reserved, a.Reserved)
-	var demand Vector
+	var demand, placed Vector
 	for i := range queue {
 		e := &queue[i]
 		demand = demand.Plus(e.Pod.Demand)
+		if e.Pod.Placed {
+			placed = placed.Plus(e.Pod.Demand)
+		}
 		switch {
 		case a.MaxUtilization > 0 && (e.Class == Last || a.exceeded(demand)):
+			e.Exceeds = e.Pod.Placed && (e.Class == Last || a.exceeded(placed))
 			e.Class = Capped // and so are all that follow (TV4, TV11)
 		case e.Class == Ordinary && e.Before < 0:
 			e.Reserved, e.Rank = true, a.Rank-a.Adjustment

@@ -226,6 +226,19 @@ func TestVector_TV11_MaxUtilization(t *testing.T) {
 	got = order(a, 20)
 	wantOrder(t, got, "p4 p1 p2 p3")
 	wantClasses(t, got, allocation.Ordinary, allocation.Ordinary, allocation.Capped, allocation.Capped)
+	// Those that run are stopped when the fourth has its place, which it may never have.
+	for i, want := range []string{"", "", "", "p2 p3"} {
+		a.Pods[i].Placed = true
+		var exceed []string
+		for _, e := range order(a, 20) {
+			if e.Exceeds {
+				exceed = append(exceed, e.Pod.Key)
+			}
+		}
+		if is := strings.Join(exceed, " "); is != want {
+			t.Errorf("with %d placed %q must not run, want %q", i+1, is, want)
+		}
+	}
 }
 
 // Choice T-b: a pod keeps the rank that it has in its allocation, unless each level is to give it another.
