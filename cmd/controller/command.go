@@ -116,7 +116,7 @@ func newCommand(version string) *cobra.Command {
 	o.costFlags(flags)
 	o.lifetimeFlags(flags)
 	o.arbiterFlags(flags)
-	flags.BoolVar(&o.tenants, "allocations", false, "Whether the statuses of Partitions and Allocations are written, and pods evicted that must not run: those beyond the maxUtilizationPercent of their allocation, and those whose identity group has become smaller.")
+	flags.BoolVar(&o.tenants, "allocations", false, "Whether the statuses of Partitions and Allocations are written, Events that say why their pods wait, and pods evicted that must not run: those beyond the maxUtilizationPercent of their allocation, and those whose identity group has become smaller.")
 	flags.StringVar(&o.suspects.Namespace, "failure-record-namespace", "kube-system", "The namespace of the ConfigMaps SCHEDULERNAME-failures, in which schedulers name the suspects.")
 	utilfeature.DefaultMutableFeatureGate.AddFlag(flags) // the filters of kube-scheduler have some
 	flags.VarP(logsapi.VerbosityLevelPflag(&o.logging.Verbosity), "v", "v", "How much is written into the log. 0 is the least.")

@@ -6,6 +6,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,57 @@ func TestTenantsMaximum(t *testing.T) {
 	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, "p4", "application/merge-patch+json", []byte(`{"metadata":{"annotations":{"espalier.dev/allocation-priority":"5"}}}`), metav1.PatchOptions{})
 	s.must(err, "raising the priority of p4")
 	s.runningAre("all", "p1", "p4")
+}
+
+// tellsOnce waits until one Event with a reason has told something of a pod, and wants no more.
+func (s *story) tellsOnce(reason, pod, part string) {
+	s.Helper()
+	s.until(fmt.Sprintf("pod %s to be told %s", pod, reason), func() error {
+		list, err := s.client.EventsV1().Events(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		if err != nil {
+			return err
+		}
+		var notes []string
+		for i := range list.Items {
+			if e := &list.Items[i]; e.Regarding.Name == pod {
+				notes = append(notes, e.Note)
+				if e.Series != nil {
+					s.Errorf("it was told %d times", e.Series.Count)
+				}
+			}
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], part) {
+			return fmt.Errorf("it was told %q, want %q once", notes, part)
+		}
+		return nil
+	})
+}
+
+// A pod that waits before the scheduling queue has an Event that says why, and another one for another reason. Those that run have none.
+func TestTenantsSayWhyPodsWait(t *testing.T) {
+	s := begin(t)
+	s.nodes(1, 10, nil)
+	s.share()
+	maximum := func(percent int32) func(*placementv1alpha1.AllocationSpec) {
+		return func(spec *placementv1alpha1.AllocationSpec) {
+			spec.Partition, spec.MaxUtilizationPercent = s.name, &percent
+		}
+	}
+	a := s.reserves("all", 1, maximum(100))
+	s.pod("p1", s.template("all", ""))
+	s.runningAre("all", "p1")
+	s.pod("p2", s.template("all", ""))
+	s.tellsOnce("AllocationAtMaximum", "p2", fmt.Sprintf("position 2 of 2 in partition %q, allocation %q: raise maxUtilizationPercent", s.name, a.Name))
+	s.change(a, func(spec *placementv1alpha1.AllocationSpec) { spec.Partition = "gone" })
+	s.tellsOnce("NotInOrder", "p2", fmt.Sprintf(`it waits as a pod of allocation %q: allocation %q is not accepted: spec.partition: there is no Partition "gone"`, a.Name, a.Name))
+	s.change(a, maximum(200))
+	s.runningAre("all", "p1", "p2")
+	s.tellsOnce("AllocationAtMaximum", "p2", "")
+	for _, reason := range []string{"WaitsForTurn", "AllocationAtMaximum", "NotInOrder"} {
+		if n := s.told(reason, "Pod", "p1"); n > 0 {
+			t.Errorf("p1, which runs, was told %s %d times", reason, n)
+		}
+	}
 }
 
 // TV23: so many run as the group counts, with the lowest numbers, and the others stand by.

@@ -13,4 +13,5 @@
 //   - tree.go: what holds for all of them together
 //   - claim.go: which allocation a pod is of
 //   - order.go: the pods of a partition in order
+//   - place.go: where a pod is in it, and why it waits there
 package allocations

@@ -4,8 +4,6 @@
 package allocations
 
 import (
-	"cmp"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"math"
@@ -72,55 +70,6 @@ type Entry struct {
 
 // MustNotRun reports that a pod is evicted if it runs.
 func (e *Entry) MustNotRun() bool { return e.Exceeds || e.Surplus }
-
-// Place is where a pod is in the order.
-type Place struct {
-	*Queue
-	Index int
-}
-
-// Entry is that of the pod.
-func (p Place) Entry() *Entry { return &p.Entries[p.Index] }
-
-// String says where that is, for people.
-func (p Place) String() string {
-	return fmt.Sprintf("position %d of %d in partition %q, allocation %q", p.Index+1, len(p.Entries), p.Partition.Name, p.Entry().Allocation.Name)
-}
-
-// Why says why the pod must not be tried, nil if it may.
-func (p Place) Why() error {
-	e := p.Entry()
-	switch {
-	case e.Class == allocation.Capped:
-		return fmt.Errorf("allocation %q has as many pods before it as its maxUtilizationPercent lets run: %s", e.Allocation.Name, p)
-	case e.StandsBy:
-		name, size, _ := e.Allocation.Group(e.Object)
-		return fmt.Errorf("identity group %q has no identity left, all %d are held: %s", name, size, p)
-	}
-	return nil
-}
-
-// Waits says why a pod that has no node waits, for people.
-func (p Place) Waits() string {
-	if err := p.Why(); err != nil {
-		return err.Error()
-	}
-	for _, c := range p.Entry().Object.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return fmt.Sprintf("%s: %s", p, cmp.Or(c.Message, "it was tried, and found no place"))
-		}
-	}
-	return fmt.Sprintf("it has not been tried yet: %s", p)
-}
-
-// MustNotRun says why a pod is evicted if it runs, for people.
-func (p Place) MustNotRun() string {
-	if e := p.Entry(); e.Surplus {
-		name, size, _ := e.Allocation.Group(e.Object)
-		return fmt.Sprintf("identity %d is none that group %q has for it: it is of %d pods; %s", IdentityOf(e.Object), name, size, p)
-	}
-	return fmt.Sprint(p.Why())
-}
 
 // List is an amount of each of the queue's resources, as quantities.
 func (q *Queue) List(of allocation.Vector) corev1.ResourceList {

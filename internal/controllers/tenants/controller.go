@@ -43,7 +43,7 @@ const every = 5 * time.Second
 type Controller struct {
 	// Client reads from a cache and writes to the API server.
 	Client client.Client
-	// Events tells of the pods that are evicted.
+	// Events tells of the pods that are evicted, and why others wait.
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
 	// Schedulers are those whose pods are of allocations, by schedulerName.
@@ -52,6 +52,8 @@ type Controller struct {
 	// tried has for pods that must not run at which look their eviction was tried last, of so many looks.
 	tried map[types.UID]int64
 	looks int64
+	// histories are what was said of pods that wait.
+	histories map[types.UID]*history
 }
 
 // Start looks at all pods until the context ends.
@@ -64,7 +66,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
-// look brings the statuses up to date, and evicts what must not run.
+// look brings the statuses up to date, says why pods wait, and evicts what must not run.
 func (c *Controller) look(ctx context.Context) error {
 	partitions, err := policy.List(ctx, c.Client, kindPartition, "")
 	if err != nil {
@@ -82,11 +84,12 @@ func (c *Controller) look(ctx context.Context) error {
 	for i := range all {
 		read = append(read, allocations.DecodeAllocation(&all[i]))
 	}
-	order, nodes, err := c.arrange(ctx, allocations.NewTree(readPartitions, read))
+	order, cluster, err := c.arrange(ctx, allocations.NewTree(readPartitions, read))
 	if err != nil {
 		return err
 	}
-	s := statuses{order: order, nodes: nodes, now: metav1.NewTime(c.Clock.Now())}
+	c.tell(order, cluster.Pods)
+	s := statuses{order: order, nodes: cluster.Nodes, now: metav1.NewTime(c.Clock.Now())}
 	var errs []error
 	for i := range partitions {
 		was := statusOf[placementv1alpha1.PartitionStatus](&partitions[i])
@@ -99,14 +102,14 @@ func (c *Controller) look(ctx context.Context) error {
 	return errors.Join(append(errs, c.evict(ctx, order))...)
 }
 
-// arrange puts the pods of the cluster in order.
-func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (*allocations.Order, []*corev1.Node, error) {
+// arrange puts the pods of the cluster in order, and returns what it is that was put in order.
+func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (order *allocations.Order, cluster allocations.Cluster, err error) {
 	var namespaces corev1.NamespaceList
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	for what, list := range map[string]client.ObjectList{"namespaces": &namespaces, "nodes": &nodes, "pods": &pods} {
 		if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, nil, fmt.Errorf("listing %s: %w", what, err)
+			return nil, cluster, fmt.Errorf("listing %s: %w", what, err)
 		}
 	}
 	labelsOf := make(map[string]labels.Set, len(namespaces.Items))
@@ -114,10 +117,10 @@ func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (*allo
 		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
 	}
 	claims := tree.Claims(func(name string) (labels.Set, bool) { set, known := labelsOf[name]; return set, known })
-	all := pointers(nodes.Items)
-	return claims.Arrange(allocations.Cluster{
-		Nodes: all, Pods: pointers(pods.Items), Schedules: func(name string) bool { return slices.Contains(c.Schedulers, name) },
-	}), all, nil
+	cluster = allocations.Cluster{
+		Nodes: pointers(nodes.Items), Pods: pointers(pods.Items), Schedules: func(name string) bool { return slices.Contains(c.Schedulers, name) },
+	}
+	return claims.Arrange(cluster), cluster, nil
 }
 
 func pointers[T any](items []T) []*T {

@@ -1,0 +1,186 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+)
+
+// recorder has each Event in a line that begins with the name of the pod.
+type recorder struct{ lines []string }
+
+func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	pod, err := meta.Accessor(regarding)
+	if err != nil {
+		panic(err)
+	}
+	r.lines = append(r.lines, fmt.Sprintf("%s %s %s %s", pod.GetName(), kind, reason, fmt.Sprintf(note, args...)))
+}
+
+// waits is a controller that has looked once, and what it says.
+func waits(t *testing.T, objects ...func(*rig) client.Object) (*rig, *recorder) {
+	t.Helper()
+	r, said := newRig(t, slices.Concat([]func(*rig) client.Object{partition("p", "p"), node("n1", "p", "64")}, objects)...), &recorder{}
+	r.Events = said
+	r.wantSaid(said, 0)
+	return r, said
+}
+
+// wantSaid looks when some more time has passed, and wants Events with just these beginnings.
+func (r *rig) wantSaid(said *recorder, passed time.Duration, want ...string) {
+	r.Helper()
+	said.lines = nil
+	clock, ok := r.Clock.(*clocktesting.FakePassiveClock)
+	if !ok {
+		r.Fatalf("the clock is a %T", r.Clock)
+	}
+	clock.SetTime(clock.Now().Add(passed))
+	r.mustLook()
+	if !slices.EqualFunc(said.lines, want, strings.HasPrefix) {
+		r.Errorf("after %s it said\n%s\nwant\n%s", passed, strings.Join(said.lines, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// change changes a pod.
+func (r *rig) change(name string, change func(*corev1.Pod)) {
+	r.Helper()
+	var p corev1.Pod
+	if err := r.Client.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &p); err != nil {
+		r.Fatal(err)
+	}
+	change(&p)
+	status := p.Status
+	if err := r.Client.Update(r.Context(), &p); err != nil {
+		r.Fatal(err)
+	}
+	p.Status = status
+	if err := r.Client.Status().Update(r.Context(), &p); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// crowd are pods of a team that wait.
+func crowd(team string, n int) (all []func(*rig) client.Object) {
+	for i := range n {
+		all = append(all, pod(fmt.Sprintf("%s-%02d", team, i), team, ""))
+	}
+	return all
+}
+
+func priority(text string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, clusterview.AllocationPriorityAnnotation, text)
+	}
+}
+
+// Each pod that has waited for a while has an Event that names its allocation, why it waits, where it is, and what to do. Those that were tried
+// have the scheduler's, and those with gates the API server's condition.
+func TestWhyPodsWait(t *testing.T) {
+	one := func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(1))}}
+	}
+	r, said := waits(t, team("max", "2", capped), team("shards", "4", one), team("plain", "2"), team("odd", "2"),
+		pod("m1", "max", "n1"), pod("m2", "max", "", tried("no room")), pod("s1", "shards", "n1", identity(0)), pod("s2", "shards", "", identity(-1)),
+		pod("t1", "plain", "", tried("no room")), pod("t2", "plain", ""), pod("bad", "odd", "", priority("high")),
+		pod("gated", "odd", "", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }))
+	r.wantSaid(said, 5*time.Second)
+	r.wantSaid(said, 5*time.Second,
+		`s2 Normal WaitsForIdentity identity group "g" has no identity left, all 1 are held: position 4 of 6 in partition "p", allocation "shards": it is next when one is free; a larger count of the group lets more run`,
+		`t2 Normal WaitsForTurn it has not been tried yet: position 5 of 6 in partition "p", allocation "plain": those that wait before it are tried first, see kubectl espalier queue p; if there are none, see whether its scheduler runs`,
+		`m2 Normal AllocationAtMaximum allocation "max" has as many pods before it as its maxUtilizationPercent lets run: position 6 of 6 in partition "p", allocation "max": raise maxUtilizationPercent or what is reserved, or remove pods before this one`,
+		`bad Warning NotInOrder it waits as a pod of allocation "odd": annotation espalier.dev/allocation-priority "high": write a number from 0 to 100`)
+}
+
+// A pod that waits for an instant has no Event, and neither has one that is gone: nothing is kept of it.
+func TestInstants(t *testing.T) {
+	r, said := waits(t, team("a", "2"), pod("placed", "a", ""), pod("gone", "a", ""), pod("stays", "a", ""))
+	r.change("placed", func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
+	if err := r.Client.Delete(r.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.wantSaid(said, 10*time.Second, "stays")
+	if len(r.histories) != 1 {
+		t.Errorf("it keeps what it said of %d pods", len(r.histories))
+	}
+}
+
+// However many wait, so many are told at a look: the first of each allocation, in the order. So it is after a restart.
+func TestSoManyAreToldAtOnce(t *testing.T) {
+	r, said := waits(t, slices.Concat([]func(*rig) client.Object{team("big", "2"), team("small", "0"), pod("runs", "big", "n1")}, crowd("big", 2*maxTold), crowd("small", 2))...)
+	told := func(from, to int) (all []string) {
+		for i := from; i < to; i++ {
+			all = append(all, fmt.Sprintf("big-%02d", i))
+		}
+		return all
+	}
+	first := slices.Insert(told(0, maxTold-2), 1, "small-00")
+	first = slices.Insert(first, 3, "small-01")
+	r.wantSaid(said, 10*time.Second, first...)
+	r.wantSaid(said, 5*time.Second, told(maxTold-2, 2*maxTold-2)...)
+	r.wantSaid(said, 5*time.Second, told(2*maxTold-2, 2*maxTold)...)
+	r.wantSaid(said, 5*time.Second)
+	r.Controller = &Controller{Client: r.Client, Events: said, Clock: r.Clock, Schedulers: r.Schedulers}
+	r.wantSaid(said, 0)
+	r.wantSaid(said, 10*time.Second, first...)
+}
+
+// What was said is not said again as long as the API server keeps it, wherever the pod is in the order. Another reason is said, and another
+// text of the same reason when client-go would not take it for the same Event.
+func TestReasonsThatChange(t *testing.T) {
+	r, said := waits(t, team("a", "2"), pod("first", "a", ""), pod("pod", "a", ""))
+	r.wantSaid(said, 10*time.Second, "first Normal WaitsForTurn", "pod Normal WaitsForTurn")
+	r.change("first", func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
+	r.wantSaid(said, 10*time.Minute)
+	r.change("pod", priority("one"))
+	r.wantSaid(said, 0)
+	r.wantSaid(said, 10*time.Second, `pod Warning NotInOrder it waits as a pod of allocation "a": annotation espalier.dev/allocation-priority "one"`)
+	r.change("pod", priority("two"))
+	r.wantSaid(said, time.Minute)
+	r.wantSaid(said, time.Minute)
+	r.wantSaid(said, 5*time.Minute, `pod Warning NotInOrder it waits as a pod of allocation "a": annotation espalier.dev/allocation-priority "two"`)
+	r.wantSaid(said, 30*time.Minute)
+	r.wantSaid(said, 30*time.Minute, `pod Warning NotInOrder`)
+	r.change("pod", priority("3"))
+	r.wantSaid(said, time.Minute)
+	r.wantSaid(said, time.Minute, "pod Normal WaitsForTurn")
+	r.change("pod", tried("no room"))
+	r.wantSaid(said, time.Hour)
+}
+
+// docs/tenants.md has each of these Events with its type, and how many are written.
+func TestTenantsPageHasTheEvents(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/tenants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{fmt.Sprintf("\nEvery five seconds %d Events are written at most.", maxTold), "has for ten seconds"}
+	for reason, kind := range map[string]string{
+		reasonTurn: corev1.EventTypeNormal, reasonMaximum: corev1.EventTypeNormal, reasonIdentity: corev1.EventTypeNormal, reasonNotInOrder: corev1.EventTypeWarning,
+	} {
+		want = append(want, fmt.Sprintf("\n| %#q | %s |", reason, kind))
+	}
+	for _, part := range want {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("it does not say %q", part)
+		}
+	}
+	if every != 5*time.Second || shortly != 10*time.Second {
+		t.Errorf("it looks every %s, and waits %s", every, shortly)
+	}
+}
