@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
@@ -60,7 +63,7 @@ func (pl *AllocationOrder) groupPlace(pods []*corev1.Pod) (at allocations.Place,
 			pl.tenants.Retry(pod)
 			return at, true, "the position of a pod of the group is not known yet"
 		}
-		if why := pl.mustWait(pod, func(string) bool { return true }); why != "" {
+		if why := pl.mustWait(pod, func(node string) bool { return pl.takesPods(pod, node) }); why != "" {
 			return at, true, why
 		}
 		if found > 0 && place.Queue != at.Queue {
@@ -74,6 +77,23 @@ func (pl *AllocationOrder) groupPlace(pods []*corev1.Pod) (at allocations.Place,
 		return at, true, "the group has pods of no allocation"
 	}
 	return at, concerned, ""
+}
+
+// takesPods reports whether a node takes pods that tolerate what this one does. For a pod alone the filters have told; the scheduler does not
+// say what they told of a group.
+func (pl *AllocationOrder) takesPods(pod *corev1.Pod, name string) bool {
+	node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+	if err != nil {
+		return false // it is gone
+	}
+	taints := node.Node().Spec.Taints
+	if node.Node().Spec.Unschedulable {
+		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule
+	}, true)
+	return !repelled
 }
 
 // walkGroup is walk for a group. On a node that is closed to its pods nobody who goes would help, but that is for the scheduler to find.

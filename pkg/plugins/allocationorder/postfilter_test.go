@@ -4,7 +4,6 @@
 package allocationorder
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -153,13 +152,9 @@ func TestVictimsOfAFormerScheduler(t *testing.T) {
 	r.allocation("prod", 4)
 	r.allocation("dev", 0)
 	r.node("n", 4)
-	now := metav1.Now()
-	r.pod("dev1", "dev", 2, "n", func(p *corev1.Pod) {
-		p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"}
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler})
-	})
+	nominated := r.victimOn("n", 2)
 	r.pod("dev2", "dev", 2, "n")
-	prod := r.pod("prod", "prod", 2, "", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" })
+	prod := r.pod("prod", "prod", 2, "", nominated)
 	r.start().wantEvicted(prod, "", "it waits until those that made way on node n are gone")
 }
 
@@ -192,22 +187,37 @@ func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
 	fits(none, "n")
 }
 
-// On a node that is closed meanwhile nobody is waited for: what terminates there may do so for ever. Others make way elsewhere.
-func TestVictimsOfANodeThatDies(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	dies := r.node("dies", 4)
-	r.node("lives", 4)
+// victimOn has a pod of dev terminate on a node, for somebody who is nominated for it.
+func (r *rig) victimOn(node string, cpu int64) (nominated func(*corev1.Pod)) {
 	now := metav1.Now()
-	r.pod("dev1", "dev", 4, "dies", func(p *corev1.Pod) {
+	r.pod("victim", "dev", cpu, node, func(p *corev1.Pod) {
 		p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"}
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler})
 	})
+	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
+}
+
+// unreachable is the taint of a node that does not answer.
+var unreachable = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+
+// victimBeside has prod come before dev on two nodes of 4: a victim of dev terminates on the first, and dev2 runs on the other, "lives".
+func (r *rig) victimBeside() (node *corev1.Node, nominated func(*corev1.Pod)) {
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	node = r.node("dies", 4)
+	r.node("lives", 4)
+	nominated = r.victimOn("dies", 4)
 	r.pod("dev2", "dev", 4, "lives")
-	prod := r.pod("prod", "prod", 4, "", func(p *corev1.Pod) { p.Status.NominatedNodeName = "dies" })
-	r.start().wantEvicted(prod, "", "it waits until those that made way on node dies are gone, of which pod ns/dev1 is the first")
-	dies.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	return node, nominated
+}
+
+// On a node that is closed meanwhile nobody is waited for: what terminates there may do so for ever. Others make way elsewhere.
+func TestVictimsOfANodeThatDies(t *testing.T) {
+	r := newRig(t)
+	dies, nominated := r.victimBeside()
+	prod := r.pod("prod", "prod", 4, "", nominated)
+	r.start().wantEvicted(prod, "", "it waits until those that made way on node dies are gone, of which pod ns/victim is the first")
+	dies.Spec.Taints = unreachable
 	r.start().wantEvicted(prod, "lives", "dev2")
 }
 
@@ -332,45 +342,4 @@ func TestHopelessPodsAreNotTriedAgain(t *testing.T) {
 	r.wantEvicted(fourth, "", "it would not fit")
 	r.tenants.Compute()
 	r.wantEvicted(second, "", "it would not fit")
-}
-
-// A group has pods make way that come after the last of it, or nobody.
-func TestGroups(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
-	r.node("n1", 4)
-	r.node("n2", 4)
-	for i, at := range []string{"n1", "n1", "n2", "n2"} {
-		r.pod(names("dev", 4)[i], "dev", 2, at)
-	}
-	g1, g2, none := r.pod("g1", "prod", 3, ""), r.pod("g2", "prod", 2, ""), r.pod("none", "none", 1, "")
-	r.start()
-	// The scheduler places the pods of a group one after the other, on the first node with room.
-	place := func(pods ...*corev1.Pod) fwk.PodGroupSchedulingFunc {
-		return func(context.Context) (*fwk.PodGroupAssignments, *fwk.Status) { return r.placeGroup(pods) }
-	}
-	result, status := r.pl.PodGroupPostFilter(t.Context(), nil, group{pods: []*corev1.Pod{g1, g2}}, place(g1, g2))
-	if !status.IsSuccess() || len(result.NominatingInfos) != 2 {
-		t.Fatalf("got %+v, %v", result, status)
-	}
-	deleted := r.deleted()
-	if len(deleted) != 3 || deleted[0] != "dev1" {
-		t.Errorf("evicted are %q, want the last three", deleted)
-	}
-	if result.NominatingInfos[types.NamespacedName{Namespace: "ns", Name: "g1"}].NominatedNodeName == "" {
-		t.Error("a pod of the group is nominated for no node")
-	}
-	for name, tc := range map[string]struct {
-		pods []*corev1.Pod
-		code fwk.Code
-		part string
-	}{
-		"of no allocation": {[]*corev1.Pod{none}, fwk.Unschedulable, ""},
-		"mixed":            {[]*corev1.Pod{g1, none}, fwk.UnschedulableAndUnresolvable, "it waits"},
-	} {
-		if _, status := r.pl.PodGroupPostFilter(t.Context(), nil, group{pods: tc.pods}, place(tc.pods...)); status.Code() != tc.code || !strings.Contains(status.Message(), tc.part) {
-			t.Errorf("%s: %v", name, status)
-		}
-	}
 }
