@@ -22,7 +22,7 @@ func ParseWindow(text string) (Window, error) {
 	from, to, found := strings.Cut(text, "-")
 	f, ferr := time.Parse("15:04", from)
 	t, terr := time.Parse("15:04", to)
-	if !found || ferr != nil || terr != nil || from == to {
+	if !found || ferr != nil || terr != nil || f.Equal(t) {
 		return Window{}, fmt.Errorf("%q is no window: use HH:MM-HH:MM in UTC, such as 22:00-06:00", syntax.Cut(text))
 	}
 	return Window{minutes(f), minutes(t)}, nil
