@@ -17,6 +17,13 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
+// A replacement may take so long until it has become ready, and as long on top as its ReplicaSet wants pods to have been ready. The API server takes
+// no longer deadline.
+const (
+	startSeconds    = 600
+	deadlineSeconds = 86400
+)
+
 // New returns a Move of a pod, with the pod's name, and after others of it with their number too. It goes with the Deployment.
 func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment, reason placementv1alpha1.MoveReason, before History) *placementv1alpha1.Move {
 	name := pod.Name
@@ -25,17 +32,21 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 	}
 	return &placementv1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: name, Finalizers: []string{finalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: deployment.Name, UID: deployment.UID, Controller: new(true),
-			}},
+			Namespace: pod.Namespace, Name: name, Finalizers: []string{finalizer}, OwnerReferences: []metav1.OwnerReference{controllerOf(deployment)},
 		},
 		Spec: placementv1alpha1.MoveSpec{
 			Pod:        placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)},
 			ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
 			Reason:     reason,
+
+			DeadlineSeconds: startSeconds + min(set.Spec.MinReadySeconds, deadlineSeconds-startSeconds),
 		},
 	}
+}
+
+// controllerOf is a Deployment as the controller of a Move.
+func controllerOf(d *appsv1.Deployment) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: new(true)}
 }
 
 // HostOf is the node of a pod as a domain, for a replacement that must not be there. It is false if the node is gone.

@@ -4,14 +4,27 @@
 package move
 
 import (
+	"math"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
+
+// The deadline leaves a replacement the time for which its ReplicaSet wants pods to have been ready, as far as the API server takes it.
+func TestDeadlines(t *testing.T) {
+	for minReady, want := range map[int32]int32{0: 600, 30: 630, 900: 1500, math.MaxInt32: 86400} {
+		set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{MinReadySeconds: minReady}}
+		if m := New(&corev1.Pod{}, set, &appsv1.Deployment{}, placementv1alpha1.MoveDrain, History{}); m.Spec.DeadlineSeconds != want {
+			t.Errorf("with minReadySeconds %d it is %d s, want %d", minReady, m.Spec.DeadlineSeconds, want)
+		}
+	}
+}
 
 // A controller that has counted the Moves makes none after another one has: its bounds would not hold.
 func TestMovesAreMadeByACount(t *testing.T) {
