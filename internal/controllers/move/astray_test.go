@@ -4,17 +4,43 @@
 package move
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
+
+// A pod that has no node is not moved, and nobody asks for its node.
+func TestPodWithoutANode(t *testing.T) {
+	for _, reason := range []placementv1alpha1.MoveReason{placementv1alpha1.MoveDrain, placementv1alpha1.MoveDisconnect} {
+		o := &objects{
+			pod: &corev1.Pod{}, set: &appsv1.ReplicaSet{}, deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(1))}},
+			move: &placementv1alpha1.Move{Spec: placementv1alpha1.MoveSpec{Reason: reason, Avoid: &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname}}},
+		}
+		o.move.Status.Phase = placementv1alpha1.MoveHandingOver
+		api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				return errors.New("resource name may not be empty")
+			},
+		})
+		if err := errors.Join(o.readNode(t.Context(), api), o.readAstray(t.Context(), api)); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if got := o.refusal(); got != "the pod has no node" {
+			t.Errorf("%s: the refusal is %q", reason, got)
+		}
+	}
+}
 
 // A replacement is no better off in the domain that the pod is to leave; nor, for a drain, on a node that is about to be removed for the
 // same reason. The first node is the pod's.

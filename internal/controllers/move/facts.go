@@ -170,8 +170,11 @@ func (o *objects) readAstray(ctx context.Context, api client.Reader) error {
 	return nil
 }
 
-// nodeOf reads the node of a pod, nil if it is gone.
+// nodeOf reads the node of a pod, nil if it is gone or the pod has none.
 func nodeOf(ctx context.Context, api client.Reader, pod *corev1.Pod) (*corev1.Node, error) {
+	if pod.Spec.NodeName == "" {
+		return nil, nil //nolint:nilnil // nobody can be asked for it, which is no failure
+	}
 	var node corev1.Node
 	if err := api.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, &node); apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // there is none, which is no failure
@@ -246,6 +249,8 @@ func (o *objects) refusal() string {
 	}
 	d, rolling := o.deployment, o.deployment.Spec.Strategy.RollingUpdate
 	switch {
+	case o.pod != nil && o.pod.Spec.NodeName == "":
+		return "the pod has no node"
 	case d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil || Surge(d) < 1:
 		return "the Deployment's strategy allows no pod more than it wants: it needs RollingUpdate with a maxSurge of at least 1"
 	case Revision(d) != Revision(o.set):

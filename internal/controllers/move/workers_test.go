@@ -63,10 +63,10 @@ func newAside(t *testing.T, deployments, replicas int) *aside {
 		set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 		all = append(all, d, set)
 		for n := range replicas {
-			p := &corev1.Pod{ObjectMeta: meta(fmt.Sprintf("%s-%d", app, n))}
+			p := &corev1.Pod{ObjectMeta: meta(fmt.Sprintf("%s-%d", app, n)), Spec: corev1.PodSpec{NodeName: "n"}}
 			p.Labels, p.OwnerReferences = labels, []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 			m := New(p, set, d, placementv1alpha1.MoveDrain, History{})
-			m.UID, m.CreationTimestamp, m.Spec.DeadlineSeconds = types.UID("move-"+p.Name), metav1.NewTime(noon), 600
+			m.UID, m.CreationTimestamp = types.UID("move-"+p.Name), metav1.NewTime(noon)
 			all = append(all, p, m)
 			a.moves = append(a.moves, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 		}
