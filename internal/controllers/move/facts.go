@@ -214,10 +214,8 @@ func (o *objects) facts(now time.Time) facts {
 	if o.set == nil {
 		return f
 	}
-	f.wanted, f.all = 1, len(o.pods)
-	if o.set.Spec.Replicas != nil {
-		f.wanted = int(*o.set.Spec.Replicas)
-	}
+	f.wanted, f.all = int(ptr.Deref(o.set.Spec.Replicas, 1)), len(o.pods)
+	f.unwanted = f.wanted == 0 && o.deployment != nil && ptr.Deref(o.deployment.Spec.Replicas, 1) == 0
 	for i := range o.pods {
 		if readyFor(&o.pods[i], time.Duration(o.set.Spec.MinReadySeconds)*time.Second, now) {
 			f.ready++

@@ -28,6 +28,8 @@ type facts struct {
 	// Its ReplicaSet, but for the pod while that is handed over.
 	setGone            bool
 	wanted, all, ready int
+	// unwanted says that the Deployment wants no pods at all.
+	unwanted bool
 	// refusal is why nothing is begun, "" for no reason.
 	refusal string
 	// marked says that the pod has the deletion cost with which it was handed back.
@@ -87,6 +89,8 @@ func next(f facts) step {
 	case f.leaving && f.holder == ours && (f.overdue || f.silent):
 		// A node that does not answer keeps it for as long as it likes. It is replaced.
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod is ending, and its node does not say that it has"}
+	case f.leaving && f.holder == replicaSet && f.unwanted && f.phase == placementv1alpha1.MoveUndoing:
+		return step{phase: placementv1alpha1.MoveDone, message: "the pod goes with the others, as its Deployment wants none"}
 	case f.leaving && f.phase == placementv1alpha1.MoveEvicting:
 		return step{phase: f.phase, message: "the pod is ending"}
 	case f.leaving && f.holder == replicaSet:
@@ -141,6 +145,9 @@ func (f *facts) held() step {
 	switch {
 	case f.setGone && f.dropped:
 		return step{phase: placementv1alpha1.MoveDone, message: "the pod goes with what it was of"}
+	case f.unwanted:
+		// A disruption budget that wants a pod would keep this one. It does not bind the ReplicaSet.
+		return step{phase: placementv1alpha1.MoveUndoing, message: "the pod is being handed back: its Deployment wants none", action: handBack}
 	case f.phase == placementv1alpha1.MoveUndoing && f.disconnect && f.silent && !f.setGone && f.extraMarked:
 		// Handed back now, it would be the one that is not ready, and its ReplicaSet would remove it.
 		return step{phase: f.phase, message: "its node does not answer again", action: restoreExtra}

@@ -36,7 +36,7 @@ type other struct{ ready, since, marked bool }
 
 // facts are as the reconciler reads them.
 func (w *world) facts() facts {
-	f := facts{phase: w.phase, holder: w.holder, leaving: w.leaving, wanted: w.wanted, all: len(w.others), marked: w.marked, overdue: w.overdue}
+	f := facts{phase: w.phase, holder: w.holder, leaving: w.leaving, wanted: w.wanted, unwanted: w.wanted == 0, all: len(w.others), marked: w.marked, overdue: w.overdue}
 	for _, o := range w.others {
 		if o.ready {
 			f.ready++
@@ -171,18 +171,20 @@ func TestNeverFewerThanWanted(t *testing.T) {
 				}
 			case 9:
 				w.scaled = w.scaled || w.wanted > 1
-				w.wanted = max(1, w.wanted-1)
+				w.wanted = max(min(1, w.wanted), w.wanted-1)
 			case 10:
 				w.overdue = true
 			case 11:
 				w.evicting = true
+			case 12:
+				w.scaled, w.wanted = true, 0
 			}
 			if w.ready() < w.wanted {
 				t.Fatalf("%d pods are ready, and %d are wanted: %v", w.ready(), w.wanted, w)
 			}
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			do(rapid.IntRange(0, 11).Draw(t, "what"))
+			do(rapid.IntRange(0, 12).Draw(t, "what"))
 		}
 		w.overdue = true
 		for range 100 {
@@ -199,6 +201,20 @@ func TestNeverFewerThanWanted(t *testing.T) {
 	for _, phase := range []placementv1alpha1.MovePhase{placementv1alpha1.MoveDone, placementv1alpha1.MoveUndone} {
 		if outcomes[phase] == 0 {
 			t.Errorf("none ended as %s: %v", phase, outcomes)
+		}
+	}
+}
+
+// A pod of a Deployment that wants none any more goes at once, whatever its disruption budget wants.
+func TestDeploymentThatIsScaledAway(t *testing.T) {
+	for _, begun := range []placementv1alpha1.MovePhase{placementv1alpha1.MoveReplacing, placementv1alpha1.MoveEvicting} {
+		w := &world{phase: begun, holder: ours, scaled: true}
+		for range 10 {
+			w.reconcile(false)
+			w.replicate()
+		}
+		if w.phase != placementv1alpha1.MoveDone || !w.leaving {
+			t.Errorf("from %s it comes to %v", begun, w)
 		}
 	}
 }
