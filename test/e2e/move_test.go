@@ -217,6 +217,11 @@ func TestDrainOfAFullNode(t *testing.T) {
 	s.moved(10, placementv1alpha1.MoveDone)
 }
 
+// moveAnnotations are on pods while they are moved.
+var moveAnnotations = []string{
+	"espalier.dev/cost-before-move", "espalier.dev/made-evictable", "espalier.dev/removed-for-move", "cluster-autoscaler.kubernetes.io/safe-to-evict",
+}
+
 // Where the other pod has no room, nothing is lost: the pod is its ReplicaSet's again, with the same UID.
 func TestMoveIsUndone(t *testing.T) {
 	s := begin(t, byZone)
@@ -232,7 +237,7 @@ func TestMoveIsUndone(t *testing.T) {
 	if after.UID != before.UID || after.Spec.NodeName != node || !after.Status.StartTime.Equal(before.Status.StartTime) {
 		t.Errorf("pod %s is there, started at %s, and not %s", after.Name, after.Status.StartTime, before.Name)
 	}
-	for _, key := range []string{"espalier.dev/cost-before-move", "espalier.dev/made-evictable", "espalier.dev/removed-for-move", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
+	for _, key := range moveAnnotations {
 		if value, there := after.Annotations[key]; there {
 			t.Errorf("it still has %s: %s", key, value)
 		}

@@ -81,8 +81,11 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 	}
 	var marked []*corev1.Pod
 	for i := range pods.Items {
-		if _, is := pods.Items[i].Annotations[clusterview.CostBeforeMoveAnnotation]; is {
-			marked = append(marked, &pods.Items[i])
+		p := &pods.Items[i]
+		_, costs := p.Annotations[clusterview.CostBeforeMoveAnnotation]
+		_, evictable := p.Annotations[clusterview.MadeEvictableAnnotation]
+		if p.DeletionTimestamp == nil && (costs || evictable) {
+			marked = append(marked, p)
 		}
 	}
 	if len(marked) == 0 {

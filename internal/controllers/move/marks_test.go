@@ -77,11 +77,16 @@ func TestSweep(t *testing.T) {
 		return m
 	}
 	// Which pods keep their marks.
-	marked := map[string]bool{"original": true, "replacement": true, "of-ended": false, "back-from-none": false, "of-none": false}
+	marked := map[string]bool{"original": true, "replacement": true, "of-ended": false, "back-from-none": false, "of-none": false, "evictable": false, "moved": true}
+	evictable := func(name string) *corev1.Pod {
+		p := pod(name, "", 0)
+		p.Annotations[safeToEvict], p.Annotations[clusterview.MadeEvictableAnnotation] = "true", "true"
+		return p
+	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		move("busy", "original", placementv1alpha1.MoveUndoing), move("ended", "x", placementv1alpha1.MoveUndone),
 		pod("original", "", keptCost), pod("replacement", "busy", goneCost), pod("of-ended", "ended", goneCost), pod("back-from-none", "", keptCost), pod("of-none", "none", goneCost),
-		pod("never", "", 0),
+		pod("never", "", 0), evictable("evictable"), evictable("moved"), move("replacing", "moved", placementv1alpha1.MoveReplacing),
 	).Build()
 	r := &Reconciler{Client: api, API: api}
 	if err := r.sweep(t.Context()); err != nil {

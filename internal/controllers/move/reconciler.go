@@ -119,7 +119,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(err)
 		}
 		if isHeld {
-			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(r.setFinalizer(ctx, move, false))
+			return ctrl.Result{RequeueAfter: time.Millisecond}, ignoreConflict(r.patchMove(ctx, move, func(m *placementv1alpha1.Move) {
+				m.Finalizers = slices.DeleteFunc(m.Finalizers, func(f string) bool { return f == finalizer })
+			}))
 		}
 		if left := keptFor(move) - r.Clock.Since(ended.Time); left > 0 {
 			return ctrl.Result{RequeueAfter: left}, nil
@@ -172,23 +174,37 @@ func heldBy(pod *corev1.Pod, move *placementv1alpha1.Move) bool {
 	return owner != nil && owner.UID == move.UID
 }
 
-// replicaSetOf is the ReplicaSet of a Move as the controller of its pod.
+// replicaSetOf is the ReplicaSet of a Move as an owner of its pod.
 func replicaSetOf(move *placementv1alpha1.Move) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: move.Spec.ReplicaSet.Name, UID: types.UID(move.Spec.ReplicaSet.UID)}
 }
 
-// finalizer keeps a Move as long as its pod may be its own. The garbage collector would remove the pod with the Move, ready or not.
+// finalizer keeps a Move as long as its pod may be its own: the pod is handed back, and the other one goes.
 const finalizer = placementv1alpha1.GroupName + "/pod"
 
-// setFinalizer puts the finalizer on a Move, or takes it off.
-func (r *Reconciler) setFinalizer(ctx context.Context, move *placementv1alpha1.Move, on bool) error {
+// prepared reports that a Move has what New gives it. One that somebody else has made may not.
+func prepared(move *placementv1alpha1.Move) bool {
+	return slices.Contains(move.Finalizers, finalizer) && metav1.GetControllerOfNoCopy(move) != nil
+}
+
+// prepare has a Move wait for its pod at its end, and go with the Deployment: a disruption budget may keep the pod for ever when that is gone.
+func (r *Reconciler) prepare(ctx context.Context, o *objects) error {
+	return r.patchMove(ctx, o.move, func(m *placementv1alpha1.Move) {
+		if !slices.Contains(m.Finalizers, finalizer) {
+			m.Finalizers = append(m.Finalizers, finalizer)
+		}
+		if metav1.GetControllerOfNoCopy(m) == nil {
+			m.OwnerReferences = append(slices.DeleteFunc(m.OwnerReferences, func(by metav1.OwnerReference) bool { return by.UID == o.deployment.UID }), controllerOf(o.deployment))
+		}
+	})
+}
+
+// patchMove changes a Move, unless it has changed since it was read.
+func (r *Reconciler) patchMove(ctx context.Context, move *placementv1alpha1.Move, change func(*placementv1alpha1.Move)) error {
 	after := move.DeepCopy()
-	after.Finalizers = slices.DeleteFunc(after.Finalizers, func(f string) bool { return f == finalizer })
-	if on {
-		after.Finalizers = append(after.Finalizers, finalizer)
-	}
+	change(after)
 	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(move, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("changing the finalizers of Move %s/%s: %w", move.Namespace, move.Name, err)
+		return fmt.Errorf("changing Move %s/%s: %w", move.Namespace, move.Name, err)
 	}
 	return nil
 }
@@ -242,13 +258,16 @@ func (r *Reconciler) tell(o *objects) {
 func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	switch a {
 	case handOver:
-		if !slices.Contains(o.move.Finalizers, finalizer) {
-			return r.setFinalizer(ctx, o.move, true)
+		if !prepared(o.move) {
+			return r.prepare(ctx, o)
 		}
 		return r.patchPod(ctx, o.pod, func(pod *corev1.Pod) {
 			replaceController(pod, metav1.OwnerReference{
 				APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: Kind, Name: o.move.Name, UID: o.move.UID,
 			})
+			// Not as its controller: with a Move that is removed together with its finalizer, or with what depends on it, the garbage collector would
+			// remove the pod, ready or not. It goes by all owners, and the ReplicaSet takes back a pod that has no controller.
+			pod.OwnerReferences = append(pod.OwnerReferences, replicaSetOf(o.move))
 			if _, there := pod.Annotations[safeToEvict]; !there {
 				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, safeToEvict, "true")
 				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.MadeEvictableAnnotation, "true")
@@ -309,6 +328,6 @@ func (r *Reconciler) patchPod(ctx context.Context, pod *corev1.Pod, change func(
 func replaceController(pod *corev1.Pod, by metav1.OwnerReference) {
 	by.Controller = new(true)
 	pod.OwnerReferences = append(slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(o metav1.OwnerReference) bool {
-		return o.Controller != nil && *o.Controller
+		return o.Controller != nil && *o.Controller || o.UID == by.UID
 	}), by)
 }

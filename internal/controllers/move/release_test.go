@@ -4,9 +4,12 @@
 package move
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +61,59 @@ func TestPodOfAMoveThatHasEnded(t *testing.T) {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(m), &placementv1alpha1.Move{}); apierrors.IsNotFound(err) == there {
 			t.Errorf("the Move is there: %v, want %t", err, there)
 		}
+	}
+}
+
+// While a pod is moved its ReplicaSet is one of its owners, though not its controller, and as before when the pod is back. A Move that somebody has
+// made by hand goes with the Deployment as well.
+func TestOwnersOfAPodThatIsMoved(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reference := func(uid types.UID, controller bool) metav1.OwnerReference {
+		o := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: string(uid), UID: uid}
+		if controller {
+			o.Controller = new(true)
+		}
+		return o
+	}
+	o := &objects{
+		move:       &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "by-hand", UID: "move"}},
+		pod:        &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p", OwnerReferences: []metav1.OwnerReference{reference("beside", false), reference("web-1", true)}}},
+		deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}},
+	}
+	o.move.Spec.ReplicaSet = placementv1alpha1.ObjectReference{Name: "web-1", UID: "web-1"}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(o.move, o.pod).Build()
+	r := &Reconciler{Client: api, API: api}
+	for _, step := range []struct {
+		do                 action
+		owners, controller string
+	}{{handOver, "beside web-1", "web-1"}, {handOver, "beside move web-1", "move"}, {handBack, "beside web-1", "web-1"}} {
+		for _, read := range []client.Object{o.move, o.pod} {
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(read), read); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.act(t.Context(), o, step.do); err != nil {
+			t.Fatal(err)
+		}
+		var is corev1.Pod
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(o.pod), &is); err != nil {
+			t.Fatal(err)
+		}
+		var owners []string
+		for _, by := range is.OwnerReferences {
+			owners = append(owners, string(by.UID))
+		}
+		if got := strings.Join(owners, " "); got != step.owners || metav1.GetControllerOf(&is).UID != types.UID(step.controller) {
+			t.Errorf("it is of %s, and its controller is %v; want %s and %s", got, metav1.GetControllerOf(&is), step.owners, step.controller)
+		}
+	}
+	if by := metav1.GetControllerOf(o.move); !slices.Contains(o.move.Finalizers, finalizer) || by == nil || by.Kind != "Deployment" || by.UID != "web" {
+		t.Errorf("the Move is of %v, with the finalizers %v", by, o.move.Finalizers)
 	}
 }
 

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -107,6 +108,11 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 	}
 	if len(trimmed.Spec.Containers) > 0 || len(trimmed.Annotations) != 1 {
 		t.Errorf("it keeps %v", trimmed)
+	}
+	left := map[string]string{clusterview.CostBeforeMoveAnnotation: "-3", clusterview.RemovedForMoveAnnotation: "m", clusterview.MadeEvictableAnnotation: "true"}
+	kept, err = Trim(named("m", func(p *corev1.Pod) { p.Annotations = left }))
+	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || !maps.Equal(pod.Annotations, left) {
+		t.Errorf("of what a Move may leave it keeps %v, %v", kept, err)
 	}
 }
 

@@ -165,7 +165,8 @@ func Trim(obj any) (any, error) {
 	if placedBy, there := pod.Annotations[clusterview.PlacedByAnnotation]; there && placedBy != "" && pod.Spec.NodeName != "" {
 		annotations[clusterview.PlacedByAnnotation] = clusterview.Trimmed(placedBy)
 	}
-	for _, key := range []string{clusterview.CostBeforeMoveAnnotation, clusterview.RemovedForMoveAnnotation} { // what a Move may leave
+	// What a Move may leave.
+	for _, key := range []string{clusterview.CostBeforeMoveAnnotation, clusterview.RemovedForMoveAnnotation, clusterview.MadeEvictableAnnotation} {
 		if value, there := pod.Annotations[key]; there {
 			annotations[key] = value
 		}
