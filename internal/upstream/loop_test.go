@@ -66,11 +66,17 @@ type loop struct {
 
 func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 	t.Helper()
+	return startLoopOf(t, loopConfiguration, candidates, objects...)
+}
+
+// startLoopOf starts one with another configuration.
+func startLoopOf(t *testing.T, as string, candidates int, objects ...runtime.Object) *loop {
+	t.Helper()
 	refusedBindings.Reset()
 	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full(), hears: func(*corev1.Pod) bool { return true }}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	l.ctx = ctx
-	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(loopConfiguration), nil, nil)
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(as), nil, nil)
 	l.must(err)
 	configuration := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	registry := frameworkruntime.Registry{"PreBinder": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return preBinder{}, nil }}
@@ -88,7 +94,7 @@ func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 	}})
 	tracked, changes := Track(l.sched.Cache)
 	l.sched.Cache = tracked
-	if without := Wrap(logr.Discard(), l.sched.Profiles, configuration.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
+	if without := append(Wrap(logr.Discard(), l.sched.Profiles, configuration.Profiles, changes, plugins.NodeLocal()), Sample(l.sched.Profiles)...); len(without) > 0 {
 		t.Fatal(without)
 	}
 	informers.StartWithContext(ctx)
