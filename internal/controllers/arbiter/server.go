@@ -114,11 +114,16 @@ func (s *Server) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// server is the webhook at a path. A mux of its own keeps the path out of logs and metrics.
-func (s *Server) server(path string, certificates *certificates, ledger *Ledger) (webhook.Server, error) {
+// handler answers the API server.
+func (s *Server) handler(ledger *Ledger) (http.Handler, error) {
 	hook := &admission.Webhook{Handler: &Handler{Ledger: ledger, Pods: s.Cache, API: s.API, Limits: s.limits}}
 	// A panic ends the connection, and the API server goes on without an answer. It would take the answer otherwise for a refusal.
-	handler, err := admission.StandaloneWebhook(hook.WithRecoverPanic(false), admission.StandaloneOptions{MetricsPath: "/bindings"})
+	return admission.StandaloneWebhook(hook.WithRecoverPanic(false), admission.StandaloneOptions{MetricsPath: "/bindings"})
+}
+
+// server is the webhook at a path. A mux of its own keeps the path out of logs and metrics.
+func (s *Server) server(path string, certificates *certificates, ledger *Ledger) (webhook.Server, error) {
+	handler, err := s.handler(ledger)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
@@ -26,13 +27,17 @@ import (
 
 // Node is a node and the pods that take room on it. It is not safe for concurrent use.
 type Node struct {
+	// info has what the pods take, but for those of changed.
 	info *framework.NodeInfo
 	pods map[types.UID]*corev1.Pod
+	// changed are pods whose room is computed when somebody asks for some. To do so with each change was rejected: it takes longer than all else
+	// that is done with one, and most changes leave the room as it is. Which ones do, kube-scheduler alone knows, and its next version otherwise.
+	changed sets.Set[types.UID]
 }
 
 // New returns a node without pods of which nothing is known.
 func New() *Node {
-	return &Node{info: framework.NewNodeInfo(), pods: make(map[types.UID]*corev1.Pod)}
+	return &Node{info: framework.NewNodeInfo(), pods: make(map[types.UID]*corev1.Pod), changed: sets.New[types.UID]()}
 }
 
 // Set says how the node is. Nil is that it is not known.
@@ -46,10 +51,18 @@ func (n *Node) Set(node *corev1.Node) {
 
 // Add has a pod take room, in place of what the same pod took before.
 func (n *Node) Add(pod *corev1.Pod) {
-	n.Remove(pod.UID)
-	pod = allocated(pod)
+	n.Remove(pod.UID) // also from memory
 	n.pods[pod.UID] = pod
-	n.info.AddPod(pod)
+	n.changed.Insert(pod.UID)
+}
+
+// count computes the room of pods that have changed.
+func (n *Node) count() {
+	for uid := range n.changed {
+		// By framework.NewPodInfo it would have its affinity read as well, which is no concern of a kubelet.
+		n.info.AddPodInfo(&framework.PodInfo{Pod: allocated(n.pods[uid])})
+	}
+	clear(n.changed)
 }
 
 // Remove has a pod take no room any more. It is false if it took none.
@@ -59,6 +72,10 @@ func (n *Node) Remove(uid types.UID) bool {
 		return false
 	}
 	delete(n.pods, uid)
+	if n.changed.Has(uid) {
+		n.changed.Delete(uid)
+		return true
+	}
 	// The error is that there is no such pod.
 	return n.info.RemovePod(klog.Background(), pod) == nil
 }
@@ -72,6 +89,7 @@ func (n *Node) Refuses(pod *corev1.Pod) (reasons []string) {
 	if n.info.Node() == nil {
 		return nil
 	}
+	n.count()
 	// For a pod that the cluster depends on, a kubelet evicts others.
 	if corev1helpers.PodPriority(pod) < scheduling.SystemCriticalPriority {
 		for _, r := range noderesources.Fits(pod, n.info, nil, options()) {
