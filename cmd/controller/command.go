@@ -144,9 +144,6 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.log(); err != nil {
 		return err
 	}
-	// Each Move is looked at by the second, with some requests: of the client's 20 a second four Moves would leave nothing. The API server has
-	// its own limits, and shares them fairly.
-	config.QPS, config.Burst = 200, 400
 	m, err := o.manager(config)
 	if err != nil {
 		return err
@@ -165,6 +162,21 @@ func (o *options) log() error {
 
 // config is how the API server is reached.
 func (o *options) config() (*rest.Config, error) {
+	config, err := o.credentials()
+	if err != nil {
+		return nil, err
+	}
+	// Each Move is looked at by the second, with some requests: of the client's 20 a second four Moves would leave nothing. The API server has
+	// its own limits, and shares them fairly.
+	config.QPS, config.Burst = 200, 400
+	// As kube-scheduler and kube-controller-manager have it: the API server would compress each event of a watch that has begun with all objects, which takes
+	// both sides longer than to send it.
+	config.DisableCompression = true
+	return config, nil
+}
+
+// credentials are those of the flags, or of the pod.
+func (o *options) credentials() (*rest.Config, error) {
 	if o.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 		if err != nil {

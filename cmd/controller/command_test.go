@@ -5,9 +5,13 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 )
@@ -57,6 +61,21 @@ func TestMistakesAreOneLine(t *testing.T) {
 				t.Errorf("it prints more than the error:\n%s", out)
 			}
 		})
+	}
+}
+
+// To compress what is sent within a cluster takes longer than to send it.
+func TestAnswersAreNotCompressed(t *testing.T) {
+	o := options{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	cluster := clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: "https://127.0.0.1:1"}}, Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c"}}, CurrentContext: "c",
+	}
+	if err := clientcmd.WriteToFile(cluster, o.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	config, err := o.config()
+	if err != nil || !config.DisableCompression {
+		t.Errorf("the API server may compress its answers: %+v, %v", config, err)
 	}
 }
 
