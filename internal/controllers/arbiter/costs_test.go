@@ -143,5 +143,8 @@ func TestNodesThatChangeNoDomainHaveNothingCountedAnew(t *testing.T) {
 	r.pod(onNode(podOf("early", 1, web), "late"))
 	ask("its node is not known", "new", false, 2)
 	r.node(inRack("late", "r"))
-	ask("and now it is", "new", true, 3)
+	ask("and now it is", "new", true, 2)
+	delete(r.view.nodes, "late")
+	r.RemoveNode("late")
+	ask("and now it is gone, and its pod is not", "new", false, 2)
 }

@@ -51,16 +51,7 @@ type domains struct {
 }
 
 func newCounts(nodes func(types.UID) []string) *counts {
-	c := &counts{nodes: nodes}
-	c.forget()
-	return c
-}
-
-// forget has everything be counted anew, as when nodes with pods have come or gone.
-func (c *counts) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of, c.pods = make(map[clusterview.Workload]map[question]*domains), make(map[types.UID]clusterview.Identity)
+	return &counts{nodes: nodes, of: make(map[clusterview.Workload]map[question]*domains), pods: make(map[types.UID]clusterview.Identity)}
 }
 
 // full reports whether a domain of a node has as many pods of the revision, but for this one, as it may. A node that is not known, or in no
@@ -135,12 +126,14 @@ func (c *counts) set(pod *corev1.Pod) {
 	c.place(pod.UID, is, nodes)
 }
 
-// moved says that a pod of which no more is known than its UID has gone, or is not to come to a node any more.
-func (c *counts) moved(uid types.UID) {
+// moved says that pods of which no more is known than their UIDs have gone, or are not to come to a node any more, or that their node has come or gone.
+func (c *counts) moved(uids ...types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is, counted := c.pods[uid]; counted {
-		c.place(uid, is, c.nodes(uid))
+	for _, uid := range uids {
+		if is, counted := c.pods[uid]; counted {
+			c.place(uid, is, c.nodes(uid))
+		}
 	}
 }
 

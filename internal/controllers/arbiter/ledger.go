@@ -84,11 +84,10 @@ func (l *Ledger) at(name string, do func(*node) (news bool)) {
 // SetNode says how a node is.
 func (l *Ledger) SetNode(is *corev1.Node) {
 	l.at(is.Name, func(n *node) bool {
-		switch {
-		case n.is != nil:
+		if n.is != nil {
 			l.counts.relabelled(n.is, is)
-		case !n.Empty(): // its pods were known before
-			l.counts.forget()
+		} else {
+			l.counts.moved(n.Pods()...) // they were known before their node
 		}
 		n.is = is
 		n.Set(is)
@@ -101,7 +100,7 @@ func (l *Ledger) RemoveNode(name string) {
 	l.at(name, func(n *node) bool {
 		n.is = nil
 		n.Set(nil)
-		l.counts.forget()
+		l.counts.moved(n.Pods()...)
 		return true
 	})
 }

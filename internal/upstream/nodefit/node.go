@@ -6,6 +6,7 @@ package nodefit
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,6 +80,9 @@ func (n *Node) Remove(uid types.UID) bool {
 	// The error is that there is no such pod.
 	return n.info.RemovePod(klog.Background(), pod) == nil
 }
+
+// Pods are those that take room on it, in no order.
+func (n *Node) Pods() []types.UID { return slices.Collect(maps.Keys(n.pods)) }
 
 // Empty reports that nothing is known of the node, and no pod takes room on it.
 func (n *Node) Empty() bool { return n.info.Node() == nil && len(n.pods) == 0 }
