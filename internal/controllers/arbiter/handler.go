@@ -43,7 +43,7 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 		return admission.Allowed("")
 	}
 	name := types.NamespacedName{Namespace: request.Namespace, Name: binding.Name}
-	pod, err := h.pod(ctx, name, binding.UID)
+	pod, shown, err := h.pod(ctx, name, binding.UID)
 	switch {
 	case err != nil:
 		// To let it pass would be to admit what nobody has looked at: it counts as a conflict (VV10).
@@ -60,12 +60,16 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 	reasons := admit(pod)
 	if len(reasons) > 0 {
 		// There may be news of the pod as well as of the node: a scheduler writes which devices it has got a moment before it binds it.
-		if now, err := h.pod(ctx, name, binding.UID); err == nil && now != nil && now.ResourceVersion != pod.ResourceVersion {
+		if now, _, err := h.pod(ctx, name, binding.UID); err == nil && now != nil && now.ResourceVersion != pod.ResourceVersion {
 			reasons = admit(now)
 		}
 	}
 	if len(reasons) > 0 {
 		return h.refuse(ctx, name, binding.Target.Name, "has no room", reasons)
+	}
+	if shown && h.gone(ctx, name, pod.UID) {
+		// The ledger may have been told so before it has kept room for the pod, and would keep it.
+		h.Ledger.RemovePod(pod.UID)
 	}
 	bindings.WithLabelValues(admitted).Inc()
 	return admission.Allowed("")
@@ -74,22 +78,29 @@ func (h *Handler) Handle(ctx context.Context, request admission.Request) admissi
 // gated reports whether a pod is not to be bound yet.
 func gated(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 }
 
-// pod returns the pod of a binding, nil if there is none any more, or it is bound to a node. A pod that the watch has not shown yet is asked for, and
-// so is one that is bound already, if it is known by its name alone: there may be another one of that name by now. So is one with gates, which may have
-// lost them a moment before it was bound.
-func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (*corev1.Pod, error) {
+// pod returns the pod of a binding, nil if there is none any more, or it is bound to a node, and whether it is as the watch has shown it. A pod that it
+// has not shown yet is asked for, and so is one that is bound already, if it is known by its name alone: there may be another one of that name by now. So
+// is one with gates, which may have lost them a moment before it was bound.
+func (h *Handler) pod(ctx context.Context, name types.NamespacedName, uid types.UID) (pod *corev1.Pod, shown bool, err error) {
 	for i, reader := range []client.Reader{h.Pods, h.API} {
 		pod := &corev1.Pod{}
 		err := reader.Get(ctx, name, pod, client.UnsafeDisableDeepCopy)
 		switch {
 		case err == nil && i == 0 && gated(pod): // the API server has the last word
 		case err == nil && (pod.UID == uid || uid == "" && pod.Spec.NodeName == ""):
-			return pod, nil
+			return pod, i == 0, nil
 		case err != nil && !apierrors.IsNotFound(err):
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return nil, nil //nolint:nilnil // there is no such pod, which is no error
+	return nil, false, nil
+}
+
+// gone reports that the watch has shown that a pod is gone, which it had shown before.
+func (h *Handler) gone(ctx context.Context, name types.NamespacedName, uid types.UID) bool {
+	pod := &corev1.Pod{}
+	err := h.Pods.Get(ctx, name, pod, client.UnsafeDisableDeepCopy)
+	return apierrors.IsNotFound(err) || err == nil && pod.UID != uid
 }
 
 // refuse says that the node has no room, or may have none, so that a scheduler of ours knows it from all else that may be in a binding's way.

@@ -151,6 +151,46 @@ func TestDevicesAreShownLater(t *testing.T) {
 	}
 }
 
+// vanishing shows a pod once. Then it is gone, and the ledger is told.
+type vanishing struct {
+	client.Reader
+	gone func()
+}
+
+func (v vanishing) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	defer v.gone()
+	return v.Reader.Get(ctx, key, o, opts...)
+}
+
+// A pod may be deleted while its binding is looked at. No room is kept for it then, and for none that the watch has not shown yet.
+func TestDeletedWhileItIsBound(t *testing.T) {
+	for name, tc := range map[string]struct {
+		inCache, deleted bool
+		unseen           int
+	}{
+		"deleted": {true, true, 0}, "not deleted": {true, false, 1}, "not shown yet": {false, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := podOf("p", 500)
+			ledger, api, cached := ledgerOf(nodeOf("n", 1000)), apiWith(t, p), apiWith(t)
+			if tc.inCache {
+				cached = apiWith(t, p)
+			}
+			h := &Handler{Ledger: ledger, API: api, Limits: &Limits{Cache: cached}, Pods: vanishing{cached, func() {
+				if tc.deleted && cached.Delete(t.Context(), p.DeepCopy()) == nil {
+					ledger.RemovePod(p.UID)
+				}
+			}}}
+			if got := h.Handle(t.Context(), asked(t, "p", "n")); !got.Allowed {
+				t.Errorf("it is refused: %v", got.Result)
+			}
+			if n := ledger.Unseen(); n != tc.unseen {
+				t.Errorf("%d pods are to come, want %d", n, tc.unseen)
+			}
+		})
+	}
+}
+
 // A scheduler knows the refusal by its cause, as the API server passes it on.
 func TestRefusalIsKnown(t *testing.T) {
 	pods := apiWith(t, podOf("large", 2000))
