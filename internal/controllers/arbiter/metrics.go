@@ -26,18 +26,23 @@ var (
 	})
 )
 
-// register adds the metrics to those that controllers of a process have.
-func register(l *Ledger) error {
+// register adds the metrics to those that controllers of a process have, until unregister is called.
+func register(l *Ledger) (unregister func(), err error) {
 	for _, result := range []string{admitted, refused, unchecked} {
 		bindings.WithLabelValues(result) // what has never happened is 0, and not missing
 	}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "espalier_arbiter_unseen_pods", Help: "Pods that were admitted to a node and have not been seen there yet.",
 	}, func() float64 { return float64(l.Unseen()) })
-	for _, c := range []prometheus.Collector{bindings, waits, gauge} {
+	all := []prometheus.Collector{bindings, waits, gauge}
+	for _, c := range all {
 		if err := metrics.Registry.Register(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return func() {
+		for _, c := range all {
+			metrics.Registry.Unregister(c)
+		}
+	}, nil
 }

@@ -90,9 +90,11 @@ func (s *Server) FollowPolicies(ctx context.Context) error {
 // Start serves until the context ends. The API server is told when the ledger knows all there is.
 func (s *Server) Start(ctx context.Context) error {
 	ledger := NewLedger(s.Clock)
-	if err := register(ledger); err != nil {
+	unregister, err := register(ledger)
+	if err != nil {
 		return err
 	}
+	defer unregister()
 	if err := ledger.follow(ctx, s.Cache); err != nil {
 		return err
 	}
