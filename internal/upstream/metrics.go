@@ -86,9 +86,9 @@ const (
 
 var samples = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: subsystem,
-	Name:      "samples_total",
-	Help: "Number of pods on the full path, by profile and by what they were decided about: sampled, or all_nodes where no node of the " +
-		"sample fits. Profiles without the plugin NodeSampling count none.",
+	Name:      "sampled_pods_total",
+	Help: "Number of pods on the full path that sampling was for, by profile and by what they were decided about: sampled, or all_nodes " +
+		"where no node of the sample fits. Profiles without the plugin NodeSampling count none.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"profile", "outcome"})
 
