@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -49,7 +50,7 @@ func drawMoves(p *printer, moves []inspect.Move, everywhere bool, now time.Time)
 		return
 	}
 	rows := newTable(everywhere)
-	head := []string{"POD", "REPLICASET", "REASON", "PHASE", "AGE", "TOOK", "MESSAGE"}
+	head := []string{"POD", "OWNER", "REASON", "PHASE", "AGE", "TOOK", "MESSAGE"}
 	if p.wide {
 		head = append([]string{"MOVE"}, head...)
 	}
@@ -60,7 +61,7 @@ func drawMoves(p *printer, moves []inspect.Move, everywhere bool, now time.Time)
 		if m.Ended != nil {
 			took = duration.HumanDuration(m.Ended.Sub(m.Created.Time))
 		}
-		cells := []string{m.Pod, m.ReplicaSet, string(m.Reason), string(m.Phase), duration.HumanDuration(now.Sub(m.Created.Time)), took, m.Message}
+		cells := []string{m.Pod, cmp.Or(m.ReplicaSet, m.StatefulSet), string(m.Reason), string(m.Phase), duration.HumanDuration(now.Sub(m.Created.Time)), took, m.Message}
 		if p.wide {
 			cells = append([]string{m.Name}, cells...)
 		}

@@ -21,12 +21,14 @@ import (
 
 // Move is a pod that is being replaced, or was.
 type Move struct {
-	Namespace  string                       `json:"namespace"`
-	Name       string                       `json:"name"`
-	Pod        string                       `json:"pod"`
-	ReplicaSet string                       `json:"replicaSet"`
-	Reason     placementv1alpha1.MoveReason `json:"reason"`
-	Phase      placementv1alpha1.MovePhase  `json:"phase"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Pod       string `json:"pod"`
+	// ReplicaSet or StatefulSet is what the pod is of; the other one is "".
+	ReplicaSet  string                       `json:"replicaSet,omitempty"`
+	StatefulSet string                       `json:"statefulSet,omitempty"`
+	Reason      placementv1alpha1.MoveReason `json:"reason"`
+	Phase       placementv1alpha1.MovePhase  `json:"phase"`
 	// Message says what is waited for, or how it ended.
 	Message string      `json:"message,omitempty"`
 	Created metav1.Time `json:"created"`
@@ -51,7 +53,7 @@ func ReadMoves(ctx context.Context, api client.Reader, namespace string) ([]Move
 			return nil, fmt.Errorf("move %s/%s: %w", list.Items[i].GetNamespace(), list.Items[i].GetName(), err)
 		}
 		all = append(all, Move{
-			m.Namespace, m.Name, m.Spec.Pod.Name, m.Spec.ReplicaSet.Name, m.Spec.Reason, cmp.Or(m.Status.Phase, placementv1alpha1.MovePlanned), m.Status.Message,
+			m.Namespace, m.Name, m.Spec.Pod.Name, m.Spec.ReplicaSet.Name, m.Spec.StatefulSet.Name, m.Spec.Reason, cmp.Or(m.Status.Phase, placementv1alpha1.MovePlanned), m.Status.Message,
 			m.CreationTimestamp, m.Status.EndedAt,
 		})
 	}

@@ -5,7 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Move replaces a pod of a Deployment that runs, without there ever being fewer ready pods than the Deployment wants.
+// Move replaces a pod of a Deployment that runs, without there ever being fewer ready pods than the Deployment wants; or, with evictFirst, has
+// a pod evicted that no other one can be ready beside.
 //
 // The pod's controller reference is handed from its ReplicaSet to the Move. The ReplicaSet is one short then and makes another pod, while
 // this one keeps its labels and its traffic. When the other is ready this one is evicted. If that takes too long, the reference
@@ -41,15 +42,27 @@ type Move struct {
 // MoveSpec is what a move is to do.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.keep) == (self.reason == 'Disconnect')",message="keep is for the reason Disconnect, which needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.replicaSet) != has(self.statefulSet)",message="a pod is of a replicaSet or of a statefulSet: name one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.statefulSet) || has(self.evictFirst) && self.evictFirst",message="a pod of a statefulSet needs evictFirst: another one would have its name"
+// +kubebuilder:validation:XValidation:rule="!has(self.keep) || !has(self.evictFirst) || !self.evictFirst",message="with evictFirst there are no two pods of which keep could name one"
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Move does not change: delete it, which gives it up, and make another one"
 type MoveSpec struct {
 	// pod is the one that is to be replaced.
 	// +required
 	Pod ObjectReference `json:"pod,omitzero"`
 
-	// replicaSet is the one that it is of.
-	// +required
-	ReplicaSet ObjectReference `json:"replicaSet,omitzero"`
+	// replicaSet is the one that it is of, if it is of one.
+	// +optional
+	ReplicaSet ObjectReference `json:"replicaSet,omitzero"` //nolint:kubeapilinter // omitzero leaves it out, without a pointer
+
+	// statefulSet is the one that it is of, if it is of one. Such a pod is evicted first.
+	// +optional
+	StatefulSet ObjectReference `json:"statefulSet,omitzero"` //nolint:kubeapilinter // likewise
+
+	// evictFirst is for a pod that no other one can be ready beside. The pod is evicted as its disruption budget allows it, when all others are
+	// ready, and another one comes in its place. Nothing is handed over, and nothing can be undone.
+	// +optional
+	EvictFirst *bool `json:"evictFirst,omitempty"` //nolint:kubeapilinter // there is no third way
 
 	// reason says why.
 	// +required
@@ -62,7 +75,8 @@ type MoveSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	DeadlineSeconds int32 `json:"deadlineSeconds,omitempty"`
 
-	// avoid is the domain that the replacement must not be in. If it lands there the pod is handed back. Without one, it may be anywhere.
+	// avoid is the domain that the replacement must not be in. If it lands there the pod is handed back. Without one, it may be anywhere. With
+	// evictFirst nothing is handed back, wherever it lands.
 	// +optional
 	Avoid *Domain `json:"avoid,omitempty"`
 
@@ -78,6 +92,17 @@ type MoveSpec struct {
 	// +kubebuilder:validation:Maximum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 }
+
+// Owner is the ReplicaSet or the StatefulSet that the pod is of.
+func (s *MoveSpec) Owner() ObjectReference {
+	if s.StatefulSet.UID != "" {
+		return s.StatefulSet
+	}
+	return s.ReplicaSet
+}
+
+// EvictsFirst reports that the pod is evicted before another one comes in its place.
+func (s *MoveSpec) EvictsFirst() bool { return s.EvictFirst != nil && *s.EvictFirst }
 
 // ObjectReference names an object of the Move's namespace.
 type ObjectReference struct {
@@ -167,7 +192,7 @@ const (
 	MoveReplacing MovePhase = "Replacing"
 	// MoveWaiting: the ReplicaSet has another pod, and this one is kept until its node answers.
 	MoveWaiting MovePhase = "Waiting"
-	// MoveEvicting: the other pod is ready, and this one is being evicted.
+	// MoveEvicting: the other pod is ready, or is to come, and this one is being evicted.
 	MoveEvicting MovePhase = "Evicting"
 	// MoveUndoing: the pod is being handed back.
 	MoveUndoing MovePhase = "Undoing"

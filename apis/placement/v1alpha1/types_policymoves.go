@@ -8,7 +8,8 @@ package v1alpha1
 // +kubebuilder:validation:MinProperties=1
 type Moves struct {
 	// drained is which pods are replaced before they are evicted from a node that is about to be removed: Blocked those that a disruption
-	// budget keeps there, All all of them, None none. It needs the controller's flag --move-drained.
+	// budget keeps there, All all of them, None none. Pods that no other one can be ready beside, such as those of StatefulSets, are evicted
+	// first with All. It needs the controller's flag --move-drained.
 	// +optional
 	Drained DrainedPods `json:"drained,omitempty"`
 
@@ -18,7 +19,7 @@ type Moves struct {
 	Rebalance MovesMode `json:"rebalance,omitempty"`
 
 	// restart is Enabled if pods that keep failing on a node that is faulty for them are replaced on another one, and Disabled if they are
-	// left to their kubelet. It needs the controller's flag --restart-elsewhere.
+	// left to their kubelet. Pods that no other one can be ready beside are evicted first. It needs the controller's flag --restart-elsewhere.
 	// +optional
 	Restart MovesMode `json:"restart,omitempty"`
 }

@@ -495,6 +495,12 @@ func (in *MoveSpec) DeepCopyInto(out *MoveSpec) {
 	*out = *in
 	out.Pod = in.Pod
 	out.ReplicaSet = in.ReplicaSet
+	out.StatefulSet = in.StatefulSet
+	if in.EvictFirst != nil {
+		in, out := &in.EvictFirst, &out.EvictFirst
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Avoid != nil {
 		in, out := &in.Avoid, &out.Avoid
 		*out = new(Domain)

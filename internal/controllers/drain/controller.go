@@ -166,7 +166,7 @@ func (c *Controller) candidates(ctx context.Context, leaving map[string]bool) (c
 		if !leaves || !selected.Has(p.Namespace) || !slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
 			continue
 		}
-		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || owner == nil || owner.Kind != "ReplicaSet" {
+		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || owner == nil || owner.Kind != "ReplicaSet" && owner.Kind != "StatefulSet" {
 			continue
 		}
 		switch which := c.of(policies.Of(p), ended); which {
@@ -198,7 +198,7 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 			break
 		}
 		if history := histories[string(one.pod.UID)]; !history.Waits(now) && !c.lookup.Rests(one.pod) {
-			made, err := c.moveOne(ctx, one, history, budget, count)
+			made, err := c.moveOne(ctx, one, history, budget, count, moves.Items)
 			if made {
 				turns.Made(one)
 			}
@@ -209,7 +209,7 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count, moves []placementv1alpha1.Move) (made bool, err error) {
 	pod := one.pod
 	ok, blocked, err := c.lookup.Evictable(ctx, pod)
 	if !ok || err != nil {
@@ -219,19 +219,30 @@ func (c *Controller) moveOne(ctx context.Context, one candidate, history move.Hi
 		c.lookup.Refuse(pod)
 		return false, nil
 	}
-	set, deployment, ok, err := c.lookup.Owners(ctx, pod)
-	if !ok || err != nil || budget.SpentFor(set, deployment) {
+	owner, ok, err := c.lookup.Owner(ctx, pod)
+	if !ok || err != nil || budget.SpentFor(&owner) {
 		return false, err
+	}
+	switch {
+	case owner.EvictFirst && one.which != placementv1alpha1.DrainedAll:
+		c.lookup.Refuse(pod) // what keeps another one from coming first keeps this one too, and who drains the node evicts it when it may go
+		return false, nil
+	case owner.EvictFirst && blocked:
+		return false, nil // it would wait as one of those that may be moved at once
 	}
 	host, ok, err := move.HostOf(ctx, c.API, pod)
 	if !ok || err != nil {
 		return false, err
 	}
-	m := move.New(pod, set, deployment, placementv1alpha1.MoveDrain, history)
+	if owner.EvictFirst && move.CameBack(moves, pod, host) {
+		c.lookup.Refuse(pod)
+		return false, nil
+	}
+	m := owner.Move(pod, placementv1alpha1.MoveDrain, history)
 	m.Spec.Avoid = host
 	made, err = count.Make(ctx, c.Client, m)
 	if made {
-		budget.Take(set)
+		budget.TakeFor(&owner)
 	}
 	return made, err
 }

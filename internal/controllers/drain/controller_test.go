@@ -136,7 +136,7 @@ func TestWhichPods(t *testing.T) {
 		"a pod of another scheduler":        {func(c *cluster) { c.pod.Spec.SchedulerName = "default-scheduler" }, 0},
 		"another namespace is selected":     {func(c *cluster) { c.Namespaces = labels.SelectorFromSet(labels.Set{"team": "db"}) }, 0},
 		"the namespace is selected":         {func(c *cluster) { c.Namespaces = labels.SelectorFromSet(labels.Set{"team": "web"}) }, 1},
-		"a pod that is not of a Deployment": {func(c *cluster) { c.pod.OwnerReferences[0].Kind = "StatefulSet" }, 0},
+		"a pod that is not of a Deployment": {func(c *cluster) { c.pod.OwnerReferences[0].Kind = "DaemonSet" }, 0},
 		"a pod that has not started":        {func(c *cluster) { c.pod.Status.Phase = corev1.PodPending }, 0},
 		"none are":                          {func(c *cluster) { c.Pods = None }, 0},
 		"a node that was cordoned for its end, and none are": {func(c *cluster) {

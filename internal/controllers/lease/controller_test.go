@@ -185,7 +185,7 @@ func TestWhatIsSaid(t *testing.T) {
 		"one that is not ready":      {pod(), []client.Object{unready}, nowhere},
 		"one that it does not allow": {changed(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), []client.Object{node("b", 0)}, nowhere},
 		"a StatefulSet's": {changed(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" }), []client.Object{node("b", 0)},
-			"its node a does not live long enough, and only pods of Deployments that allow a surge are moved"},
+			"its node a does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have"},
 		"under two budgets": {pod(), []client.Object{node("b", 0), budget("one"), budget("two")},
 			"its node a does not live long enough, and no pod that several disruption budgets select is moved"},
 		"without a lease": {changed(func(p *corev1.Pod) { delete(p.Annotations, clusterview.LeaseAnnotation) }), nil,

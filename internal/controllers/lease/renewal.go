@@ -169,10 +169,10 @@ func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		return false, err
 	}
 	if !ok {
-		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and only pods of Deployments that allow a surge are moved")
+		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have")
 		return false, nil
 	}
-	if l.budget.SpentFor(set, deployment) {
+	if l.budget.SpentFor(&move.Owner{Set: set, Deployment: deployment}) {
 		return false, nil
 	}
 	if ok, _, err := l.lookup.Evictable(ctx, pod); !ok || err != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -57,10 +57,10 @@ func (c *Count) Stale() bool {
 
 func (c *Count) stale() bool { return c.of != made }
 
-// Budget is how many Moves more may be made: at once, and of a Deployment no more than it may have pods too many.
+// Budget is how many Moves more may be made: at once, and of an owner no more than it may have pods too many, or one.
 type Budget struct {
-	left  int
-	bySet map[string]int
+	left    int
+	byOwner map[string]int
 }
 
 // BudgetOf returns what a bound leaves beside the Moves that there are.
@@ -68,24 +68,31 @@ func BudgetOf(atOnce int, moves []placementv1alpha1.Move) *Budget {
 	b := &Budget{atOnce, make(map[string]int)}
 	for i := range moves {
 		if Busy(&moves[i]) {
-			b.take(moves[i].Spec.ReplicaSet.UID)
+			b.take(moves[i].Spec.Owner().UID)
 		}
 	}
 	return b
 }
 
-func (b *Budget) take(set string) {
+func (b *Budget) take(owner string) {
 	b.left--
-	b.bySet[set]++
+	b.byOwner[owner]++
 }
 
-// Take notes a Move that has been made.
-func (b *Budget) Take(set *appsv1.ReplicaSet) { b.take(string(set.UID)) }
+// Take notes a Move that has been made of a pod of a ReplicaSet or of a StatefulSet.
+func (b *Budget) Take(owner client.Object) { b.take(string(owner.GetUID())) }
 
 // Spent reports that no more may be made at all.
 func (b *Budget) Spent() bool { return b.left <= 0 }
 
-// SpentFor reports that no more may be made for a Deployment.
-func (b *Budget) SpentFor(set *appsv1.ReplicaSet, deployment *appsv1.Deployment) bool {
-	return b.Spent() || b.bySet[string(set.UID)] >= Surge(deployment)
+// SpentFor reports that no more may be made for an owner. Pods that are evicted first go one at a time.
+func (b *Budget) SpentFor(o *Owner) bool {
+	most := 1
+	if !o.EvictFirst {
+		most = Surge(o.Deployment)
+	}
+	return b.Spent() || b.byOwner[string(o.direct().GetUID())] >= most
 }
+
+// TakeFor notes a Move that has been made of a pod of an owner.
+func (b *Budget) TakeFor(o *Owner) { b.Take(o.direct()) }

@@ -43,6 +43,8 @@ type objects struct {
 	node *corev1.Node
 	// replacementStays says which of the two does, if the pod is back.
 	replacementStays bool
+	// statefulSet is the one that the pod is of, nil if it is of a ReplicaSet.
+	statefulSet *appsv1.StatefulSet
 }
 
 // read reads the objects of a Move.
@@ -56,6 +58,10 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 	if found {
 		o.pod = pod
 	}
+	if move.Spec.StatefulSet.UID != "" {
+		err := o.readStatefulSet(ctx, api)
+		return o, err
+	}
 	if found, err = get(ctx, api, set, move.Namespace, move.Spec.ReplicaSet); err != nil || !found {
 		return o, err
 	}
@@ -68,20 +74,12 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 			o.deployment = deployment
 		}
 	}
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+	if err := o.readPods(ctx, api, set, set.Spec.Selector); err != nil {
+		return nil, err
 	}
-	var list corev1.PodList
-	if err := api.List(ctx, &list, client.InNamespace(move.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, fmt.Errorf("listing the pods of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-	}
-	for i := range list.Items {
-		p := &list.Items[i]
-		ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if owner := metav1.GetControllerOfNoCopy(p); !ended && owner != nil && owner.UID == set.UID {
-			o.pods = append(o.pods, *p)
-		}
+	if move.Spec.EvictsFirst() {
+		err := o.readBeside(ctx, api)
+		return o, err
 	}
 	o.extra = o.findExtra()
 	if err := o.readTurn(ctx, api); err != nil {
@@ -99,24 +97,50 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 	return o, nil
 }
 
+// readPods reads those of a ReplicaSet or of a StatefulSet that are not being deleted.
+func (o *objects) readPods(ctx context.Context, api client.Reader, of client.Object, selected *metav1.LabelSelector) error {
+	selector, err := metav1.LabelSelectorAsSelector(selected)
+	if err != nil {
+		return fmt.Errorf("selector of %s/%s: %w", of.GetNamespace(), of.GetName(), err)
+	}
+	var list corev1.PodList
+	if err := api.List(ctx, &list, client.InNamespace(of.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("listing the pods of %s/%s: %w", of.GetNamespace(), of.GetName(), err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if owner := metav1.GetControllerOfNoCopy(p); !ended && owner != nil && owner.UID == of.GetUID() {
+			o.pods = append(o.pods, *p)
+		}
+	}
+	return nil
+}
+
 // readBeside counts the other Moves of the ReplicaSet that have begun, before this one does. Those who make Moves look at the same bound, but
 // each for itself.
 func (o *objects) readBeside(ctx context.Context, api client.Reader) error {
-	if o.move.Spec.Reason == placementv1alpha1.MoveDisconnect || !toBegin(o.move.Status.Phase) {
+	if o.move.Spec.Reason == placementv1alpha1.MoveDisconnect || !toBegin(o.move.Status.Phase) && !o.move.Spec.EvictsFirst() {
 		return nil
 	}
 	var all placementv1alpha1.MoveList
 	if err := api.List(ctx, &all, client.InNamespace(o.move.Namespace)); err != nil {
 		return fmt.Errorf("listing the Moves of namespace %s: %w", o.move.Namespace, err)
 	}
-	for i := range all.Items {
-		m := &all.Items[i]
+	o.beside = beside(o.move, all.Items)
+	return nil
+}
+
+// beside counts the other Moves of a Move's owner that have begun.
+func beside(move *placementv1alpha1.Move, all []placementv1alpha1.Move) (n int) {
+	for i := range all {
+		m := &all[i]
 		begun := Busy(m) && !toBegin(m.Status.Phase) || m.Status.Phase == placementv1alpha1.MoveHandingOver
-		if m.UID != o.move.UID && m.Spec.ReplicaSet.UID == o.move.Spec.ReplicaSet.UID && begun && m.Spec.Reason != placementv1alpha1.MoveDisconnect {
-			o.beside++
+		if m.UID != move.UID && m.Spec.Owner().UID == move.Spec.Owner().UID && begun && m.Spec.Reason != placementv1alpha1.MoveDisconnect {
+			n++
 		}
 	}
-	return nil
+	return n
 }
 
 // toBegin reports that the pod of a Move is still its ReplicaSet's, or may be.
@@ -211,6 +235,11 @@ func (o *objects) facts(now time.Time) facts {
 	if o.extra != nil {
 		f.extra, f.extraMarked = true, o.extra.Annotations[clusterview.RemovedForMoveAnnotation] == o.move.Name
 	}
+	if f.first = o.move.Spec.EvictsFirst(); f.first {
+		f.refusal = o.firstRefusal(now)
+		f.stuck = f.overdue && f.leaving && now.After(o.pod.DeletionTimestamp.Time) // that is when its time to end is over
+		return f
+	}
 	if o.set == nil {
 		return f
 	}
@@ -231,7 +260,7 @@ func (o *objects) holder() holder {
 		return anotherOwner
 	case owner.UID == o.move.UID:
 		return ours
-	case string(owner.UID) == o.move.Spec.ReplicaSet.UID:
+	case string(owner.UID) == o.move.Spec.Owner().UID:
 		return replicaSet
 	}
 	return anotherOwner

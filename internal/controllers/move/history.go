@@ -42,7 +42,7 @@ func Histories(moves []placementv1alpha1.Move) map[string]History {
 
 // numberOf is the number in the name that New gives a Move, 0 for the first one of a pod.
 func numberOf(m *placementv1alpha1.Move) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(m.Name, m.Spec.Pod.Name+"-"))
+	n, err := strconv.Atoi(strings.TrimPrefix(m.Name, firstName(&m.Spec)+"-"))
 	if err != nil {
 		return 0
 	}

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,18 +30,24 @@ const refusedFor = 30 * time.Second
 type Lookup struct {
 	api client.Reader
 	now time.Time
-	// owners are by the ReplicaSet, and budgets by the namespace: those that were read since the look began.
+	// owners are by the controller, budgets by the namespace, and claims by their names: those that were read since the look began.
 	owners  map[types.UID]owners
 	budgets map[string]budgets
+	claims  map[types.NamespacedName]claim
 	// refused is when pods were.
 	refused map[types.UID]time.Time
 }
 
 type owners struct {
-	set        *appsv1.ReplicaSet
-	deployment *appsv1.Deployment
-	ok         bool
-	err        error
+	Owner
+	ok  bool
+	err error
+}
+
+// claim says whether a PersistentVolumeClaim is there, and whether pods of one node alone can have it.
+type claim struct {
+	ok, oneNode bool
+	err         error
 }
 
 type budgets struct {
@@ -55,7 +63,7 @@ type budget struct {
 
 // Begin begins a look. What the last one has read may have changed.
 func (l *Lookup) Begin(api client.Reader, now time.Time) {
-	l.api, l.now, l.owners, l.budgets = api, now, make(map[types.UID]owners), make(map[string]budgets)
+	l.api, l.now, l.owners, l.budgets, l.claims = api, now, make(map[types.UID]owners), make(map[string]budgets), make(map[types.NamespacedName]claim)
 	if l.refused == nil {
 		l.refused = make(map[types.UID]time.Time)
 	}
@@ -71,24 +79,77 @@ func (l *Lookup) Rests(pod *corev1.Pod) bool {
 	return rests
 }
 
-// Owners are those of a pod, as the function Owners reads them. It refuses a pod that has none, or whose Deployment allows no surge, and is
+// Owners are those of a pod, as the function Owners reads them. It refuses a pod that has none, and one that no other one can be ready beside, and is
 // false for it.
 func (l *Lookup) Owners(ctx context.Context, pod *corev1.Pod) (set *appsv1.ReplicaSet, deployment *appsv1.Deployment, ok bool, err error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
+	if owner == nil || owner.Kind != "ReplicaSet" {
 		l.Refuse(pod)
 		return nil, nil, false, nil
 	}
+	o, ok, err := l.Owner(ctx, pod)
+	if ok && o.EvictFirst {
+		l.Refuse(pod)
+	}
+	return o.Set, o.Deployment, ok && !o.EvictFirst, err
+}
+
+// Owner is what a pod is of, and whether the pod must be evicted first: it is of a StatefulSet, of a ReplicaSet alone, or of a Deployment that allows no
+// surge, or has a volume that pods of one node alone can have. It refuses a pod of anything else, and is false for it.
+func (l *Lookup) Owner(ctx context.Context, pod *corev1.Pod) (Owner, bool, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		l.Refuse(pod)
+		return Owner{}, false, nil
+	}
 	o, known := l.owners[owner.UID]
 	if !known {
-		o.set, o.deployment, o.ok, o.err = Owners(ctx, l.api, pod)
-		o.ok = o.ok && o.err == nil && Surge(o.deployment) > 0
+		o.Owner, o.ok, o.err = ownerOf(ctx, l.api, pod)
+		o.ok = o.ok && o.err == nil
 		l.owners[owner.UID] = o
+	}
+	if o.ok && !o.EvictFirst {
+		o.EvictFirst, o.ok, o.err = l.onOneNode(ctx, pod)
 	}
 	if !o.ok && o.err == nil {
 		l.Refuse(pod)
 	}
-	return o.set, o.deployment, o.ok, o.err
+	return o.Owner, o.ok, o.err
+}
+
+// onOneNode reports that a pod has a volume that pods of one node alone can have. Ephemeral volumes are the pod's own: another one gets others. It is not
+// ok if a claim is gone: no other pod would start.
+func (l *Lookup) onOneNode(ctx context.Context, pod *corev1.Pod) (is, ok bool, err error) {
+	for i := range pod.Spec.Volumes {
+		source := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if source == nil {
+			continue
+		}
+		name := types.NamespacedName{Namespace: pod.Namespace, Name: source.ClaimName}
+		c, known := l.claims[name]
+		if !known {
+			c = readClaim(ctx, l.api, name)
+			l.claims[name] = c
+		}
+		if !c.ok || c.err != nil {
+			return false, false, c.err
+		}
+		is = is || c.oneNode
+	}
+	return is, true, nil
+}
+
+func readClaim(ctx context.Context, api client.Reader, name types.NamespacedName) claim {
+	var c corev1.PersistentVolumeClaim
+	if err := api.Get(ctx, name, &c); apierrors.IsNotFound(err) {
+		return claim{}
+	} else if err != nil {
+		return claim{err: fmt.Errorf("reading PersistentVolumeClaim %s: %w", name, err)}
+	}
+	many := func(m corev1.PersistentVolumeAccessMode) bool {
+		return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+	}
+	return claim{ok: true, oneNode: !slices.ContainsFunc(c.Spec.AccessModes, many)}
 }
 
 // Evictable reports whether a pod can ever be evicted, and whether a disruption budget keeps it from that now. It refuses a pod that several budgets

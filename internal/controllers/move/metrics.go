@@ -157,7 +157,7 @@ func (r *Reconciler) meter(o *objects, f *facts, now time.Time) {
 		ready++
 	}
 	begun := f.phase != "" && f.phase != placementv1alpha1.MovePlanned
-	if known && begun && !f.setGone && !f.unready && !f.disconnect && ready < last.wanted {
+	if known && begun && !f.first && !f.setGone && !f.unready && !f.disconnect && ready < last.wanted {
 		r.meters.below.WithLabelValues(string(o.move.Spec.Reason)).Add(now.Sub(last.at).Seconds())
 	}
 }

@@ -6,6 +6,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,9 +45,47 @@ func New(pod *corev1.Pod, set *appsv1.ReplicaSet, deployment *appsv1.Deployment,
 	}
 }
 
+// Move returns a Move of a pod of the owner, as New does. One that evicts first holds nothing, so nothing waits for it at its end.
+func (o *Owner) Move(pod *corev1.Pod, reason placementv1alpha1.MoveReason, before History) *placementv1alpha1.Move {
+	if !o.EvictFirst {
+		return New(pod, o.Set, o.Deployment, reason, before)
+	}
+	kind, top := o.Top()
+	m := &placementv1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, OwnerReferences: []metav1.OwnerReference{controlledBy(kind, top)}},
+		Spec: placementv1alpha1.MoveSpec{
+			Pod: placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)}, Reason: reason, EvictFirst: new(true),
+			DeadlineSeconds: startSeconds,
+		},
+	}
+	direct := placementv1alpha1.ObjectReference{Name: o.direct().GetName(), UID: string(o.direct().GetUID())}
+	if o.StatefulSet != nil {
+		m.Spec.StatefulSet = direct
+	} else {
+		m.Spec.ReplicaSet = direct
+	}
+	if m.Name = firstName(&m.Spec); before.next > 0 {
+		m.Name = fmt.Sprintf("%s-%d", m.Name, before.next)
+	}
+	return m
+}
+
+// firstName is the name of the first Move of a pod: the pod's own, and with a part of its UID for a pod of a StatefulSet, whose successors have the same
+// name.
+func firstName(spec *placementv1alpha1.MoveSpec) string {
+	if spec.StatefulSet.UID == "" {
+		return spec.Pod.Name
+	}
+	part, _, _ := strings.Cut(spec.Pod.UID, "-")
+	return spec.Pod.Name + "-" + part
+}
+
 // controllerOf is a Deployment as the controller of a Move.
-func controllerOf(d *appsv1.Deployment) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: new(true)}
+func controllerOf(d *appsv1.Deployment) metav1.OwnerReference { return controlledBy("Deployment", d) }
+
+// controlledBy is a workload as the controller of a Move.
+func controlledBy(kind string, of client.Object) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: of.GetName(), UID: of.GetUID(), Controller: new(true)}
 }
 
 // HostOf is the node of a pod as a domain, for a replacement that must not be there. It is false if the node is gone.

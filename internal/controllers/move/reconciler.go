@@ -71,7 +71,7 @@ type Reconciler struct {
 
 	meters *meters
 	looked looks
-	// sets are the ReplicaSets at whose Moves somebody looks. Whether one may begin depends on the others of its ReplicaSet, and so does which pod
+	// sets are the ReplicaSets and StatefulSets at whose Moves somebody looks. Whether one may begin depends on the others of its set, and so does which pod
 	// is handed back first.
 	sets keylock.Locks[string]
 }
@@ -107,8 +107,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.looked.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	r.sets.Lock(move.Spec.ReplicaSet.UID)
-	defer r.sets.Unlock(move.Spec.ReplicaSet.UID)
+	owner := move.Spec.Owner().UID
+	r.sets.Lock(owner)
+	defer r.sets.Unlock(owner)
 	isHeld := slices.Contains(move.Finalizers, finalizer)
 	if move.DeletionTimestamp != nil && !isHeld {
 		return ctrl.Result{}, nil
@@ -172,6 +173,12 @@ func (r *Reconciler) release(ctx context.Context, move *placementv1alpha1.Move) 
 func heldBy(pod *corev1.Pod, move *placementv1alpha1.Move) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.UID == move.UID
+}
+
+// evictable reports whether a pod is one that its Move may evict.
+func evictable(pod *corev1.Pod, move *placementv1alpha1.Move) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return heldBy(pod, move) || move.Spec.EvictsFirst() && owner != nil && string(owner.UID) == move.Spec.Owner().UID
 }
 
 // replicaSetOf is the ReplicaSet of a Move as an owner of its pod.
@@ -239,11 +246,19 @@ var outcomes = map[placementv1alpha1.MovePhase]string{
 	placementv1alpha1.MoveDone: "PodMoved", placementv1alpha1.MoveUndone: "MoveUndone", placementv1alpha1.MoveFailed: "MoveFailed",
 }
 
-// tell counts a Move that has ended, and says so in an event on the Deployment.
+// tell counts a Move that has ended, and says so in an event on the Deployment, or on what else the pod is of.
 func (r *Reconciler) tell(o *objects) {
 	m := o.move
 	r.meters.ended.WithLabelValues(string(m.Spec.Reason), string(m.Status.Phase)).Inc()
-	if o.deployment == nil {
+	var of client.Object
+	switch {
+	case o.deployment != nil:
+		of = o.deployment
+	case o.statefulSet != nil:
+		of = o.statefulSet
+	case o.set != nil && m.Spec.EvictsFirst():
+		of = o.set
+	default:
 		return
 	}
 	kind := corev1.EventTypeNormal
@@ -251,7 +266,7 @@ func (r *Reconciler) tell(o *objects) {
 	if m.Status.Phase != placementv1alpha1.MoveDone && !back {
 		kind = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(o.deployment, m, kind, outcomes[m.Status.Phase], "Move", "Pod %s, for the reason %s: %s.", m.Spec.Pod.Name, m.Spec.Reason, m.Status.Message)
+	r.Events.Eventf(of, m, kind, outcomes[m.Status.Phase], "Move", "Pod %s, for the reason %s: %s.", m.Spec.Pod.Name, m.Spec.Reason, m.Status.Message)
 }
 
 // act makes the one request of a step.
@@ -295,12 +310,12 @@ func (r *Reconciler) act(ctx context.Context, o *objects, a action) error {
 	return errors.New("there is no such action")
 }
 
-// evict evicts the pod of a Move, if the Move holds it. A controller that was paused, and has lost its Lease meanwhile, must not evict a pod that was
+// evict evicts the pod of a Move, if the Move holds it, or is to evict it first and its owner has it. A controller that was paused, and has lost its Lease meanwhile, must not evict a pod that was
 // handed back, so it evicts the pod as it has just read it. It reads it anew, because the API server takes an eviction off the
 // disruption budget before it sees that the pod has changed, and gives it back after two minutes only.
 func (r *Reconciler) evict(ctx context.Context, move *placementv1alpha1.Move) error {
 	pod := &corev1.Pod{}
-	if found, err := get(ctx, r.API, pod, move.Namespace, move.Spec.Pod); err != nil || !found || !heldBy(pod, move) {
+	if found, err := get(ctx, r.API, pod, move.Namespace, move.Spec.Pod); err != nil || !found || !evictable(pod, move) {
 		return err
 	}
 	err := r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{

@@ -45,7 +45,7 @@ func (r *Reconciler) isReplacement(ctx context.Context, o *objects) (bool, error
 	}
 	return slices.ContainsFunc(moves.Items, func(m placementv1alpha1.Move) bool {
 		gone := m.Status.Phase == placementv1alpha1.MoveDone || m.Status.Phase == placementv1alpha1.MoveFailed
-		return m.UID != o.move.UID && m.Spec.Reason == placementv1alpha1.MoveDisconnect && m.Spec.ReplicaSet.UID == o.move.Spec.ReplicaSet.UID &&
+		return m.UID != o.move.UID && m.Spec.Reason == placementv1alpha1.MoveDisconnect && m.Spec.Owner().UID == o.move.Spec.Owner().UID &&
 			!gone && !o.pod.CreationTimestamp.Before(&m.CreationTimestamp)
 	}), nil
 }

@@ -14,7 +14,7 @@ type holder int
 
 const (
 	nobody       holder = iota // it is gone
-	replicaSet                 // its ReplicaSet's
+	replicaSet                 // its ReplicaSet's, or its StatefulSet's
 	ours                       // the Move's
 	anotherOwner               // somebody else's
 )
@@ -48,6 +48,8 @@ type facts struct {
 	othersTurn bool
 	// astray says that the replacement is in the domain that it must not be in.
 	astray bool
+	// first says that the pod is evicted before another one comes in its place, and stuck that it should have ended by now.
+	first, stuck bool
 	// away is how far the pod is from its node's being back, for a Move with the reason Disconnect.
 	away
 }
@@ -80,6 +82,8 @@ func next(f facts) step {
 	switch {
 	case f.phase.Ended():
 		return step{phase: f.phase}
+	case f.first:
+		return f.evictedFirst()
 	case f.extraMarked && (f.leaving || f.holder == nobody || f.holder == anotherOwner):
 		return step{phase: f.phase, message: "the other one stays", action: restoreExtra}
 	case f.holder == nobody:

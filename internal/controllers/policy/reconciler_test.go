@@ -114,6 +114,13 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || !maps.Equal(pod.Annotations, left) {
 		t.Errorf("of what a Move may leave it keeps %v, %v", kept, err)
 	}
+	kept, err = Trim(named("v", func(p *corev1.Pod) {
+		p.CreationTimestamp = noon
+		p.Spec.Volumes = []corev1.Volume{{Name: "e"}, {Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	}))
+	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName != "data" || !pod.CreationTimestamp.Equal(&noon) {
+		t.Errorf("of its claims and its age it keeps %v, %v", kept, err)
+	}
 }
 
 func TestPodMatters(t *testing.T) {

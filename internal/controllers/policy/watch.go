@@ -175,13 +175,20 @@ func Trim(obj any) (any, error) {
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		owners = append(owners, *owner)
 	}
+	// By its claims is known whether another pod can be ready beside it before it goes off a node.
+	var volumes []corev1.Volume
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			volumes = append(volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}})
+		}
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, Annotations: annotations, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels: pod.Labels, Annotations: annotations, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			OwnerReferences: owners,
 		},
-		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName, NodeName: pod.Spec.NodeName},
+		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName, NodeName: pod.Spec.NodeName, Volumes: volumes},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}, nil
 }

@@ -62,10 +62,9 @@ type faulty map[failure.Revision]sets.Set[string]
 
 // candidate is a pod that fails on a node that is faulty for it.
 type candidate struct {
-	pod        *corev1.Pod
-	set        *appsv1.ReplicaSet
-	deployment *appsv1.Deployment
-	since      time.Time
+	pod   *corev1.Pod
+	owner move.Owner
+	since time.Time
 }
 
 // look makes the Moves that may be made now.
@@ -93,13 +92,13 @@ func (c *Controller) look(ctx context.Context) error {
 			break
 		}
 		history := histories[string(one.pod.UID)]
-		due, allowed := c.Policy.Next(c.attempts(moves.Items, one.deployment), history.FailingSince(one.since))
-		if history.Fails(now) || budget.SpentFor(one.set, one.deployment) || !allowed || due.After(now) {
+		due, allowed := c.Policy.Next(c.attempts(moves.Items, &one.owner), history.FailingSince(one.since))
+		if history.Fails(now) || budget.SpentFor(&one.owner) || !allowed || due.After(now) {
 			continue
 		}
 		made, err := c.move(ctx, &one, history, count)
 		if made {
-			budget.Take(one.set)
+			budget.TakeFor(&one.owner)
 			turns.Made(one)
 		}
 		errs = append(errs, err)
@@ -127,7 +126,7 @@ func (c *Controller) marked(ctx context.Context) (faulty, error) {
 	return marked, errors.Join(unread...)
 }
 
-// candidates are the pods of Deployments that fail on nodes that are faulty for them, those that have failed for longest first. The error is of
+// candidates are the pods that fail on nodes that are faulty for them, those that have failed for longest first. The error is of
 // pods whose owners cannot be read; they hold up no others.
 func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate, error) {
 	var namespaces corev1.NamespaceList
@@ -161,12 +160,12 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			if c.lookup.Rests(pod) || !policies.Of(pod).Restarts(c.Mode == Enabled) {
 				continue
 			}
-			set, deployment, ok, err := c.lookup.Owners(ctx, pod)
+			owner, ok, err := c.lookup.Owner(ctx, pod)
 			if !ok || err != nil {
 				unread = append(unread, err)
 				continue
 			}
-			if one := (candidate{pod, set, deployment, since}); marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
+			if one := (candidate{pod, owner, since}); marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
 				candidates = append(candidates, one)
 			} else {
 				c.lookup.Refuse(pod)
@@ -180,25 +179,27 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 	return candidates, errors.Join(unread...)
 }
 
-// revisionOf is how the records name the revision of a Deployment's pod. Where a label names the workload, a hash is one of its owner's.
+// revisionOf is how the records name the revision of a pod. Where a label names the workload, a hash is one of its owner's.
 func revisionOf(c *candidate) failure.Revision {
-	const kind = "Deployment.apps"
-	hash := c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	kind, top := c.owner.Top()
+	kind += "." + appsv1.GroupName
+	hash := cmp.Or(c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], c.pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 	if name := c.pod.Labels[clusterview.WorkloadLabel]; name != "" {
 		w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: clusterview.KindLabel, Name: name}
-		return failure.Revision{Workload: w.String(), Revision: kind + "/" + c.deployment.Name + "/" + hash}
+		return failure.Revision{Workload: w.String(), Revision: kind + "/" + top.GetName() + "/" + hash}
 	}
-	w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: kind, Name: c.deployment.Name}
+	w := clusterview.Workload{Namespace: c.pod.Namespace, Kind: kind, Name: top.GetName()}
 	return failure.Revision{Workload: w.String(), Revision: hash}
 }
 
-// attempts are the Moves to restart pods of a Deployment, the oldest first. What each has waited for follows from those before it.
-func (c *Controller) attempts(moves []placementv1alpha1.Move, d *appsv1.Deployment) []reschedule.Event {
+// attempts are the Moves to restart pods of an owner, the oldest first. What each has waited for follows from those before it.
+func (c *Controller) attempts(moves []placementv1alpha1.Move, of *move.Owner) []reschedule.Event {
+	_, top := of.Top()
 	var made []time.Time
 	for i := range moves {
 		m := &moves[i]
 		// One that was not begun has tried nothing.
-		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && owner.UID == d.UID && m.Spec.Reason == placementv1alpha1.MoveRestart && m.Status.Phase != placementv1alpha1.MoveFailed {
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && owner.UID == top.GetUID() && m.Spec.Reason == placementv1alpha1.MoveRestart && m.Status.Phase != placementv1alpha1.MoveFailed {
 			made = append(made, m.CreationTimestamp.Time)
 		}
 	}
@@ -226,7 +227,7 @@ func (c *Controller) move(ctx context.Context, one *candidate, history move.Hist
 	if !ok || err != nil {
 		return false, err
 	}
-	m := move.New(one.pod, one.set, one.deployment, placementv1alpha1.MoveRestart, history)
+	m := one.owner.Move(one.pod, placementv1alpha1.MoveRestart, history)
 	m.Spec.Avoid = host
 	return count.Make(ctx, c.Client, m)
 }

@@ -261,8 +261,8 @@ func TestNoRestarts(t *testing.T) {
 		"it is marked for another workload": {change: func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
 			c.Data["failures.json"] = strings.Replace(c.Data["failures.json"], "ns/Deployment", "elsewhere/Deployment", 1)
 		}},
-		"no surge": {change: func(_ *corev1.ConfigMap, d *appsv1.Deployment, _ *corev1.Pod) {
-			d.Spec.Strategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(0))
+		"a DaemonSet's pods": {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
+			p.OwnerReferences[0].Kind = "DaemonSet"
 		}},
 		"another scheduler":    {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) { p.Spec.SchedulerName = "other" }},
 		"somebody else's pods": {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) { p.OwnerReferences[0].Kind = "Rollout" }},

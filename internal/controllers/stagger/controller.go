@@ -204,7 +204,7 @@ func (c *Controller) drain(ctx context.Context, n *corev1.Node, now time.Time) e
 	return c.leave(ctx, n, left, now)
 }
 
-// left counts the pods on a node that are to be moved: those of ReplicaSets that our schedulers have placed. What becomes of all
+// left counts the pods on a node that are to be moved: those of ReplicaSets and StatefulSets that our schedulers have placed. What becomes of all
 // others is for whoever reboots the node.
 func (c *Controller) left(ctx context.Context, node string) (n int, err error) {
 	var pods corev1.PodList
@@ -215,7 +215,8 @@ func (c *Controller) left(ctx context.Context, node string) (n int, err error) {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOfNoCopy(p)
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if p.Spec.NodeName == node && !ended && owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "Move") && slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
+		moved := owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "StatefulSet" || owner.Kind == "Move")
+		if p.Spec.NodeName == node && !ended && moved && slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
 			n++
 		}
 	}

@@ -1,0 +1,133 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// evictedFirst is the step for a pod that no other one can be ready beside. Nothing is handed over, so nothing is undone: the pod is evicted,
+// or left as it is.
+func (f *facts) evictedFirst() step {
+	failed := func(why string) step { return step{phase: placementv1alpha1.MoveFailed, message: why} }
+	evicting := f.phase == placementv1alpha1.MoveEvicting
+	switch {
+	case f.holder == nobody:
+		return step{phase: placementv1alpha1.MoveDone, message: "the pod is gone"}
+	case f.holder != replicaSet:
+		return failed("somebody else has become the controller of the pod")
+	case f.leaving && evicting && f.stuck:
+		return failed("the pod is ending, and its node does not say that it has")
+	case f.leaving && evicting:
+		return step{phase: f.phase, message: "the pod is ending"}
+	case f.leaving:
+		return failed("somebody else has deleted the pod")
+	case f.dropped:
+		return failed("the Move was deleted")
+	case f.refusal != "" && (f.late || f.overdue):
+		return failed("it was not begun in time: " + f.refusal)
+	case f.refusal != "":
+		return step{phase: placementv1alpha1.MovePlanned, message: f.refusal}
+	case f.overdue:
+		return failed("the pod was not evicted in time: its disruption budget did not allow it")
+	}
+	return step{phase: placementv1alpha1.MoveEvicting, message: "the pod is being evicted, as soon as its disruption budget allows it", action: evict}
+}
+
+// readStatefulSet reads that of the pod, with its pods and its other Moves.
+func (o *objects) readStatefulSet(ctx context.Context, api client.Reader) error {
+	set := &appsv1.StatefulSet{}
+	if found, err := get(ctx, api, set, o.move.Namespace, o.move.Spec.StatefulSet); err != nil || !found {
+		return err
+	}
+	o.statefulSet = set
+	if err := o.readPods(ctx, api, set, set.Spec.Selector); err != nil {
+		return err
+	}
+	return o.readBeside(ctx, api)
+}
+
+// firstRefusal says why a pod is not evicted first now, "" for no reason. All others must be ready, so that no more than one is away: a pod that
+// is being deleted, or is yet to be made, is one too few. A pod that is not ready itself takes nothing away.
+func (o *objects) firstRefusal(now time.Time) string {
+	wanted, minReady, updating := o.asked()
+	switch {
+	case o.set == nil && o.statefulSet == nil:
+		return "there is no ReplicaSet or StatefulSet that the pod is of"
+	case o.pod == nil:
+		return ""
+	case o.pod.Spec.NodeName == "":
+		return "the pod has no node"
+	case updating:
+		return "its workload is being updated"
+	case o.beside > 0:
+		return "another pod of its workload is being moved"
+	case !readyFor(o.pod, 0, now):
+		return ""
+	case len(o.pods) != wanted:
+		return fmt.Sprintf("its workload has %d pods and wants %d", len(o.pods), wanted)
+	}
+	for i := range o.pods {
+		if p := &o.pods[i]; p.UID != o.pod.UID && !readyFor(p, minReady, now) {
+			return "another pod of its workload, " + p.Name + ", is not ready"
+		}
+	}
+	return ""
+}
+
+// asked is how many pods the workload wants, for how long each must have been ready, and whether it is being updated.
+func (o *objects) asked() (wanted int, minReady time.Duration, updating bool) {
+	seconds := func(n int32) time.Duration { return time.Duration(n) * time.Second }
+	switch s, d := o.statefulSet, o.deployment; {
+	case s != nil:
+		return int(ptr.Deref(s.Spec.Replicas, 1)), seconds(s.Spec.MinReadySeconds), s.Status.ObservedGeneration < s.Generation || isRolledOut(s)
+	case o.set == nil:
+		return 0, 0, false
+	default:
+		wanted, minReady = int(ptr.Deref(o.set.Spec.Replicas, 1)), seconds(o.set.Spec.MinReadySeconds)
+		updating = o.set.Status.ObservedGeneration < o.set.Generation
+		if d != nil {
+			updating = updating || Revision(d) != Revision(o.set) || d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas != d.Status.Replicas
+		}
+		return wanted, minReady, updating
+	}
+}
+
+// isRolledOut reports that the controller of a StatefulSet is about to delete pods for a new revision. Where nobody does but people, or a partition
+// keeps the others, it may have two revisions for ever.
+func isRolledOut(s *appsv1.StatefulSet) bool {
+	if s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || s.Status.UpdateRevision == s.Status.CurrentRevision {
+		return false
+	}
+	partition := int32(0)
+	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		partition = ptr.Deref(rolling.Partition, 0)
+	}
+	return partition == 0 || s.Status.UpdatedReplicas < ptr.Deref(s.Spec.Replicas, 1)-partition
+}
+
+// CameBack reports that a pod has come to the node from which another one of its workload was evicted first. It tolerates what the node has, and would
+// come back again and again.
+func CameBack(moves []placementv1alpha1.Move, pod *corev1.Pod, from *placementv1alpha1.Domain) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	for i := range moves {
+		m := &moves[i]
+		left := m.Spec.EvictsFirst() && m.Status.Phase == placementv1alpha1.MoveDone && m.Spec.Avoid != nil && ptr.Equal(m.Spec.Avoid.Value, from.Value)
+		if left && owner != nil && types.UID(m.Spec.Owner().UID) == owner.UID && !pod.CreationTimestamp.Before(&m.CreationTimestamp) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,414 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+)
+
+// The steps of a pod that is evicted first: it is evicted or left, and nothing else is done.
+func TestStepsOfAPodEvictedFirst(t *testing.T) {
+	const planned, evicting, done, failed = placementv1alpha1.MovePlanned, placementv1alpha1.MoveEvicting, placementv1alpha1.MoveDone, placementv1alpha1.MoveFailed
+	for name, tc := range map[string]struct {
+		f    facts
+		want placementv1alpha1.MovePhase
+		acts action
+	}{
+		"nothing is against it":                {facts{holder: replicaSet}, evicting, evict},
+		"its budget does not allow it":         {facts{phase: evicting, holder: replicaSet}, evicting, evict},
+		"its budget has not allowed it":        {facts{phase: evicting, holder: replicaSet, overdue: true}, failed, wait},
+		"another one is not ready":             {facts{holder: replicaSet, refusal: "no"}, planned, wait},
+		"another one is not ready any more":    {facts{phase: evicting, holder: replicaSet, refusal: "no"}, planned, wait},
+		"another one is not ready for long":    {facts{phase: planned, holder: replicaSet, refusal: "no", late: true}, failed, wait},
+		"it is ending":                         {facts{phase: evicting, holder: replicaSet, leaving: true, refusal: "no", late: true}, evicting, wait},
+		"its node does not say that it is":     {facts{phase: evicting, holder: replicaSet, leaving: true, overdue: true, stuck: true}, failed, wait},
+		"it has long to end":                   {facts{phase: evicting, holder: replicaSet, leaving: true, overdue: true}, evicting, wait},
+		"somebody else has deleted it":         {facts{phase: planned, holder: replicaSet, leaving: true}, failed, wait},
+		"it is gone":                           {facts{phase: evicting, holder: nobody}, done, wait},
+		"it has another controller":            {facts{phase: evicting, holder: anotherOwner}, failed, wait},
+		"the Move is deleted":                  {facts{phase: evicting, holder: replicaSet, dropped: true}, failed, wait},
+		"the Move has ended, and it is there":  {facts{phase: done, holder: replicaSet}, done, wait},
+		"its owner wants none, and it is here": {facts{phase: evicting, holder: replicaSet, unwanted: true}, evicting, evict},
+	} {
+		tc.f.first = true
+		if s := next(tc.f); s.phase != tc.want || s.action != tc.acts || s.message == "" && !tc.f.phase.Ended() {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// stateful is an API server with a StatefulSet of ready pods, and a reconciler of their Moves.
+type stateful struct {
+	*testing.T
+	*Reconciler
+	api   client.WithWatch
+	clock *clocktesting.FakeClock
+	set   *appsv1.StatefulSet
+	// allows says whether a disruption budget lets pods be evicted.
+	allows bool
+	made   int
+	of     map[string]types.UID
+}
+
+const replicas = 3
+
+func newStateful(t *testing.T) *stateful {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stateful{T: t, allows: true, of: make(map[string]types.UID), set: &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"},
+		Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
+	}}
+	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.set).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
+	s.api = interceptor.NewClient(plain, interceptor.Funcs{
+		SubResourceCreate: func(ctx context.Context, to client.Client, sub string, of, with client.Object, options ...client.SubResourceCreateOption) error {
+			if !s.allows {
+				return apierrors.NewTooManyRequests("the budget does not allow it", 1)
+			}
+			return to.SubResource(sub).Create(ctx, of, with, options...)
+		},
+	})
+	s.clock = clocktesting.NewFakeClock(noon)
+	s.Reconciler = &Reconciler{Client: s.api, API: s.api, Clock: s.clock, meters: newMeters(), Events: events.NewFakeRecorder(1000)}
+	for i := range replicas {
+		s.pod(i)
+	}
+	return s
+}
+
+// pod makes that of a number, which is ready.
+func (s *stateful) pod(i int) {
+	s.made++
+	p := podOf(fmt.Sprint("db-", i), "StatefulSet", "db")
+	p.UID, p.Labels, p.Spec.NodeName = types.UID(fmt.Sprintf("%08d-x", s.made)), map[string]string{"app": "db"}, "n"
+	p.CreationTimestamp = metav1.NewTime(s.clock.Now())
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}}
+	s.of[p.Name] = p.UID
+	s.must(s.api.Create(context.Background(), p))
+}
+
+func (s *stateful) must(err error) {
+	if err != nil {
+		s.Helper()
+		s.Fatal(err)
+	}
+}
+
+// pods are those that are there, and ready counts those that are ready.
+func (s *stateful) pods() (pods []corev1.Pod, ready int) {
+	var list corev1.PodList
+	s.must(s.api.List(context.Background(), &list))
+	for i := range list.Items {
+		if readyFor(&list.Items[i], 0, s.clock.Now()) {
+			ready++
+		}
+	}
+	return list.Items, ready
+}
+
+// move makes a Move of a pod, as a caller does.
+func (s *stateful) move(p *corev1.Pod) *placementv1alpha1.Move {
+	var moves placementv1alpha1.MoveList
+	s.must(s.api.List(context.Background(), &moves))
+	o := Owner{StatefulSet: s.set, EvictFirst: true}
+	m := o.Move(p, placementv1alpha1.MoveDrain, Histories(moves.Items)[string(p.UID)])
+	m.UID, m.CreationTimestamp = types.UID("move-"+m.Name), metav1.NewTime(s.clock.Now())
+	if err := s.api.Create(context.Background(), m); err != nil && !apierrors.IsAlreadyExists(err) {
+		s.Fatal(err)
+	}
+	return m
+}
+
+// look looks at a Move, some times.
+func (s *stateful) look(m *placementv1alpha1.Move, times int) *placementv1alpha1.Move {
+	for range times {
+		_, err := s.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		s.must(err)
+	}
+	is := &placementv1alpha1.Move{}
+	s.must(client.IgnoreNotFound(s.api.Get(context.Background(), client.ObjectKeyFromObject(m), is)))
+	return is
+}
+
+// unready has a pod be not ready.
+func (s *stateful) unready(p *corev1.Pod) {
+	p.Status.Conditions[0].Status = corev1.ConditionFalse
+	s.must(s.api.Status().Update(context.Background(), p))
+}
+
+// oneByOne is a StatefulSet with its pods and their Moves, without an API server.
+type oneByOne struct {
+	set    *appsv1.StatefulSet
+	pods   []corev1.Pod
+	moves  []placementv1alpha1.Move
+	allows bool
+	made   int
+}
+
+func (w *oneByOne) create(i int) {
+	w.made++
+	p := podOf(fmt.Sprint("db-", i), "StatefulSet", "db")
+	p.UID, p.Spec.NodeName = types.UID(fmt.Sprint(w.made)), "n"
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+	w.pods = append(w.pods, *p)
+}
+
+// ready counts the pods that are ready, and are not being deleted.
+func (w *oneByOne) ready() (n int) {
+	for i := range w.pods {
+		if w.pods[i].DeletionTimestamp == nil && readyFor(&w.pods[i], 0, noon) {
+			n++
+		}
+	}
+	return n
+}
+
+// look does what the reconciler does in one look at a Move: it writes the step, or evicts the pod.
+func (w *oneByOne) look(m *placementv1alpha1.Move) {
+	o := &objects{move: m, statefulSet: w.set, beside: beside(m, w.moves)}
+	at := -1
+	for i := range w.pods {
+		if string(w.pods[i].UID) == m.Spec.Pod.UID {
+			at, o.pod = i, &w.pods[i]
+		}
+		if w.pods[i].DeletionTimestamp == nil {
+			o.pods = append(o.pods, w.pods[i])
+		}
+	}
+	switch s := next(o.facts(noon)); {
+	case s.phase != m.Status.Phase:
+		m.Status.Phase = s.phase
+	case s.action == evict && w.allows:
+		w.pods[at].DeletionTimestamp = new(metav1.NewTime(noon))
+	}
+}
+
+// Whatever is done in which order: Moves never take a ready pod away while another one is away.
+func TestNeverMoreThanOneAwayByUs(t *testing.T) {
+	evicted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := &oneByOne{set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(replicas))}}}
+		for i := range replicas {
+			w.create(i)
+			w.pods[i].Status.Conditions[0].Status = corev1.ConditionTrue
+		}
+		one := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "which") }
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			before := w.ready()
+			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
+			case what == 0 && len(w.pods) > 0:
+				m := (&Owner{StatefulSet: w.set, EvictFirst: true}).Move(&w.pods[one(len(w.pods))], placementv1alpha1.MoveDrain, History{})
+				m.UID, m.CreationTimestamp = types.UID(fmt.Sprint(len(w.moves))), metav1.NewTime(noon)
+				w.moves = append(w.moves, *m)
+			case what == 1 && len(w.pods) < replicas:
+				w.create(9)
+			case what == 2:
+				w.allows = !w.allows
+			case what == 3:
+				w.pods = slices.DeleteFunc(w.pods, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+			case what <= 5 && len(w.pods) > 0:
+				w.pods[one(len(w.pods))].Status.Conditions[0].Status = map[int]corev1.ConditionStatus{4: corev1.ConditionTrue, 5: corev1.ConditionFalse}[what]
+			case what > 5 && len(w.moves) > 0:
+				m := &w.moves[one(len(w.moves))]
+				if w.look(m); w.ready() < before {
+					evicted++
+					if before < replicas {
+						t.Fatalf("%s was evicted while %d of %d pods were ready", m.Name, before, replicas)
+					}
+				}
+			}
+		}
+	})
+	if evicted == 0 {
+		t.Error("none was evicted")
+	}
+}
+
+// A pod of a StatefulSet goes when its budget allows it, and its successor of the same name has a Move of its own. Nothing is put on pods.
+func TestPodOfAStatefulSetIsEvictedFirst(t *testing.T) {
+	s := newStateful(t)
+	pods, _ := s.pods()
+	s.allows = false
+	m := s.move(&pods[0])
+	if is := s.look(m, 5); is.Status.Phase != placementv1alpha1.MoveEvicting || len(is.Finalizers) != 0 || metav1.GetControllerOf(is).Kind != "StatefulSet" {
+		t.Fatalf("it is %s: %s, of %v", is.Status.Phase, is.Status.Message, is.OwnerReferences)
+	}
+	if other := s.look(s.move(&pods[1]), 3); other.Status.Phase != placementv1alpha1.MovePlanned || other.Status.Message != "another pod of its workload is being moved" {
+		t.Errorf("the other one is %s: %s", other.Status.Phase, other.Status.Message)
+	}
+	is := &corev1.Pod{}
+	s.must(s.api.Get(t.Context(), client.ObjectKeyFromObject(&pods[0]), is))
+	if is.ResourceVersion != pods[0].ResourceVersion {
+		t.Error("the pod was changed")
+	}
+	s.allows = true
+	if is := s.look(m, 3); is.Status.Phase != placementv1alpha1.MoveDone {
+		t.Errorf("it is %s: %s", is.Status.Phase, is.Status.Message)
+	}
+	s.pod(0)
+	pods, _ = s.pods()
+	again := s.move(&pods[0])
+	if again.Name == m.Name || s.look(again, 3).Status.Phase == "" {
+		t.Errorf("the Move of the successor is %s, and that of the first one is %s", again.Name, m.Name)
+	}
+}
+
+// A Move that is deleted leaves its pod, and one whose budget never allows it says so at its deadline.
+func TestEvictedFirstIsGivenUp(t *testing.T) {
+	s := newStateful(t)
+	s.allows = false
+	pods, _ := s.pods()
+	m := s.move(&pods[0])
+	s.look(m, 3)
+	s.clock.Step(time.Duration(m.Spec.DeadlineSeconds+1) * time.Second)
+	if is := s.look(m, 1); is.Status.Phase != placementv1alpha1.MoveFailed || is.Status.Message != "the pod was not evicted in time: its disruption budget did not allow it" {
+		t.Errorf("it is %s: %s", is.Status.Phase, is.Status.Message)
+	}
+	m = s.move(&pods[0])
+	if m.Name != "db-0-00000001-1" {
+		t.Errorf("the second one is %s", m.Name)
+	}
+	s.look(m, 2)
+	s.must(s.api.Delete(t.Context(), m))
+	s.allows = true
+	if is := s.look(m, 3); is.Name != "" {
+		t.Errorf("it is there: %+v", is)
+	}
+	if _, ready := s.pods(); ready != replicas {
+		t.Errorf("%d pods are ready", ready)
+	}
+}
+
+// Why a pod is not evicted first.
+func TestRefusalsOfEvictingFirst(t *testing.T) {
+	for want, change := range map[string]func(*stateful, []corev1.Pod){
+		"":                              func(*stateful, []corev1.Pod) {},
+		"its workload is being updated": func(s *stateful, _ []corev1.Pod) { s.set.Status.UpdateRevision = "2" },
+		"another pod of its workload, db-1, is not ready": func(s *stateful, pods []corev1.Pod) { s.unready(&pods[1]) },
+		"its workload has 2 pods and wants 3":             func(s *stateful, pods []corev1.Pod) { s.must(s.api.Delete(context.Background(), &pods[1])) },
+		"there is no ReplicaSet or StatefulSet that the pod is of": func(s *stateful, _ []corev1.Pod) {
+			s.must(s.api.Delete(context.Background(), s.set))
+		},
+	} {
+		for _, itself := range []bool{true, false} {
+			s := newStateful(t)
+			pods, _ := s.pods()
+			if !itself {
+				s.unready(&pods[0])
+			}
+			change(s, pods)
+			if s.set.Status.UpdateRevision != "" {
+				s.must(s.api.Status().Update(t.Context(), s.set))
+			}
+			o, err := read(t.Context(), s.api, s.move(&pods[0]))
+			s.must(err)
+			expect := want
+			if !itself && (len(o.pods) < replicas && o.statefulSet != nil || want == "another pod of its workload, db-1, is not ready") {
+				expect = "" // it takes nothing away
+			}
+			if got := o.facts(noon).refusal; got != expect {
+				t.Errorf("with a pod that is ready (%t): %q, want %q", itself, got, expect)
+			}
+		}
+	}
+}
+
+// A StatefulSet whose controller deletes no pods for another revision is not being updated.
+func TestRolledOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind      appsv1.StatefulSetUpdateStrategyType
+		partition int32
+		updated   int32
+		want      bool
+	}{
+		"rolled":                   {appsv1.RollingUpdateStatefulSetStrategyType, 0, 3, true},
+		"on deletion":              {appsv1.OnDeleteStatefulSetStrategyType, 0, 0, false},
+		"up to its partition":      {appsv1.RollingUpdateStatefulSetStrategyType, 2, 1, false},
+		"not yet to its partition": {appsv1.RollingUpdateStatefulSetStrategyType, 1, 1, true},
+	} {
+		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+			Type: tc.kind, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &tc.partition},
+		}}, Status: appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "2", UpdatedReplicas: tc.updated}}
+		if got := isRolledOut(s); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Whose pods are evicted first, and of which volumes.
+func TestLookupOfWhatIsEvictedFirst(t *testing.T) {
+	claim := func(name string, modes ...corev1.PersistentVolumeAccessMode) client.Object {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes}}
+	}
+	with := func(p *corev1.Pod, claim string) *corev1.Pod {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+		return p
+	}
+	alone := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "alone", UID: "alone"}}
+	foreign := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "rolled", UID: "rolled", OwnerReferences: ownedBy("Rollout", "r")}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}}
+	objects := []client.Object{alone, foreign, set, claim("one", corev1.ReadWriteOnce), claim("pod", corev1.ReadWriteOncePod), claim("many", corev1.ReadWriteMany), claim("read", corev1.ReadOnlyMany)}
+	ephemeral := podOf("e", "ReplicaSet", "web-1")
+	ephemeral.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	kruise := podOf("k", "StatefulSet", "db")
+	kruise.OwnerReferences[0].APIVersion = "apps.kruise.io/v1beta1"
+	for name, tc := range map[string]struct {
+		pod       *corev1.Pod
+		ok, first bool
+	}{
+		"of a Deployment":                    {podOf("a", "ReplicaSet", "web-1"), true, false},
+		"of one without a surge":             {podOf("a", "ReplicaSet", "one-1"), true, true},
+		"of a ReplicaSet alone":              {podOf("a", "ReplicaSet", "alone"), true, true},
+		"of a ReplicaSet of somebody's":      {podOf("a", "ReplicaSet", "rolled"), false, false},
+		"of a StatefulSet":                   {podOf("a", "StatefulSet", "db"), true, true},
+		"of another kind that is called so":  {kruise, false, false},
+		"of a DaemonSet":                     {podOf("a", "DaemonSet", "ds"), false, false},
+		"of a Job":                           {podOf("a", "Job", "job"), false, false},
+		"with a volume of one node":          {with(podOf("a", "ReplicaSet", "web-1"), "one"), true, true},
+		"with a volume of one pod":           {with(podOf("a", "ReplicaSet", "web-1"), "pod"), true, true},
+		"with a volume of many nodes":        {with(podOf("a", "ReplicaSet", "web-1"), "many"), true, false},
+		"with a volume that many nodes read": {with(podOf("a", "ReplicaSet", "web-1"), "read"), true, false},
+		"with a claim that is gone":          {with(podOf("a", "ReplicaSet", "web-1"), "gone"), false, false},
+		"with a volume of its own":           {ephemeral, true, false},
+	} {
+		c := newCounting(t, objects...)
+		o, ok, err := c.Owner(t.Context(), tc.pod)
+		if ok != tc.ok || ok && o.EvictFirst != tc.first || err != nil || c.Rests(tc.pod) == ok {
+			t.Errorf("%s: %t, first: %t, error %v, rests: %t", name, ok, o.EvictFirst, err, c.Rests(tc.pod))
+		}
+		if _, _, surges, _ := c.Owners(t.Context(), tc.pod); surges != (tc.ok && !tc.first) {
+			t.Errorf("%s: another one comes first: %t", name, surges)
+		}
+		before := c.gets
+		if _, _, _ = c.Owner(t.Context(), tc.pod); c.gets != before && ok {
+			t.Errorf("%s: it reads again what it has read", name)
+		}
+	}
+}
