@@ -50,16 +50,22 @@ func (s *stage) deploy(name string, replicas int32) *deployment {
 // runs makes a pod that runs on a node, and is ready.
 func (d *deployment) runs(node string, change ...func(*corev1.Pod)) *corev1.Pod {
 	d.Helper()
-	pod := d.pod("")
-	pod.GenerateName, pod.Labels = d.set.Name+"-", d.set.Spec.Template.Labels
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d.set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+	return d.runsOf(d.set, "ReplicaSet", d.set.Spec.Template.Labels, node, change...)
+}
+
+// runsOf makes a pod of an owner that runs on a node, and is ready.
+func (s *stage) runsOf(owner metav1.Object, kind string, labels map[string]string, node string, change ...func(*corev1.Pod)) *corev1.Pod {
+	s.Helper()
+	pod := s.pod("")
+	pod.GenerateName, pod.Labels = owner.GetName()+"-", labels
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))}
 	pod.Spec.NodeName, pod.Spec.NodeSelector = node, nil
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) // nobody ends it
 	for _, c := range change {
 		c(pod)
 	}
-	created := d.create(pod)
-	d.status(created, `{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"`+now()+`"}]}`)
+	created := s.create(pod)
+	s.status(created, `{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"`+now()+`"}]}`)
 	return created
 }
 
@@ -79,16 +85,20 @@ func (s *stage) handedOver(pod *corev1.Pod) error {
 	})
 }
 
-// evicted waits until a pod is gone, and until the Deployment is told.
-func (d *deployment) evicted(pod *corev1.Pod) error {
-	err := d.wait("pod "+pod.Name+" to be evicted", func() error {
-		_, err := cluster.client.CoreV1().Pods(pod.Namespace).Get(d.Context(), pod.Name, metav1.GetOptions{})
+// gone waits until a pod is gone.
+func (s *stage) gone(pod *corev1.Pod) error {
+	return s.wait("pod "+pod.Name+" to be evicted", func() error {
+		_, err := cluster.client.CoreV1().Pods(pod.Namespace).Get(s.Context(), pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return errors.Join(errors.New("it is there"), err)
 	})
-	if err != nil {
+}
+
+// evicted waits until a pod is gone, and until the Deployment is told.
+func (d *deployment) evicted(pod *corev1.Pod) error {
+	if err := d.gone(pod); err != nil {
 		return err
 	}
 	return d.wait("an event of what has become of the Move", func() error {

@@ -16,7 +16,7 @@ var components = map[string]struct {
 	tell  story
 	flags func(s *stage) []string
 }{
-	"move-drained": {"drains", drains, func(*stage) []string { return []string{"--move-drained=Blocked"} }},
+	"move-drained": {"drains", drains, func(*stage) []string { return []string{"--move-drained=All"} }},
 	"rebalance": {"rebalances", rebalances, func(s *stage) []string {
 		return []string{
 			"--rebalance=Enabled", "--rebalance-namespace-selector=kubernetes.io/metadata.name=" + s.name, "--rebalance-quiet=1s", "--rebalance-node-ready=0s", "--rebalance-pod-age=0s",

@@ -32,21 +32,25 @@ func renews(s *stage) error {
 	from, to := s.twoNodes()
 	s.patchNode(from, `{"metadata":{"annotations":{"espalier.dev/valid-until":"`+time.Now().Add(30*time.Minute).UTC().Format(time.RFC3339)+`"}}}`)
 	d := s.deploy("leased", 1)
-	pod := d.runs(from, func(pod *corev1.Pod) {
+	pod := d.runs(from, s.sharing("leased"), func(pod *corev1.Pod) {
 		pod.Annotations = map[string]string{"espalier.dev/lease": "1h", "espalier.dev/renew-lease": "true"}
 	})
 	return d.replaced(pod, to, func() {})
 }
 
-// retires: a node that has reached its end is cordoned, its pod is replaced, and a condition says that it waits for a reboot.
+// retires: a node that has reached its end is cordoned, its pods are replaced or evicted, and a condition says that it waits for a reboot.
 func retires(s *stage) error {
 	from, to := s.twoNodes()
 	end := now()
 	s.patchNode(from, `{"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":"`+end+`"}]}}`, "status")
 	d := s.deploy("ending", 1)
-	pod := d.runs(from)
+	pod := d.runs(from, s.sharing("ending"))
+	first := s.stateful("first").runs(from)
 	s.patchNode(from, fmt.Sprintf(
 		`{"metadata":{"labels":{%q:%q},"annotations":{"espalier.dev/valid-until":%q,"espalier.dev/valid-until-by":"Schedule %s"}}}`, ofStage, s.name, end, end))
+	if err := s.gone(first); err != nil {
+		return err
+	}
 	if err := d.replaced(pod, to, func() {}); err != nil {
 		return err
 	}

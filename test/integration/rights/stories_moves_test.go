@@ -16,7 +16,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
-// drains: a pod that a disruption budget keeps on a cordoned node is replaced before it is evicted.
+// drains: a pod that a disruption budget keeps on a cordoned node is replaced before it is evicted, and one of a StatefulSet is evicted first.
 func drains(s *stage) error {
 	from, to := s.twoNodes()
 	d := s.deploy("drained", 1)
@@ -26,8 +26,12 @@ func drains(s *stage) error {
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: d.set.Spec.Selector},
 	}, metav1.CreateOptions{})
 	s.must(err)
-	pod := d.runs(from)
+	pod := d.runs(from, s.sharing("drained"))
+	first := s.stateful("first").runs(from)
 	s.patchNode(from, `{"spec":{"unschedulable":true}}`)
+	if err := s.gone(first); err != nil {
+		return err
+	}
 	return d.replaced(pod, to, func() {
 		b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 1}
 		_, err := budgets.UpdateStatus(s.Context(), b, metav1.UpdateOptions{})
@@ -52,21 +56,30 @@ func rebalances(s *stage) error {
 	return d.replaced(pod, to, func() {})
 }
 
-// restarts: a pod that keeps failing on a node that is faulty for it is replaced on another one.
+// restarts: a pod that keeps failing on a node that is faulty for it is replaced on another one, and one of a StatefulSet is evicted first.
 func restarts(s *stage) error {
 	from, to := s.twoNodes()
 	d := s.deploy("failing", 1)
-	pod := d.runs(from, func(pod *corev1.Pod) {
+	pod := d.runs(from, s.sharing("failing"), func(pod *corev1.Pod) {
 		pod.Labels = map[string]string{"app": "failing", "pod-template-hash": "1"}
 	})
-	s.status(pod, `{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}],
+	first := s.stateful("first").runs(from, func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": "first", "controller-revision-hash": "1"}
+	})
+	for _, p := range []*corev1.Pod{pod, first} {
+		s.status(p, `{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}],
 		"containerStatuses":[{"name":"c","image":"i","imageID":"i","restartCount":9,"ready":false,"started":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`)
+	}
 	_, err := cluster.client.CoreV1().ConfigMaps(s.name).Create(s.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-failures"},
 		Data: map[string]string{"failures.json": fmt.Sprintf(
-			`{"version":1,"revisions":[{"workload":"%s/Deployment.apps/failing","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%q]}]}`, s.name, from)},
+			`{"version":1,"revisions":[{"workload":"%[1]s/Deployment.apps/failing","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%[2]q]},
+			{"workload":"%[1]s/StatefulSet.apps/first","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%[2]q]}]}`, s.name, from)},
 	}, metav1.CreateOptions{})
 	s.must(err)
+	if err := s.gone(first); err != nil {
+		return err
+	}
 	return d.replaced(pod, to, func() {})
 }
 
