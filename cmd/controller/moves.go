@@ -44,12 +44,12 @@ func (o *options) rebalanceFlags(flags *pflag.FlagSet) {
 // restartFlags are those about pods that fail on faulty nodes.
 func (o *options) restartFlags(flags *pflag.FlagSet) {
 	r := &o.restart
-	flags.StringVar(&r.Mode, "restart-elsewhere", "", "Enabled replaces pods of Deployments that keep failing on a node that is faulty for them, or hang there, on another one. ByPolicy does so for the pods of policies with moves.restart Enabled. A policy with moves.restart Disabled leaves its pods where they are. Empty replaces none, whatever policies say.")
+	flags.StringVar(&r.Mode, "restart-elsewhere", "", "Enabled replaces pods of Deployments that keep failing on a node that is faulty for them, or hang there, on another one. It evicts those that no other one can be ready beside, such as those of StatefulSets. ByPolicy does so for the pods of policies with moves.restart Enabled. A policy with moves.restart Disabled leaves its pods where they are. Empty replaces none, whatever policies say.")
 	flags.StringVar(&o.restartIn, "restart-namespace-selector", "", "The namespaces in which pods are replaced for this reason, as a selector of their labels, such as team=web. Empty is all.")
 	flags.DurationVar(&r.Policy.Delay, "restart-delay", 30*time.Second, "How long a pod must have failed before it is replaced, the first time.")
-	flags.StringVar((*string)(&r.Policy.Function), "restart-delay-function", string(reschedule.Exponential), "How the delay of a Deployment grows with each attempt: Constant, Exponential or Fibonacci.")
+	flags.StringVar((*string)(&r.Policy.Function), "restart-delay-function", string(reschedule.Exponential), "How the delay of a workload grows with each attempt: Constant, Exponential or Fibonacci.")
 	flags.DurationVar(&r.Policy.MaxDelay, "restart-max-delay", 30*time.Minute, "How long the delay grows. It is the first one again when nothing has failed for that long.")
-	flags.IntVar(&r.Policy.Attempts, "restart-attempts", 0, "How many attempts a Deployment has in an interval, 1 to 1000; 0 is any number.")
+	flags.IntVar(&r.Policy.Attempts, "restart-attempts", 0, "How many attempts a workload has in an interval, 1 to 1000; 0 is any number.")
 	flags.DurationVar(&r.Policy.Interval, "restart-interval", time.Hour, "The interval in which attempts are counted, one hour at the most.")
 }
 
