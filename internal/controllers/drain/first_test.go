@@ -16,8 +16,8 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// moves looks once at a cluster whose pod is of a StatefulSet, beside what else there is.
-func (c *cluster) movesOfStatefulSet(t *testing.T, beside ...client.Object) []placementv1alpha1.Move {
+// movesOfStatefulSet looks once at a cluster whose pod is of a StatefulSet, beside what else there is. It says whether the pod rests after that.
+func (c *cluster) movesOfStatefulSet(t *testing.T, beside ...client.Object) (all []placementv1alpha1.Move, rests bool) {
 	t.Helper()
 	c.pod.Name, c.pod.UID = "db-0", "first-uid"
 	c.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "db", Controller: new(true)}}
@@ -34,7 +34,7 @@ func (c *cluster) movesOfStatefulSet(t *testing.T, beside ...client.Object) []pl
 	if err := api.List(t.Context(), &moves, client.InNamespace("ns")); err != nil {
 		t.Fatal(err)
 	}
-	return moves.Items
+	return moves.Items, controller.lookup.Rests(c.pod)
 }
 
 // Where all pods of a node are to be replaced, those that no other one can be ready beside are evicted first. No budget may be against it: who
@@ -47,20 +47,22 @@ func TestWhichPodsAreEvictedFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*cluster)
 		want   int
+		rests  bool
 	}{
-		"all are":                         {func(c *cluster) { c.Pods = All }, 1},
-		"blocked ones are":                {func(*cluster) {}, 0},
-		"all are, by policy":              {func(c *cluster) { c.says = placementv1alpha1.DrainedAll }, 1},
-		"the node has reached its end":    {ended, 1},
-		"it has, and the policy wants no": {func(c *cluster) { ended(c); c.says = placementv1alpha1.DrainedNone }, 0},
-		"a budget that allows none":       {func(c *cluster) { c.Pods, c.budgets[0].Status.DisruptionsAllowed = All, 0 }, 0},
+		"all are":                         {func(c *cluster) { c.Pods = All }, 1, false},
+		"blocked ones are":                {func(*cluster) {}, 0, true},
+		"blocked ones are, and it is one": {func(c *cluster) { c.budgets[0].Status.DisruptionsAllowed = 0 }, 0, true},
+		"all are, by policy":              {func(c *cluster) { c.says = placementv1alpha1.DrainedAll }, 1, false},
+		"the node has reached its end":    {ended, 1, false},
+		"it has, and the policy wants no": {func(c *cluster) { ended(c); c.says = placementv1alpha1.DrainedNone }, 0, false},
+		"a budget that allows none":       {func(c *cluster) { c.Pods, c.budgets[0].Status.DisruptionsAllowed = All, 0 }, 0, false},
 	} {
 		c := newCluster()
 		c.budgets[0].Status.DisruptionsAllowed = 1
 		tc.change(c)
-		moves := c.movesOfStatefulSet(t)
-		if len(moves) != tc.want {
-			t.Errorf("%s: there are %d Moves, want %d", name, len(moves), tc.want)
+		moves, rests := c.movesOfStatefulSet(t)
+		if len(moves) != tc.want || rests != tc.rests {
+			t.Errorf("%s: there are %d Moves, want %d; it rests: %t", name, len(moves), tc.want, rests)
 			continue
 		}
 		for i := range moves {
@@ -82,7 +84,7 @@ func TestPodThatComesBackIsLeft(t *testing.T) {
 		before.Spec.StatefulSet, before.Spec.EvictFirst = placementv1alpha1.ObjectReference{Name: "db", UID: "db"}, new(true)
 		before.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &from}
 		before.Status.Phase = placementv1alpha1.MoveDone
-		if moves := c.movesOfStatefulSet(t, before); len(moves) != want {
+		if moves, _ := c.movesOfStatefulSet(t, before); len(moves) != want {
 			t.Errorf("evicted from %s before: there are %d Moves, want %d", from, len(moves), want)
 		}
 	}
