@@ -97,7 +97,8 @@ func TestFalseDenials(t *testing.T) {
 	if counts["admitted"] < 300 {
 		s.Fatalf("only %d bindings were made: this told nothing", counts["admitted"])
 	}
-	if counts["refused"]*1000 > counts["admitted"] || o.beyond > 0 {
+	// One in a thousand may be. Told in short there are too few to say that of: a watch that is late once, on a busy machine, has two or three refused.
+	if counts["refused"]*1000 > max(counts["admitted"], 3000) || o.beyond > 0 {
 		s.Errorf("of %d bindings %d were refused, and %d pods are beyond", counts["admitted"], counts["refused"], o.beyond)
 	}
 }
