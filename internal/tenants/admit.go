@@ -185,6 +185,20 @@ func (t *Tenants) admitLocked(pod *corev1.Pod) error {
 	return fmt.Errorf("its position among the pods of partition %q is not known yet: it is computed every %s", partition.Name, debounce)
 }
 
+// waitsLocked reports whether a pod is in the order, and no window lets it in.
+func (t *Tenants) waitsLocked(pod *corev1.Pod) bool {
+	place, placed := t.order.Place(pod)
+	if !placed {
+		return false
+	}
+	w := t.windows[place.Partition.Name]
+	if w == nil {
+		return false
+	}
+	_, in := w.in[pod.UID]
+	return !in
+}
+
 // emptyLocked reports whether nobody waits to be let into a window: a pod that has just come passes nobody by.
 func (t *Tenants) emptyLocked(w *window) bool {
 	return w.queue != nil && w.next == len(w.queue.Entries)

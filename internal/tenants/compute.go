@@ -63,7 +63,7 @@ func (t *Tenants) Compute() {
 		return
 	}
 	t.mu.RLock()
-	claims := t.claims
+	claims, last := t.claims, t.order
 	placed := make(map[types.UID]bool, len(t.reserved))
 	for uid := range t.reserved {
 		placed[uid] = true
@@ -75,7 +75,7 @@ func (t *Tenants) Compute() {
 	t.mu.RUnlock()
 	order := claims.Arrange(allocations.Cluster{
 		Nodes: nodes, Pods: all, Schedules: func(name string) bool { return schedulers[name] },
-		Placed: func(pod *corev1.Pod) bool { return placed[pod.UID] },
+		Placed: func(pod *corev1.Pod) bool { return placed[pod.UID] }, Last: last,
 	})
 	observe(order, time.Since(start))
 	if woken := t.replace(order, all); len(woken) > 0 {
@@ -114,7 +114,8 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	}
 	clear(t.retry)
 	for uid, pod := range t.held {
-		if t.admitLocked(pod) == nil {
+		// Most wait behind a full window: of thousands it is not written down why.
+		if !t.waitsLocked(pod) && t.admitLocked(pod) == nil {
 			woken[string(uid)] = pod
 		}
 	}

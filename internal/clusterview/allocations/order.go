@@ -26,6 +26,8 @@ type Cluster struct {
 	Schedules func(schedulerName string) bool
 	// Placed reports whether a pod has a node, or is about to. Without it, those have one that say so.
 	Placed func(*corev1.Pod) bool
+	// Last is an earlier order, if there is one. What pods request that are the same objects there is not computed again.
+	Last *Order
 }
 
 // Order is the pods of each partition in their order.
@@ -106,7 +108,7 @@ type Group struct {
 // Arrange puts the pods of all partitions in order.
 func (c *Claims) Arrange(cluster Cluster) *Order {
 	o := &Order{
-		Claims: c, Held: make(map[types.UID]error), Rivals: make(map[*Allocation]map[*Allocation]int), places: make(map[types.UID]Place),
+		Claims: c, Held: make(map[types.UID]error), Rivals: make(map[*Allocation]map[*Allocation]int),
 	}
 	queues := make(map[*Partition]*queueBuilder)
 	for _, p := range c.Partitions {
@@ -116,19 +118,22 @@ func (c *Claims) Arrange(cluster Cluster) *Order {
 	}
 	for _, pod := range cluster.Pods {
 		if counts(pod) && cluster.Schedules(pod.Spec.SchedulerName) {
-			o.take(pod, queues, cluster.Placed)
+			o.take(pod, queues, &cluster)
 		}
 	}
+	n := 0
 	for _, p := range c.Partitions {
-		b, ok := queues[p]
-		if !ok {
-			continue
+		if b, ok := queues[p]; ok {
+			q := b.build()
+			o.Queues = append(o.Queues, q)
+			n += len(q.Entries)
 		}
-		q := b.build()
+	}
+	o.places = make(map[types.UID]Place, n)
+	for _, q := range o.Queues {
 		for i := range q.Entries {
 			o.places[q.Entries[i].Object.UID] = Place{q, i}
 		}
-		o.Queues = append(o.Queues, q)
 	}
 	return o
 }
@@ -139,7 +144,7 @@ func counts(pod *corev1.Pod) bool {
 }
 
 // take gives a pod to the queue of its partition, if it is of an allocation.
-func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, placed func(*corev1.Pod) bool) {
+func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, cluster *Cluster) {
 	claim, known := o.Of(pod)
 	if !known || claim.Allocation == nil {
 		return
@@ -155,13 +160,13 @@ func (o *Order) take(pod *corev1.Pod, queues map[*Partition]*queueBuilder, place
 	}
 	// One that runs keeps its place whatever it says of itself: it would make way for nobody if it were in no order.
 	b := queues[p]
-	has := pod.Spec.NodeName != "" || placed != nil && placed(pod)
+	has := pod.Spec.NodeName != "" || cluster.Placed != nil && cluster.Placed(pod)
 	b.hold(claim.Allocation, pod, has)
 	if pod.DeletionTimestamp != nil {
 		return // it holds its identity until it is gone, and is no longer in line
 	}
 	priority, _ := priorityOf(pod, claim.Priority)
-	b.add(claim.Allocation, pod, priority, has)
+	b.add(claim.Allocation, pod, priority, has, cluster.Last)
 }
 
 func (o *Order) noteRivals(a, b *Allocation) {
@@ -174,10 +179,11 @@ func (o *Order) noteRivals(a, b *Allocation) {
 // queueBuilder gathers what a queue is made of.
 type queueBuilder struct {
 	Queue
-	root    *allocation.Allocation
-	pure    map[*Allocation]*allocation.Allocation
-	of      map[*allocation.Allocation]*Allocation
-	objects map[string]*corev1.Pod
+	root *allocation.Allocation
+	pure map[*Allocation]*allocation.Allocation
+	of   map[*allocation.Allocation]*Allocation
+	// objects are those of the pods, by their Index.
+	objects []*corev1.Pod
 	// requests are those of the last pod. The map is used for the next one.
 	requests corev1.ResourceList
 }
@@ -186,7 +192,7 @@ type queueBuilder struct {
 func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 	b := &queueBuilder{
 		Queue: Queue{Partition: p, Groups: make(map[GroupKey]*Group)}, root: &allocation.Allocation{},
-		pure: make(map[*Allocation]*allocation.Allocation), of: make(map[*allocation.Allocation]*Allocation), objects: make(map[string]*corev1.Pod),
+		pure: make(map[*Allocation]*allocation.Allocation), of: make(map[*allocation.Allocation]*Allocation),
 	}
 	reserves := make(map[corev1.ResourceName]bool)
 	for _, a := range t.Allocations {
@@ -255,12 +261,27 @@ func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod, placed bool) {
 }
 
 // add puts a pod in line.
-func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed bool) {
-	key := pod.Namespace + "/" + pod.Name
-	b.objects[key] = pod
-	its, demand := b.pure[a], b.demand(pod)
+func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed bool, last *Order) {
+	its := b.pure[a]
+	key, demand, known := last.keyAndDemand(pod, b.Resources)
+	if !known {
+		key, demand = pod.Namespace+"/"+pod.Name, b.demand(pod)
+	}
 	b.stamp(a.Name, demand, priority)
-	its.Pods = append(its.Pods, allocation.Pod{Key: key, Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)})
+	its.Pods = append(its.Pods, allocation.Pod{Key: key, Index: len(b.objects), Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)})
+	b.objects = append(b.objects, pod)
+}
+
+// keyAndDemand are those of a pod that is the same object in an order, which may be nil, of the same resources.
+func (o *Order) keyAndDemand(pod *corev1.Pod, of []corev1.ResourceName) (key string, demand allocation.Vector, known bool) {
+	if o == nil {
+		return "", nil, false
+	}
+	place, ok := o.Place(pod)
+	if !ok || place.Entry().Object != pod || !slices.Equal(place.Resources, of) {
+		return "", nil, false
+	}
+	return place.Entry().Pod.Key, place.Entry().Pod.Demand, true
 }
 
 // arrival is since when a pod runs, or waits if it does not. Of pods that run the one that was placed last is the last: nobody who runs is
@@ -311,7 +332,7 @@ func (b *queueBuilder) build() *Queue {
 	free, seen := make(map[*Group]int), make(map[GroupKey]identity.Set)
 	for i, e := range ordered {
 		a := b.of[e.Of]
-		q.Entries[i] = Entry{Entry: e, Object: b.objects[e.Pod.Key], Allocation: a}
+		q.Entries[i] = Entry{Entry: e, Object: b.objects[e.Pod.Index], Allocation: a}
 		b.identify(&q.Entries[i], free, seen)
 	}
 	return q

@@ -6,6 +6,7 @@ package allocations
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -274,6 +275,45 @@ func TestCapped(t *testing.T) {
 		e := &o.Queues[0].Entries[i]
 		if e.Class == allocation.Capped != capped || (Place{o.Queues[0], i}.Why() != nil) != capped {
 			t.Errorf("%s is capped: %t", e.Object.Name, !capped)
+		}
+	}
+}
+
+// An earlier order saves work, and changes nothing: a pod that was resized is another object, and other resources are other amounts.
+func TestAfterAnEarlierOrder(t *testing.T) {
+	age = 1000
+	tree := func(reserved corev1.ResourceName) *Claims {
+		return claims(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", func(s *spec) {
+			s.Reserved = corev1.ResourceList{reserved: resource.MustParse("4")}
+		})}))
+	}
+	x, y := pod("x", "a", "1", ""), pod("y", "a", "3", "")
+	resized := y.DeepCopy()
+	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+	cluster := Cluster{Pods: []*corev1.Pod{x, y}, Schedules: func(string) bool { return true }}
+	last := tree(corev1.ResourceCPU).Arrange(cluster)
+	for name, now := range map[string]struct {
+		reserved corev1.ResourceName
+		pods     []*corev1.Pod
+	}{
+		"all is the same":        {corev1.ResourceCPU, []*corev1.Pod{x, y}},
+		"one is resized":         {corev1.ResourceCPU, []*corev1.Pod{x, resized}},
+		"one is gone":            {corev1.ResourceCPU, []*corev1.Pod{y}},
+		"pods come otherwise":    {corev1.ResourceCPU, []*corev1.Pod{y, x}},
+		"others are in front":    {corev1.ResourceCPU, []*corev1.Pod{pod("z", "a", "1", ""), y, x}},
+		"something else is kept": {corev1.ResourceMemory, []*corev1.Pod{x, y}},
+	} {
+		cluster.Pods, cluster.Last = now.pods, nil
+		want := tree(now.reserved).Arrange(cluster)
+		cluster.Last = last
+		got := tree(now.reserved).Arrange(cluster)
+		if a, b := got.Queues[0], want.Queues[0]; a.Stamp != b.Stamp || len(a.Entries) != len(now.pods) {
+			t.Errorf("%s: %d pods with stamp %d, want %d with %d", name, len(a.Entries), a.Stamp, len(now.pods), b.Stamp)
+		}
+		for i := range want.Queues[0].Entries {
+			if a, b := got.Queues[0].Entries[i], want.Queues[0].Entries[i]; a.Object != b.Object || !slices.Equal(a.Pod.Demand, b.Pod.Demand) || a.Pod.Key != b.Pod.Key || a.After != b.After {
+				t.Errorf("%s: position %d is %+v, want %+v", name, i, a, b)
+			}
 		}
 	}
 }

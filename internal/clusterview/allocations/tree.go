@@ -155,6 +155,17 @@ func (t *Tree) Allows(a *Allocation, node *corev1.Node) bool {
 	return err == nil && t.PartitionOfNode(node) == p && t.hasTraits(a, node)
 }
 
+// NodesOf names the nodes that Allows allows: it is the same for allocations that have the same nodes because of their partition and of traits above
+// them, as most do.
+func (t *Tree) NodesOf(a *Allocation) string {
+	for up := a; up != nil; up = t.allocations[up.Parent] {
+		if !up.traits.Empty() {
+			return "allocation " + up.Name
+		}
+	}
+	return "partition " + t.resolved[a].partition.Name
+}
+
 // hasTraits reports whether a node has the labels that an allocation and those above it ask for. It is for one that is accepted.
 func (t *Tree) hasTraits(a *Allocation, node *corev1.Node) bool {
 	for a != nil {

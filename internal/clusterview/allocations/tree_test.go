@@ -126,6 +126,19 @@ func TestNodes(t *testing.T) {
 			t.Errorf("node %s is allowed to the two: %v, want %v", n.Name, got, want)
 		}
 	}
+	under := of("under", "", below("low"))
+	others := NewTree([]*Partition{first}, []*Allocation{top, low, under, of("plain", "z"), of("also", "z")})
+	for _, a := range others.Allocations {
+		for _, b := range others.Allocations {
+			same := true
+			for _, n := range []*corev1.Node{plain, ssd, both, elsewhere} {
+				same = same && others.Allows(a, n) == others.Allows(b, n)
+			}
+			if got := others.NodesOf(a) == others.NodesOf(b); got != same {
+				t.Errorf("the nodes of %s and of %s are named %q and %q, and are the same: %t", a.Name, b.Name, others.NodesOf(a), others.NodesOf(b), same)
+			}
+		}
+	}
 	if shared := tree.SharedNodes(first, []*corev1.Node{plain, ssd, elsewhere}); len(shared) != 1 || shared["a"] != 2 {
 		t.Errorf("it shares %v", shared)
 	}

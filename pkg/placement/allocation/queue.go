@@ -19,6 +19,8 @@ const DefaultRank = 100
 type Pod struct {
 	// Key tells the pod from all others. It decides where nothing else does.
 	Key string
+	// Index is for the caller to find the pod again. It decides nothing.
+	Index int
 	// Demand is what the pod requests.
 	Demand Vector
 	// Priority is from 0 to MaxPriority, and holds inside the allocation only.
