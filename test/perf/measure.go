@@ -85,9 +85,9 @@ func summarize(report *judge.Report, workloads []load.Workload) {
 	report.Verdicts = judge.Judge(report.Nodes, report.Rows)
 }
 
-// rounds has the candidates take turns in one world, with one workload after the other. Each
-// round begins with another one, because what comes first finds an API server that has seen
-// less. If it fails, the runs are those that had ended.
+// rounds has the candidates take turns in one world, each with one workload after the other: workloads are compared with each other, and
+// what slows the machine for minutes must not slow one of them alone. Each round begins with another candidate, and every second one with the
+// last workload, because what comes first finds an API server that has seen less. If it fails, the runs are those that had ended.
 func rounds(ctx context.Context, o options, devcluster, logs string, workloads []load.Workload, candidates []bench.Candidate, say bench.Say) (runs []judge.Run, err error) {
 	world, err := bench.NewWorld(ctx, devcluster, logs, workloads, say, o.progress)
 	if err != nil {
@@ -111,10 +111,11 @@ func rounds(ctx context.Context, o options, devcluster, logs string, workloads [
 	for i := range workloads {
 		last = max(last, workloads[i].Rounds)
 	}
+	inTurn := slices.Clone(workloads)
 	for round := 1; round <= last; round++ {
-		for _, workload := range workloads {
-			for i := range candidates {
-				candidate := candidates[(i+round-1)%len(candidates)]
+		for i := range candidates {
+			candidate := candidates[(i+round-1)%len(candidates)]
+			for _, workload := range inTurn {
 				run, err := world.Measure(ctx, workload, candidate, round)
 				if err != nil {
 					return runs, fmt.Errorf("workload %s: %s, round %d: %w", workload.Name, candidate.Name, round, err)
@@ -124,6 +125,7 @@ func rounds(ctx context.Context, o options, devcluster, logs string, workloads [
 				runs = append(runs, run)
 			}
 		}
+		slices.Reverse(inTurn)
 	}
 	return runs, nil
 }

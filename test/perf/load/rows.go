@@ -92,7 +92,7 @@ func written(nodes int) []Workload {
 
 // allocated are the rows that show what an order of all pods costs.
 func allocated(nodes int) []Workload {
-	row := Workload{Nodes: nodes, Groups: 200, Backlog: max(2*nodes, 200), Levels: zoneHost}
+	row := Workload{Nodes: nodes, Groups: 200, Backlog: max(2*nodes, 200), Levels: zoneHost, Rounds: roundsOfShort(nodes)}
 	before, after := row, row
 	before.Name, before.About = unallocated, "a backlog of 200 Deployments, twice as many pods as nodes"
 	after.Name, after.About, after.Beside, after.Allocated = "Allocations200", "the same, each Deployment of an allocation of its own", unallocated, true
