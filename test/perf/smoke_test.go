@@ -33,8 +33,8 @@ func (w *interrupting) Write(text []byte) (int, error) {
 	return w.Buffer.Write(text)
 }
 
-// A run in small shows that the harness works. What it measures means nothing. At last it is interrupted, when our scheduler has run the first
-// of three rows that share a world, and the others have run all: what ended before is not lost.
+// A run in small shows that the harness works. What it measures means nothing. At last it is interrupted, when our scheduler has run Ordinary,
+// and the other schedulers Refused and AttackOwners too, which share its world: what ended before is not lost.
 func TestSmoke(t *testing.T) {
 	bin := os.Getenv(rig.BinEnv)
 	if bin == "" {

@@ -81,7 +81,8 @@ func (c *Claims) Of(pod *corev1.Pod) (claim Claim, known bool) {
 	if !known {
 		return Claim{}, false
 	}
-	for _, i := range its.asked(pod.Labels) {
+	var few [16]int // each pod is looked at several times, and most may be of one or two
+	for _, i := range its.asked(few[:0], pod.Labels) {
 		as := its.all[i]
 		switch {
 		case as.of == claim.Allocation || !as.pods.Matches(labels.Set(pod.Labels)):
@@ -134,9 +135,9 @@ func (n *inNamespace) add(as claimed) {
 	n.others = append(n.others, at)
 }
 
-// asked are where the assignments are that may select pods with these labels, in their order.
-func (n *inNamespace) asked(set map[string]string) []int {
-	at := slices.Clone(n.others)
+// asked adds where the assignments are that may select pods with these labels, in their order.
+func (n *inNamespace) asked(at []int, set map[string]string) []int {
+	at = append(at, n.others...)
 	for key, values := range n.byLabel {
 		if value, has := set[key]; has {
 			at = append(at, values[value]...)

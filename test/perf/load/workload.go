@@ -21,8 +21,8 @@ type Workload struct {
 	Name, About string
 	// Nodes is how many there are.
 	Nodes int
-	// Beside is the row that this one is compared with, "" for none. The two are measured in
-	// one world, in turns.
+	// Beside is the row that this one is compared with, "" for none. A scheduler runs the
+	// two in one world, one after the other.
 	Beside string
 	// Rounds is how often it is measured at the least: more than is asked for where one round says too little.
 	Rounds int
