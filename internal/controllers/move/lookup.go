@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,8 +58,16 @@ type budgets struct {
 
 type budget struct {
 	selector labels.Selector
-	// blocks says that no pod may be evicted now.
-	blocks bool
+	// blocks says that no pod that is ready may be evicted now, and blocksUnready that no other one may either.
+	blocks, blocksUnready bool
+}
+
+// budgetFrom is what the API server goes by. Of a budget that allows none it evicts a pod that is not ready if the budget says so, or if as many others are
+// ready as it wants.
+func budgetFrom(b *policyv1.PodDisruptionBudget, selector labels.Selector) budget {
+	blocks, is := b.Status.DisruptionsAllowed < 1, &b.Status
+	always := ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow
+	return budget{selector, blocks, blocks && !always && (is.DesiredHealthy < 1 || is.CurrentHealthy < is.DesiredHealthy)}
 }
 
 // Begin begins a look. What the last one has read may have changed.
@@ -152,8 +161,8 @@ func readClaim(ctx context.Context, api client.Reader, name types.NamespacedName
 	return claim{ok: true, oneNode: !slices.ContainsFunc(c.Spec.AccessModes, many)}
 }
 
-// Evictable reports whether a pod can ever be evicted, and whether a disruption budget keeps it from that now. It refuses a pod that several budgets
-// select: the API server evicts no such pod, however many are ready.
+// Evictable reports whether a pod can ever be evicted, and whether a disruption budget keeps it from that now. None keeps one that has not started. It
+// refuses a pod that several budgets select: the API server evicts no such pod, however many are ready.
 func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (ok, blocked bool, err error) {
 	in, known := l.budgets[pod.Namespace]
 	if !known {
@@ -163,11 +172,11 @@ func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (ok, blocked bo
 	if in.err != nil {
 		return false, false, in.err
 	}
-	selecting := 0
+	selecting, ready := 0, readyFor(pod, 0, l.now)
 	for _, b := range in.all {
 		if b.selector.Matches(labels.Set(pod.Labels)) {
 			selecting++
-			blocked = blocked || b.blocks
+			blocked = blocked || b.blocks && ready || b.blocksUnready && pod.Status.Phase != corev1.PodPending
 		}
 	}
 	if selecting > 1 {
@@ -185,7 +194,7 @@ func budgetsIn(ctx context.Context, api client.Reader, namespace string) (all []
 	for i := range list.Items {
 		b := &list.Items[i]
 		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
-			all = append(all, budget{selector, b.Status.DisruptionsAllowed < 1})
+			all = append(all, budgetFrom(b, selector))
 		}
 	}
 	return all, nil

@@ -138,6 +138,38 @@ func TestLookupOfBudgets(t *testing.T) {
 	}
 }
 
+// A pod that is not ready may be evicted although its budget allows none, by the rules that the API server has for that.
+func TestBudgetsOfPodsThatAreNotReady(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*policyv1.PodDisruptionBudget, *corev1.Pod)
+		blocked bool
+	}{
+		"fewer are ready than it wants": {func(b *policyv1.PodDisruptionBudget, _ *corev1.Pod) { b.Status.CurrentHealthy = 1 }, true},
+		"as many are as it wants":       {func(*policyv1.PodDisruptionBudget, *corev1.Pod) {}, false},
+		"it wants none": {func(b *policyv1.PodDisruptionBudget, _ *corev1.Pod) {
+			b.Status.CurrentHealthy, b.Status.DesiredHealthy = 0, 0
+		}, true},
+		"it says so": {func(b *policyv1.PodDisruptionBudget, _ *corev1.Pod) {
+			b.Status.CurrentHealthy, b.Spec.UnhealthyPodEvictionPolicy = 1, new(policyv1.AlwaysAllow)
+		}, false},
+		"the pod has not started": {func(b *policyv1.PodDisruptionBudget, p *corev1.Pod) {
+			b.Status.CurrentHealthy, p.Status.Phase = 1, corev1.PodPending
+		}, false},
+		"the pod is ready": {func(b *policyv1.PodDisruptionBudget, p *corev1.Pod) {
+			b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}, true},
+	} {
+		b, pod := budgetFor("a", 0, "web"), podOf("a", "ReplicaSet", "web-1")
+		b.Status.CurrentHealthy, b.Status.DesiredHealthy, pod.Status.Phase = 2, 2, corev1.PodRunning
+		tc.change(b, pod)
+		c := newCounting(t, b)
+		if ok, blocked, err := c.Evictable(t.Context(), pod); !ok || blocked != tc.blocked || err != nil {
+			t.Errorf("%s: %t, blocked: %t, error %v", name, ok, blocked, err)
+		}
+	}
+}
+
 // However many pods of a Deployment there are, a look reads what they have in common once, also where that fails. The next look reads it anew.
 func TestALookReadsOnce(t *testing.T) {
 	for _, fails := range []error{nil, errors.New("in trouble")} {

@@ -218,16 +218,18 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, of *move.Owner) []
 	return events
 }
 
-// move makes a Move, unless nobody can evict the pod. The replacement must be on another node.
+// move makes a Move, unless nobody can evict the pod. One that evicts first would wait for its budget as one of those that may be moved at once, and a
+// budget that wants each pod of a workload never lets one go that fails. The replacement must be on another node.
 func (c *Controller) move(ctx context.Context, one *candidate, history move.History, count *move.Count) (made bool, err error) {
-	if ok, _, err := c.lookup.Evictable(ctx, one.pod); !ok || err != nil {
+	ok, blocked, err := c.lookup.Evictable(ctx, one.pod)
+	if !ok || err != nil || blocked && one.owner.EvictFirst {
 		return false, err
 	}
+	m := one.owner.Move(one.pod, placementv1alpha1.MoveRestart, history)
 	host, ok, err := move.HostOf(ctx, c.API, one.pod)
 	if !ok || err != nil {
 		return false, err
 	}
-	m := one.owner.Move(one.pod, placementv1alpha1.MoveRestart, history)
 	m.Spec.Avoid = host
 	return count.Make(ctx, c.Client, m)
 }

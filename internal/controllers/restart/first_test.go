@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,8 +41,9 @@ func (r *rig) must(err error) {
 	}
 }
 
-// A pod of a StatefulSet that fails where its node is faulty is evicted first, one at a time and with the delays that Deployments have.
-func TestRestartsOfAStatefulSet(t *testing.T) {
+// newStateful is a rig whose pods are of a StatefulSet.
+func newStateful(t *testing.T) *rig {
+	t.Helper()
 	r := newRig(t, options(), func(c *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
 		c.Data["failures.json"] = strings.NewReplacer("Deployment.apps/web", "StatefulSet.apps/db", `"revision":"1"`, `"revision":"db-7"`).Replace(
 			`{"version":1,"revisions":[{"workload":"ns/Deployment.apps/web","revision":"1","nodes":[],"family":"","regarding":{},"marked":["bad"]}]}`)
@@ -49,6 +51,12 @@ func TestRestartsOfAStatefulSet(t *testing.T) {
 		p.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: "db-7"}
 	})
 	r.must(r.Client.Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}}))
+	return r
+}
+
+// A pod of a StatefulSet that fails where its node is faulty is evicted first, one at a time and with the delays that Deployments have.
+func TestRestartsOfAStatefulSet(t *testing.T) {
+	r := newStateful(t)
 	r.after(29 * time.Second)
 	r.after(time.Second, "web-1-0-web")
 	r.after(time.Second, "web-1-0-web")
@@ -68,4 +76,16 @@ func TestRestartsWithoutASurge(t *testing.T) {
 	if m := r.first("web-1-0"); m.Spec.ReplicaSet.UID != "web-1" || m.OwnerReferences[0].UID != "web" {
 		t.Errorf("it is %+v of %v", m.Spec, m.OwnerReferences)
 	}
+}
+
+// A budget that wants each pod never lets one go that fails. No Move waits for it, as one of those that may be made at once. One that says so lets it go.
+func TestNoRestartsThatABudgetNeverAllows(t *testing.T) {
+	r := newStateful(t)
+	r.budgets("one")
+	r.after(time.Hour)
+	b := &policyv1.PodDisruptionBudget{}
+	r.must(r.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "one"}, b))
+	b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+	r.must(r.Client.Update(t.Context(), b))
+	r.after(time.Second, "web-1-0-web")
 }
