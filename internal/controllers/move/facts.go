@@ -4,6 +4,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -39,7 +40,7 @@ type objects struct {
 	astray bool
 	// beside counts the other Moves of the ReplicaSet that are replacing a pod.
 	beside int
-	// node is that of the pod, for a Move with the reason Disconnect; nil if it is gone.
+	// node is that of the pod, for a Move with the reason Disconnect, or one that evicts first; nil if it is gone.
 	node *corev1.Node
 	// replacementStays says which of the two does, if the pod is back.
 	replacementStays bool
@@ -78,7 +79,7 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		return nil, err
 	}
 	if move.Spec.EvictsFirst() {
-		err := o.readBeside(ctx, api)
+		err := o.readForFirst(ctx, api)
 		return o, err
 	}
 	o.extra = o.findExtra()
@@ -148,9 +149,9 @@ func toBegin(phase placementv1alpha1.MovePhase) bool {
 	return phase == "" || phase == placementv1alpha1.MovePlanned || phase == placementv1alpha1.MoveHandingOver
 }
 
-// readNode reads the node of a pod that may come back.
+// readNode reads the node of a pod that may come back, or is evicted first.
 func (o *objects) readNode(ctx context.Context, api client.Reader) error {
-	if o.move.Spec.Reason != placementv1alpha1.MoveDisconnect || o.pod == nil {
+	if o.move.Spec.Reason != placementv1alpha1.MoveDisconnect && !o.move.Spec.EvictsFirst() || o.pod == nil {
 		return nil
 	}
 	var err error
@@ -236,7 +237,7 @@ func (o *objects) facts(now time.Time) facts {
 		f.extra, f.extraMarked = true, o.extra.Annotations[clusterview.RemovedForMoveAnnotation] == o.move.Name
 	}
 	if f.first = o.move.Spec.EvictsFirst(); f.first {
-		f.refusal = o.firstRefusal(now)
+		f.refusal = cmp.Or(o.needless(now), o.firstRefusal(now))
 		f.stuck = f.overdue && f.leaving && now.After(o.pod.DeletionTimestamp.Time) // that is when its time to end is over
 		return f
 	}
@@ -310,11 +311,12 @@ func Surge(d *appsv1.Deployment) int {
 	return pods
 }
 
-// readyFor reports that a pod has been ready for a time.
+// readyFor reports that a pod has been ready for a time. Whether it is ready does not depend on the clock of its kubelet: one that is ahead would have the
+// pod be evicted first as one that takes nothing away.
 func readyFor(pod *corev1.Pod, since time.Duration, now time.Time) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) >= since
+			return c.Status == corev1.ConditionTrue && (since == 0 || now.Sub(c.LastTransitionTime.Time) >= since)
 		}
 	}
 	return false

@@ -6,6 +6,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // evictedFirst is the step for a pod that no other one can be ready beside. Nothing is handed over, so nothing is undone: the pod is evicted,
@@ -56,7 +58,44 @@ func (o *objects) readStatefulSet(ctx context.Context, api client.Reader) error 
 	if err := o.readPods(ctx, api, set, set.Spec.Selector); err != nil {
 		return err
 	}
+	return o.readForFirst(ctx, api)
+}
+
+// readForFirst reads what says whether a pod is evicted first, beside the other pods.
+func (o *objects) readForFirst(ctx context.Context, api client.Reader) error {
+	if err := o.readNode(ctx, api); err != nil {
+		return err
+	}
 	return o.readBeside(ctx, api)
+}
+
+// needless says why a pod is not to be evicted first from where it is, "" for no reason. It may have waited long for its budget, and what its Move was made
+// for may be over: nothing would be gained by what the eviction takes away.
+func (o *objects) needless(now time.Time) string {
+	drains := o.move.Spec.Reason == placementv1alpha1.MoveDrain
+	switch {
+	case o.pod == nil:
+		return ""
+	case o.move.Spec.Reason == placementv1alpha1.MoveRestart && readyFor(o.pod, 0, now):
+		return "the pod is ready again"
+	case o.node == nil:
+		return ""
+	case isUnreachable(o.node):
+		// Nobody could end the pod there, and until it has ended no other one of a StatefulSet has its name.
+		return "its node does not answer"
+	case drains && clusterview.Leaving(o.node) == "":
+		return "nobody is about to remove its node any more"
+	case drains && !clusterview.KeepsOff(o.node, o.pod):
+		// It would be evicted from there again and again, or from one such node after the other.
+		return "its node would take it again"
+	}
+	return ""
+}
+
+// isUnreachable reports that a node does not answer. Unlike with clusterview.Silent its taint may have any effect: where most of a zone does not answer, none
+// is given that evicts.
+func isUnreachable(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
 }
 
 // firstRefusal says why a pod is not evicted first now, "" for no reason. All others must be ready, so that no more than one is away: a pod that

@@ -133,12 +133,16 @@ func (s *stateful) pods() (pods []corev1.Pod, ready int) {
 	return list.Items, ready
 }
 
-// move makes a Move of a pod, as a caller does.
+// move makes a Move of a pod of a node that is drained, as a caller does.
 func (s *stateful) move(p *corev1.Pod) *placementv1alpha1.Move {
+	return s.moveFor(p, placementv1alpha1.MoveDrain)
+}
+
+func (s *stateful) moveFor(p *corev1.Pod, reason placementv1alpha1.MoveReason) *placementv1alpha1.Move {
 	var moves placementv1alpha1.MoveList
 	s.must(s.api.List(context.Background(), &moves))
 	o := Owner{StatefulSet: s.set, EvictFirst: true}
-	m := o.Move(p, placementv1alpha1.MoveDrain, Histories(moves.Items)[string(p.UID)])
+	m := o.Move(p, reason, Histories(moves.Items)[string(p.UID)])
 	m.UID, m.CreationTimestamp = types.UID("move-"+m.Name), metav1.NewTime(s.clock.Now())
 	if err := s.api.Create(context.Background(), m); err != nil && !apierrors.IsAlreadyExists(err) {
 		s.Fatal(err)
@@ -163,9 +167,10 @@ func (s *stateful) unready(p *corev1.Pod) {
 	s.must(s.api.Status().Update(context.Background(), p))
 }
 
-// oneByOne is a StatefulSet with its pods and their Moves, without an API server.
+// oneByOne is a StatefulSet with its pods, their node and their Moves, without an API server.
 type oneByOne struct {
 	set    *appsv1.StatefulSet
+	node   corev1.Node
 	pods   []corev1.Pod
 	moves  []placementv1alpha1.Move
 	allows bool
@@ -190,9 +195,9 @@ func (w *oneByOne) ready() (n int) {
 	return n
 }
 
-// look does what the reconciler does in one look at a Move: it writes the step, or evicts the pod.
-func (w *oneByOne) look(m *placementv1alpha1.Move) {
-	o := &objects{move: m, statefulSet: w.set, beside: beside(m, w.moves)}
+// look does what the reconciler does in one look at a Move: it writes the step, or evicts the pod, and is true then.
+func (w *oneByOne) look(m *placementv1alpha1.Move) bool {
+	o := &objects{move: m, statefulSet: w.set, node: &w.node, beside: beside(m, w.moves)}
 	at := -1
 	for i := range w.pods {
 		if string(w.pods[i].UID) == m.Spec.Pod.UID {
@@ -207,10 +212,13 @@ func (w *oneByOne) look(m *placementv1alpha1.Move) {
 		m.Status.Phase = s.phase
 	case s.action == evict && w.allows:
 		w.pods[at].DeletionTimestamp = new(metav1.NewTime(noon))
+		return true
 	}
+	return false
 }
 
-// Whatever is done in which order: Moves never take a ready pod away while another one is away.
+// Whatever is done in which order: Moves never take a ready pod away while another one is away, nor one that failed and is ready again, and none from a
+// node that does not answer or is not drained any more.
 func TestNeverMoreThanOneAwayByUs(t *testing.T) {
 	evicted := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -219,12 +227,14 @@ func TestNeverMoreThanOneAwayByUs(t *testing.T) {
 			w.create(i)
 			w.pods[i].Status.Conditions[0].Status = corev1.ConditionTrue
 		}
+		w.node.Spec.Unschedulable = true
 		one := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "which") }
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			before := w.ready()
-			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
+			switch what := rapid.IntRange(0, 11).Draw(t, "what"); {
 			case what == 0 && len(w.pods) > 0:
-				m := (&Owner{StatefulSet: w.set, EvictFirst: true}).Move(&w.pods[one(len(w.pods))], placementv1alpha1.MoveDrain, History{})
+				reason := []placementv1alpha1.MoveReason{placementv1alpha1.MoveDrain, placementv1alpha1.MoveRestart}[one(2)]
+				m := (&Owner{StatefulSet: w.set, EvictFirst: true}).Move(&w.pods[one(len(w.pods))], reason, History{})
 				m.UID, m.CreationTimestamp = types.UID(fmt.Sprint(len(w.moves))), metav1.NewTime(noon)
 				w.moves = append(w.moves, *m)
 			case what == 1 && len(w.pods) < replicas:
@@ -235,13 +245,21 @@ func TestNeverMoreThanOneAwayByUs(t *testing.T) {
 				w.pods = slices.DeleteFunc(w.pods, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 			case what <= 5 && len(w.pods) > 0:
 				w.pods[one(len(w.pods))].Status.Conditions[0].Status = map[int]corev1.ConditionStatus{4: corev1.ConditionTrue, 5: corev1.ConditionFalse}[what]
-			case what > 5 && len(w.moves) > 0:
+			case what == 6:
+				w.node.Spec.Unschedulable = !w.node.Spec.Unschedulable
+			case what == 7 && len(w.node.Spec.Taints) > 0:
+				w.node.Spec.Taints = nil
+			case what == 7:
+				w.node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+			case what > 7 && len(w.moves) > 0:
 				m := &w.moves[one(len(w.moves))]
-				if w.look(m); w.ready() < before {
-					evicted++
-					if before < replicas {
-						t.Fatalf("%s was evicted while %d of %d pods were ready", m.Name, before, replicas)
-					}
+				if !w.look(m) {
+					continue
+				}
+				evicted++
+				ready, drains := w.ready() < before, m.Spec.Reason == placementv1alpha1.MoveDrain
+				if ready && (before < replicas || !drains) || drains && !w.node.Spec.Unschedulable || len(w.node.Spec.Taints) > 0 {
+					t.Fatalf("%s was evicted for the reason %s while %d of %d pods were ready, from %+v", m.Name, m.Spec.Reason, before, replicas, w.node.Spec)
 				}
 			}
 		}
@@ -337,6 +355,15 @@ func TestRefusalsOfEvictingFirst(t *testing.T) {
 				t.Errorf("with a pod that is ready (%t): %q, want %q", itself, got, expect)
 			}
 		}
+	}
+}
+
+// A pod is ready whatever the clock of its kubelet says, and for how long it has been is told by it.
+func TestReadyByAnotherClock(t *testing.T) {
+	p := podOf("p", "StatefulSet", "db")
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(time.Minute))}}
+	if !readyFor(p, 0, noon) || readyFor(p, time.Second, noon) {
+		t.Error("it is not ready, or has been for a second")
 	}
 }
 

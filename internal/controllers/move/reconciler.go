@@ -134,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	now := r.Clock.Now()
-	if o.node != nil && clusterview.Silent(o.node) == nil && o.back(now) {
+	if o.node != nil && !move.Spec.EvictsFirst() && clusterview.Silent(o.node) == nil && o.back(now) {
 		if o.replacementStays, err = r.replacementStays(ctx, o); err != nil {
 			return ctrl.Result{}, err
 		}

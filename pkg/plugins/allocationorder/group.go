@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/pkg/placement/eviction"
 )
@@ -86,14 +84,7 @@ func (pl *AllocationOrder) takesPods(pod *corev1.Pod, name string) bool {
 	if err != nil {
 		return false // it is gone
 	}
-	taints := node.Node().Spec.Taints
-	if node.Node().Spec.Unschedulable {
-		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	}
-	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule
-	}, true)
-	return !repelled
+	return !clusterview.KeepsOff(node.Node(), pod)
 }
 
 // walkGroup is walk for a group. On a node that is closed to its pods nobody who goes would help, but that is for the scheduler to find.
