@@ -198,7 +198,7 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 			break
 		}
 		if history := histories[string(one.pod.UID)]; !history.Waits(now) && !c.lookup.Rests(one.pod) {
-			made, err := c.moveOne(ctx, one, history, budget, count, moves.Items)
+			made, err := c.moveOne(ctx, one, history, budget, count)
 			if made {
 				turns.Made(one)
 			}
@@ -209,7 +209,7 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 }
 
 // moveOne makes a Move for a pod, if it may have one now.
-func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count, moves []placementv1alpha1.Move) (made bool, err error) {
+func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
 	pod := one.pod
 	ok, blocked, err := c.lookup.Evictable(ctx, pod)
 	if !ok || err != nil {
@@ -230,15 +230,14 @@ func (c *Controller) moveOne(ctx context.Context, one candidate, history move.Hi
 	case owner.EvictFirst && blocked:
 		return false, nil // it would wait as one of those that may be moved at once
 	}
+	m := owner.Move(pod, placementv1alpha1.MoveDrain, history)
+	if refuses, err := c.lookup.RefusesFirst(ctx, m, pod, &owner); refuses || err != nil {
+		return false, err
+	}
 	host, ok, err := move.HostOf(ctx, c.API, pod)
 	if !ok || err != nil {
 		return false, err
 	}
-	if owner.EvictFirst && move.CameBack(moves, pod, host) {
-		c.lookup.Refuse(pod)
-		return false, nil
-	}
-	m := owner.Move(pod, placementv1alpha1.MoveDrain, history)
 	m.Spec.Avoid = host
 	made, err = count.Make(ctx, c.Client, m)
 	if made {

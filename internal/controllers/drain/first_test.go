@@ -55,7 +55,16 @@ func TestWhichPodsAreEvictedFirst(t *testing.T) {
 		"all are, by policy":              {func(c *cluster) { c.says = placementv1alpha1.DrainedAll }, 1, false},
 		"the node has reached its end":    {ended, 1, false},
 		"it has, and the policy wants no": {func(c *cluster) { ended(c); c.says = placementv1alpha1.DrainedNone }, 0, false},
-		"a budget that allows none":       {func(c *cluster) { c.Pods, c.budgets[0].Status.DisruptionsAllowed = All, 0 }, 0, false},
+		"the node does not answer": {func(c *cluster) {
+			c.Pods, c.node.Spec.Taints = All, []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+		}, 0, true},
+		"the pod tolerates the cordon": {func(c *cluster) {
+			c.Pods, c.pod.Spec.Tolerations = All, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}, 0, true},
+		"the node may be removed, and takes pods": {func(c *cluster) {
+			c.Pods, c.node.Spec = All, corev1.NodeSpec{Taints: []corev1.Taint{{Key: "DeletionCandidateOfClusterAutoscaler", Effect: corev1.TaintEffectPreferNoSchedule}}}
+		}, 0, true},
+		"a budget that allows none": {func(c *cluster) { c.Pods, c.budgets[0].Status.DisruptionsAllowed = All, 0 }, 0, false},
 	} {
 		c := newCluster()
 		c.budgets[0].Status.DisruptionsAllowed = 1
@@ -73,19 +82,44 @@ func TestWhichPodsAreEvictedFirst(t *testing.T) {
 	}
 }
 
-// A pod that comes back to the node from which another one of its workload was evicted stays there as long as the Move is known. It would come back again
-// and again.
-func TestPodThatComesBackIsLeft(t *testing.T) {
-	for from, want := range map[string]int{"n1.example.com": 1, "n9.example.com": 2} {
-		c := newCluster()
-		c.Pods, c.budgets = All, nil
-		c.pod.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 11, 59, 0, 0, time.UTC))
-		before := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "before", CreationTimestamp: metav1.NewTime(c.pod.CreationTimestamp.Add(-time.Minute))}}
-		before.Spec.StatefulSet, before.Spec.EvictFirst = placementv1alpha1.ObjectReference{Name: "db", UID: "db"}, new(true)
-		before.Spec.Avoid = &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname, Value: &from}
-		before.Status.Phase = placementv1alpha1.MoveDone
-		if moves, _ := c.movesOfStatefulSet(t, before); len(moves) != want {
-			t.Errorf("evicted from %s before: there are %d Moves, want %d", from, len(moves), want)
+// The pods of a StatefulSet go one after the other, each as soon as the others are ready, however long they take to start. No Move waits for that: it would
+// fail after half a minute.
+func TestDrainOfPodsThatStartSlowly(t *testing.T) {
+	c := newCluster()
+	c.Pods, c.budgets = All, nil
+	ready := func(is corev1.ConditionStatus) []corev1.PodCondition {
+		return []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}
+	}
+	c.pod.Status.Conditions = ready(corev1.ConditionTrue)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}}
+	set.Spec = appsv1.StatefulSetSpec{Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: c.pod.Labels}}
+	set.Status.ReadyReplicas, set.Status.AvailableReplicas = 2, 2 // its controller has not seen yet that one is gone
+	c.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "db", Controller: new(true)}}
+	controller, api, clock := c.start(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
+	after := func(d time.Duration, want int) {
+		t.Helper()
+		clock.SetTime(clock.Now().Add(d))
+		must(controller.look(t.Context()))
+		var moves placementv1alpha1.MoveList
+		must(api.List(t.Context(), &moves))
+		if len(moves.Items) != want {
+			t.Errorf("there are %d Moves, want %d", len(moves.Items), want)
+		}
+	}
+	must(api.Create(t.Context(), set))
+	after(every, 0) // the other one has gone
+	other := c.pod.DeepCopy()
+	other.Name, other.UID, other.ResourceVersion, other.Spec.NodeName, other.Status.Conditions = "db-1", "second-uid", "", "n2", ready(corev1.ConditionFalse)
+	must(api.Create(t.Context(), other))
+	after(every, 0)
+	after(5*time.Minute, 0)
+	other.Status.Conditions = ready(corev1.ConditionTrue)
+	must(api.Status().Update(t.Context(), other))
+	after(every, 1)
 }

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -157,16 +156,41 @@ func isRolledOut(s *appsv1.StatefulSet) bool {
 	return partition == 0 || s.Status.UpdatedReplicas < ptr.Deref(s.Spec.Replicas, 1)-partition
 }
 
-// CameBack reports that a pod has come to the node from which another one of its workload was evicted first. It tolerates what the node has, and would
-// come back again and again.
-func CameBack(moves []placementv1alpha1.Move, pod *corev1.Pod, from *placementv1alpha1.Domain) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	for i := range moves {
-		m := &moves[i]
-		left := m.Spec.EvictsFirst() && m.Status.Phase == placementv1alpha1.MoveDone && m.Spec.Avoid != nil && ptr.Equal(m.Spec.Avoid.Value, from.Value)
-		if left && owner != nil && types.UID(m.Spec.Owner().UID) == owner.UID && !pod.CreationTimestamp.Before(&m.CreationTimestamp) {
-			return true
-		}
+// RefusesFirst reports that no Move of a pod that evicts first is to be made now. It would wait as one of those that may be made at once, and fail where
+// another pod takes long to start. A pod that stays whatever the others do rests; the next one may go as soon as the others are ready.
+func (l *Lookup) RefusesFirst(ctx context.Context, m *placementv1alpha1.Move, pod *corev1.Pod, owner *Owner) (bool, error) {
+	if !owner.EvictFirst {
+		return false, nil
 	}
-	return false
+	o := &objects{move: m, pod: pod, set: owner.Set, deployment: owner.Deployment, statefulSet: owner.StatefulSet}
+	var err error
+	if o.pods, err = l.podsOf(ctx, owner); err != nil || o.firstRefusal(l.now) != "" {
+		return true, err
+	}
+	if o.node, err = nodeOf(ctx, l.api, pod); err != nil {
+		return true, err
+	}
+	refuses := o.needless(l.now) != ""
+	if refuses {
+		l.Refuse(pod)
+	}
+	return refuses, nil
+}
+
+// podsOf reads the pods of an owner that are not being deleted.
+func (l *Lookup) podsOf(ctx context.Context, owner *Owner) ([]corev1.Pod, error) {
+	is, known := l.pods[owner.direct().GetUID()]
+	if !known {
+		var selector *metav1.LabelSelector
+		if owner.StatefulSet != nil {
+			selector = owner.StatefulSet.Spec.Selector
+		} else {
+			selector = owner.Set.Spec.Selector
+		}
+		var o objects
+		is.err = o.readPods(ctx, l.api, owner.direct(), selector)
+		is.all = o.pods
+		l.pods[owner.direct().GetUID()] = is
+	}
+	return is.all, is.err
 }

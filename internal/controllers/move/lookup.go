@@ -31,8 +31,9 @@ const refusedFor = 30 * time.Second
 type Lookup struct {
 	api client.Reader
 	now time.Time
-	// owners are by the controller, budgets by the namespace, and claims by their names: those that were read since the look began.
+	// owners and pods are by the controller, budgets by the namespace, and claims by their names: those that were read since the look began.
 	owners  map[types.UID]owners
+	pods    map[types.UID]pods
 	budgets map[string]budgets
 	claims  map[types.NamespacedName]claim
 	// refused is when pods were.
@@ -42,6 +43,11 @@ type Lookup struct {
 type owners struct {
 	Owner
 	ok  bool
+	err error
+}
+
+type pods struct {
+	all []corev1.Pod
 	err error
 }
 
@@ -73,6 +79,7 @@ func budgetFrom(b *policyv1.PodDisruptionBudget, selector labels.Selector) budge
 // Begin begins a look. What the last one has read may have changed.
 func (l *Lookup) Begin(api client.Reader, now time.Time) {
 	l.api, l.now, l.owners, l.budgets, l.claims = api, now, make(map[types.UID]owners), make(map[string]budgets), make(map[types.NamespacedName]claim)
+	l.pods = make(map[types.UID]pods)
 	if l.refused == nil {
 		l.refused = make(map[types.UID]time.Time)
 	}

@@ -226,6 +226,9 @@ func (c *Controller) move(ctx context.Context, one *candidate, history move.Hist
 		return false, err
 	}
 	m := one.owner.Move(one.pod, placementv1alpha1.MoveRestart, history)
+	if refuses, err := c.lookup.RefusesFirst(ctx, m, one.pod, &one.owner); refuses || err != nil {
+		return false, err
+	}
 	host, ok, err := move.HostOf(ctx, c.API, one.pod)
 	if !ok || err != nil {
 		return false, err

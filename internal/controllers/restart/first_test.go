@@ -89,3 +89,16 @@ func TestNoRestartsThatABudgetNeverAllows(t *testing.T) {
 	r.must(r.Client.Update(t.Context(), b))
 	r.after(time.Second, "web-1-0-web")
 }
+
+// A pod on a node that does not answer is not evicted first: nobody could end it.
+func TestNoRestartsOnANodeThatDoesNotAnswer(t *testing.T) {
+	r := newStateful(t)
+	node := &corev1.Node{}
+	r.must(r.API.Get(t.Context(), client.ObjectKey{Name: "bad"}, node))
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	r.must(r.Client.Update(t.Context(), node))
+	r.after(time.Hour)
+	node.Spec.Taints = nil
+	r.must(r.Client.Update(t.Context(), node))
+	r.after(time.Minute, "web-1-0-web")
+}
