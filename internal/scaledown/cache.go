@@ -5,7 +5,9 @@ package scaledown
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/utils/lru"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -22,10 +24,14 @@ const (
 	maxOwners = 4096
 	// maxReserved bounds the pods that have a number and are not bound yet, as far as is known.
 	maxReserved = 16384
+	// maxTurn bounds the pods of a StatefulSet that have a turn. The order of branches is counted through from the first pod where
+	// shares differ.
+	maxTurn = 4096
 )
 
 // Cache has the numbers of the controllers whose pods are placed now. It is not safe for concurrent use.
 type Cache struct {
+	sets   appslisters.StatefulSetLister
 	owners *idlecache.Cache[types.UID, *owner]
 	// reserved has the numbers of pods whose bindings have not come back yet.
 	reserved *lru.Cache
@@ -37,9 +43,9 @@ type Pods struct {
 	Workload clusterview.Workload
 }
 
-// NewCache returns an empty cache.
-func NewCache() *Cache {
-	return &Cache{idlecache.New[types.UID](maxOwners, func(*owner) {}), lru.New(maxReserved)}
+// NewCache returns an empty cache. The StatefulSets say at which index their pods begin.
+func NewCache(sets appslisters.StatefulSetLister) *Cache {
+	return &Cache{sets, idlecache.New[types.UID](maxOwners, func(*owner) {}), lru.New(maxReserved)}
 }
 
 // Reserve gives a pod the lowest number that is free in its node's branch of the first level. It is false for pods of controllers
@@ -69,15 +75,34 @@ func (c *Cache) Reserve(pod *corev1.Pod, node int32, in Pods, topology *tree.Top
 	return is, false, true
 }
 
-// Turn is that of a StatefulSet's pod, nil for others.
+// Turn is that of a StatefulSet's pod, nil for others. Its number counts from the first index of the set, or from that of a pod below, which
+// the set had before it was numbered anew: those that it keeps were placed by it.
 func (c *Cache) Turn(pod *corev1.Pod, in Pods, topology *tree.Topology) *tree.Turn {
 	set, index := indexed(pod)
 	if set == nil {
 		return nil
 	}
-	turn := &tree.Turn{Pod: index}
-	turn.Beside, turn.BesidePod, turn.Last = c.owner(set.UID, in, topology).ends()
-	return turn
+	node, first, last := c.owner(set.UID, in, topology).ends()
+	begin := c.start(pod.Namespace, set)
+	if node >= 0 {
+		begin = min(begin, first)
+	}
+	number := index - begin
+	if number < 0 || number > maxTurn {
+		return nil
+	}
+	return &tree.Turn{Pod: number, Beside: node, BesidePod: first - begin, Last: min(last-begin, maxTurn)}
+}
+
+// start is the first index of a StatefulSet's pods. It is 0, as for most, while the set is not known: its pod may be seen before it,
+// and one of the name that was deleted may be seen still. It is asked for with each pod, so that the next ones make up for a pod
+// that went elsewhere meanwhile.
+func (c *Cache) start(namespace string, of *metav1.OwnerReference) int32 {
+	set, err := c.sets.StatefulSets(namespace).Get(of.Name)
+	if err != nil || set.UID != of.UID || set.Spec.Ordinals == nil {
+		return 0
+	}
+	return set.Spec.Ordinals.Start
 }
 
 // owner is that of a controller, brought up to date.

@@ -6,7 +6,8 @@
 //
 //   - A ReplicaSet removes those with the lowest deletion cost first. A pod's cost comes from its number in its branch of the
 //     first level, see package ordinal.
-//   - A StatefulSet removes the highest index first. So the index says to which branch a pod goes, see tree.Turn.
+//   - A StatefulSet removes the highest index first. So the index says to which branch a pod goes, counted from
+//     the first one of the set, see tree.Turn.
 //   - A Job removes the youngest first, and nothing is to be done.
 //
 // Nothing is remembered that is not on the pods: a pod is bound with its number, and the next scheduler reads it there.

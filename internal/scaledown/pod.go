@@ -4,6 +4,7 @@
 package scaledown
 
 import (
+	"math"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,18 +30,14 @@ func controllerOf(pod *corev1.Pod) *metav1.OwnerReference {
 	return nil
 }
 
-// maxIndex bounds the indices of a StatefulSet's pods that have a turn. The order of branches is counted through from the first pod
-// where shares differ.
-const maxIndex = 4096
-
-// indexed returns the StatefulSet of a pod, and the pod's index; nil if it has none that matters.
+// indexed returns the StatefulSet of a pod, and the pod's index; nil if it has none.
 func indexed(pod *corev1.Pod) (set *metav1.OwnerReference, index int32) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != "StatefulSet" {
 		return nil, 0
 	}
 	i, err := strconv.ParseInt(pod.Labels[appsv1.PodIndexLabel], 10, 32)
-	if err != nil || i < 0 || i > maxIndex {
+	if err != nil || i < 0 || i == math.MaxInt32 { // whose number, one more, would be none
 		return nil, 0
 	}
 	return owner, int32(i)

@@ -69,7 +69,8 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err := validation.SpreadTreeArgs(nil, args).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
-	identifier, err := clusterview.WatchingIdentifier(handle.SharedInformerFactory().Apps().V1().ReplicaSets())
+	apps := handle.SharedInformerFactory().Apps().V1()
+	identifier, err := clusterview.WatchingIdentifier(apps.ReplicaSets())
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
@@ -83,7 +84,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		prefetch:   feasibility.UsualPrefetch,
 		claims:     claims.New(handle),
 		gauges:     newGauges(handle.ProfileName()),
-		trees:      newTrees(identifier, args.CountRevisions == config.CountAll),
+		trees:      newTrees(identifier, apps.StatefulSets().Lister(), args.CountRevisions == config.CountAll),
 		notices:    notices.New(handle.EventRecorder()),
 		looked:     lru.New(maxLooked),
 	}

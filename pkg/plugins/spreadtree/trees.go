@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	appslisters "k8s.io/client-go/listers/apps/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
@@ -74,6 +75,7 @@ type trees struct {
 	topologies *idlecache.Cache[string, *topology]
 	filtered   *idlecache.Cache[clusterview.Needs, *feasibility.Class]
 	tallies    map[clusterview.Workload]*idlecache.Cache[batchKey, *tally]
+	sets       appslisters.StatefulSetLister
 	costs      *scaledown.Cache
 	// countAll counts the pods of all revisions alike, as the seeds do.
 	countAll bool
@@ -87,8 +89,8 @@ type topology struct {
 	undecided []string
 }
 
-func newTrees(identifier *clusterview.Identifier, countAll bool) *trees {
-	t := &trees{identifier: identifier, countAll: countAll}
+func newTrees(identifier *clusterview.Identifier, sets appslisters.StatefulSetLister, countAll bool) *trees {
+	t := &trees{identifier: identifier, sets: sets, countAll: countAll}
 	t.reset()
 	return t
 }
@@ -107,7 +109,7 @@ func (t *trees) reset() {
 	})
 	t.filtered = idlecache.New[clusterview.Needs](maxNeeds, func(*feasibility.Class) {})
 	t.tallies = make(map[clusterview.Workload]*idlecache.Cache[batchKey, *tally])
-	t.costs = scaledown.NewCache()
+	t.costs = scaledown.NewCache(t.sets)
 }
 
 func (t *trees) follow(changes podcount.Changes) {

@@ -199,7 +199,7 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 	r := zones(t)
 	asked := 1
 	r.pl.identifier = clusterview.NewIdentifier(slow{asked: &asked})
-	r.pl.trees = newTrees(r.pl.identifier, false)
+	r.pl.trees = newTrees(r.pl.identifier, r.pl.trees.sets, false)
 	pod := func(name, node string) *corev1.Pod {
 		p := st.MakePod().Namespace("ns").Name(name).UID(name).Node(node).Annotation(clusterview.PlacementAnnotation, "spread=zone").Obj()
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "web-1-uid", Controller: new(true)}}
@@ -208,7 +208,7 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 	r.must(r.cache.AddPod(r.logger, pod("p", "a1")))
 	for first := range 4 { // whichever look-up of the cycle is the last in vain
 		asked = 1 - first
-		r.pl.trees = newTrees(r.pl.identifier, false)
+		r.pl.trees = newTrees(r.pl.identifier, r.pl.trees.sets, false)
 		if scores := r.rank(pod("q", ""), framework.NewCycleState()); scores["b1"] != fwk.MaxScore || scores["a2"] == fwk.MaxScore {
 			t.Errorf("after %d look-ups in vain the scores are %v", first, scores)
 		}

@@ -8,7 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	clientcache "k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -40,6 +45,18 @@ func newStatefulSet(t *testing.T, tb placementtest.TB, levels string, zones ...i
 	return &statefulSet{rig: r, f: &filters{rig: r}, levels: levels, nodes: make(map[int]*corev1.Pod)}
 }
 
+// begins has the scheduler see a StatefulSet of the name, with a UID, whose first index is this one.
+func (s *statefulSet) begins(uid types.UID, start int) {
+	s.Helper()
+	known := clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{clientcache.NamespaceIndex: clientcache.MetaNamespaceIndexFunc})
+	s.must(known.Add(&appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: uid},
+		Spec:       appsv1.StatefulSetSpec{Ordinals: &appsv1.StatefulSetOrdinals{Start: int32(start)}},
+	}))
+	s.pl.trees.sets = appslisters.NewStatefulSetLister(known)
+	s.pl.trees.reset()
+}
+
 // add places the pod of an index, by the node hint or by scores.
 func (s *statefulSet) add(index int, byScores bool) {
 	s.Helper()
@@ -65,7 +82,7 @@ func (s *statefulSet) remove(index int) {
 	delete(s.nodes, index)
 }
 
-// prefix counts the pods of the first indices by zone, of zones from a on.
+// prefix counts the pods of the indices below one by zone, of zones from a on.
 func (s *statefulSet) prefix(pods, zones int) []int {
 	counts := make([]int, zones)
 	for index, p := range s.nodes {
@@ -109,6 +126,8 @@ func TestTurnsOfAZoneThatWasClosed(t *testing.T) {
 		levels := rapid.SampledFrom([]string{"spread=zone", "spread=zone;weight.a=2;weight.b=2;weight.c=2"}).Draw(rt, "levels")
 		s := newStatefulSet(t, rt, levels, rapid.SliceOfN(rapid.IntRange(1, 3), 3, 3).Draw(rt, "nodes")...)
 		s.asksAnew = true
+		start := rapid.SampledFrom([]int{0, 1, 100, 10000}).Draw(rt, "start")
+		s.begins("db-uid", start)
 		before, meanwhile := rapid.IntRange(0, 10).Draw(rt, "pods before"), rapid.IntRange(0, 6).Draw(rt, "pods meanwhile")
 		size := 3 * (before + meanwhile)
 		closed := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "closed")
@@ -117,24 +136,94 @@ func TestTurnsOfAZoneThatWasClosed(t *testing.T) {
 			if index >= before && index < before+meanwhile {
 				s.f.refused = []string{closed + "0", closed + "1", closed + "2"}
 			}
-			s.add(index, s.f.refused == nil && rapid.Bool().Draw(rt, "by scores"))
-			if counts := s.prefix(size, 3); s.f.refused == nil && index >= before+2*meanwhile && slices.Max(counts)-slices.Min(counts) > 1 {
+			s.add(start+index, s.f.refused == nil && rapid.Bool().Draw(rt, "by scores"))
+			if counts := s.prefix(start+size, 3); s.f.refused == nil && index >= before+2*meanwhile && slices.Max(counts)-slices.Min(counts) > 1 {
 				rt.Fatalf("with %d pods, and zone %s closed from %d to %d, zones have %v", index+1, closed, before, before+meanwhile, counts)
 			}
 		}
 	})
 }
 
-// Shares hold for each number of pods as well.
+// Shares hold for each number of pods as well, whatever the index of the first one is. As long as a StatefulSet is not known, it is 0.
 func TestEveryPrefixOfAStatefulSetHasItsShares(t *testing.T) {
-	s := newStatefulSet(t, t, "spread=zone;weight.a=70;weight.b=20;weight.c=10", 2, 2, 2)
-	for _, index := range []int{9, 3, 0, 7, 1, 8, 2, 6, 5, 4} {
-		s.add(index, index%2 == 0)
+	for name, tc := range map[string]struct {
+		start, first int
+		uid          types.UID
+	}{
+		"from 0":                               {0, 0, "db-uid"},
+		"from 2":                               {2, 2, "db-uid"},
+		"up to the last index that there is":   {1<<31 - 11, 1<<31 - 11, "db-uid"},
+		"not known, as another of the name is": {2, 0, "former-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStatefulSet(t, t, "spread=zone;weight.a=70;weight.b=20;weight.c=10", 2, 2, 2)
+			s.begins(tc.uid, tc.start)
+			for _, index := range []int{9, 3, 0, 7, 1, 8, 2, 6, 5, 4} {
+				s.add(tc.first+index, index%2 == 0)
+			}
+			for pods, want := range map[int][]int{1: {1, 0, 0}, 8: {5, 2, 1}, 10: {7, 2, 1}} {
+				if got := s.prefix(tc.first+pods, 3); !slices.Equal(got, want) {
+					t.Errorf("of the first %d pods zones have %v, want %v", pods, got, want)
+				}
+			}
+		})
 	}
-	for pods, want := range map[int][]int{8: {5, 2, 1}, 10: {7, 2, 1}} {
-		if got := s.prefix(pods, 3); !slices.Equal(got, want) {
-			t.Errorf("of the first %d pods zones have %v, want %v", pods, got, want)
+}
+
+// A StatefulSet that takes its pods over from another cluster begins at a lower index with each. Its pods have their shares all the time.
+func TestSharesOfAStatefulSetThatGrowsDownwards(t *testing.T) {
+	s := newStatefulSet(t, t, "spread=zone;weight.a=68;weight.b=32", 2, 2)
+	for pods, want := range [][]int{{0, 0}, {1, 0}, {1, 1}, {2, 1}, {3, 1}, {3, 2}, {4, 2}, {5, 2}, {5, 3}, {6, 3}, {7, 3}} {
+		if pods > 0 {
+			s.begins("db-uid", 110-pods)
+			s.add(110-pods, pods%2 == 0)
 		}
+		if got := s.prefix(110, 2); !slices.Equal(got, want) {
+			t.Errorf("with %d pods zones have %v, want %v", pods, got, want)
+		}
+	}
+}
+
+// A StatefulSet that is numbered from a higher index on gets its new pods first, in whatever order, and loses those below it then. For each
+// number of pods, what is left is one pod away from its shares at most, and half a pod where they are equal. So many numbers higher
+// that there are no turns, it is so for all of its pods.
+func TestSharesOfAStatefulSetThatIsNumberedAnew(t *testing.T) {
+	for levels, of := range map[string]struct{ inA, tenthsAway int }{
+		"spread=zone;weight.a=70;weight.b=30": {7, 10},
+		"spread=zone;weight.a=1;weight.b=1":   {5, 5},
+		"spread=zone":                         {5, 5},
+	} {
+		for to, least := range map[int]int{1: 1, 2: 1, 5: 1, 10: 1, 5000: 10} {
+			s := newStatefulSet(t, t, levels, 1, 3)
+			for index := range 10 {
+				s.add(index, false)
+			}
+			s.begins("db-uid", to)
+			for _, i := range []int{0, 2, 4, 6, 8, 1, 3, 5, 7, 9} {
+				if s.nodes[to+i] == nil {
+					s.add(to+i, i%2 == 0)
+				}
+			}
+			for index := range min(to, 10) {
+				s.remove(index)
+			}
+			for pods := least; pods <= 10; pods++ {
+				if a := s.prefix(to+pods, 2)[0]; max(10*a-of.inA*pods, of.inA*pods-10*a) > of.tenthsAway {
+					t.Errorf("%s, numbered from %d: of the first %d pods %d are in zone a", levels, to, pods, a)
+				}
+			}
+		}
+	}
+}
+
+// A pod below the first index is about to be deleted. It goes where the fewest are.
+func TestPodBelowTheFirstIndex(t *testing.T) {
+	s := newStatefulSet(t, t, "spread=zone;weight.a=70;weight.b=30", 2, 2)
+	s.begins("db-uid", 5)
+	s.add(5, false)
+	s.add(0, false)
+	if got := s.prefix(6, 2); !slices.Equal(got, []int{1, 1}) {
+		t.Errorf("zones have %v, want one pod each", got)
 	}
 }
 
