@@ -144,7 +144,7 @@ func (o *objects) asked() (wanted int, minReady time.Duration, updating bool) {
 }
 
 // isRolledOut reports that the controller of a StatefulSet is about to delete pods for a new revision. Where nobody does but people, or a partition
-// keeps the others, it may have two revisions for ever.
+// keeps the others, it may have two revisions for ever. The partition counts from the first pod, whatever its ordinal is, as the controller has it.
 func isRolledOut(s *appsv1.StatefulSet) bool {
 	if s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || s.Status.UpdateRevision == s.Status.CurrentRevision {
 		return false

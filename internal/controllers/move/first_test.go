@@ -372,15 +372,19 @@ func TestRolledOut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind      appsv1.StatefulSetUpdateStrategyType
 		partition int32
+		start     int32
 		updated   int32
 		want      bool
 	}{
-		"rolled":                   {appsv1.RollingUpdateStatefulSetStrategyType, 0, 3, true},
-		"on deletion":              {appsv1.OnDeleteStatefulSetStrategyType, 0, 0, false},
-		"up to its partition":      {appsv1.RollingUpdateStatefulSetStrategyType, 2, 1, false},
-		"not yet to its partition": {appsv1.RollingUpdateStatefulSetStrategyType, 1, 1, true},
+		"rolled":                   {appsv1.RollingUpdateStatefulSetStrategyType, 0, 0, 3, true},
+		"on deletion":              {appsv1.OnDeleteStatefulSetStrategyType, 0, 0, 0, false},
+		"up to its partition":      {appsv1.RollingUpdateStatefulSetStrategyType, 2, 0, 1, false},
+		"not yet to its partition": {appsv1.RollingUpdateStatefulSetStrategyType, 1, 0, 1, true},
+
+		"up to its partition, from another ordinal on":      {appsv1.RollingUpdateStatefulSetStrategyType, 2, 100, 1, false},
+		"not yet to its partition, from another ordinal on": {appsv1.RollingUpdateStatefulSetStrategyType, 1, 100, 1, true},
 	} {
-		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), Ordinals: &appsv1.StatefulSetOrdinals{Start: tc.start}, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 			Type: tc.kind, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &tc.partition},
 		}}, Status: appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "2", UpdatedReplicas: tc.updated}}
 		if got := isRolledOut(s); got != tc.want {
