@@ -63,9 +63,9 @@ func LintManifest(ctx context.Context, s *snapshot.Snapshot, configuration []byt
 	var pods []next
 	for i := range m.Workloads {
 		w := &m.Workloads[i]
-		pod, set := w.next(s)
-		if set != nil {
-			changed.Objects = append(changed.Objects, set)
+		pod, made := w.next(s)
+		if made != nil {
+			changed.Objects = append(changed.Objects, made)
 		}
 		pods = append(pods, next{w, pod})
 	}

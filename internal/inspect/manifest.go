@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -179,6 +180,7 @@ func workloadOf(o runtime.Object) (Workload, bool) {
 		w.owner, w.revision = w.set, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "simulated"}
 		w.Ref = Ref{o.Namespace, "Deployment", o.Name}
 	case *appsv1.StatefulSet:
+		o.UID = cmp.Or(o.UID, types.UID(o.Namespace+"/"+o.Name)) // the scheduler tells sets apart by it
 		w = Workload{Ref: Ref{o.Namespace, "StatefulSet", o.Name}, Replicas: int(ptr.Deref(o.Spec.Replicas, -1)), template: o.Spec.Template, owner: o}
 		w.revision = map[string]string{appsv1.ControllerRevisionHashLabelKey: "simulated"}
 		if w.claims = o.Spec.VolumeClaimTemplates; o.Spec.Ordinals != nil {
@@ -214,10 +216,10 @@ type wanted struct {
 
 // lacks returns what a cluster lacks of a workload. Replicas below 0 are those of the manifest, or of the cluster where that says nothing.
 func (w *Workload) lacks(s *snapshot.Snapshot, replicas int) (*wanted, error) {
-	next, set := w.next(s)
+	next, made := w.next(s)
 	out := &wanted{}
-	if set != nil {
-		out.objects = append(out.objects, set)
+	if made != nil {
+		out.objects = append(out.objects, made)
 	}
 	has := 0
 	for _, p := range snapshot.Of[*corev1.Pod](s) {
@@ -316,8 +318,9 @@ func sameOwner(a, b *corev1.Pod) bool {
 	return x != nil && y != nil && x.UID == y.UID
 }
 
-// next is a pod of a workload as its controller would make it in a cluster, and the ReplicaSet that it is of if the cluster has none such.
-func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.ReplicaSet) {
+// next is a pod of a workload as its controller would make it in a cluster, and the ReplicaSet or StatefulSet that it is of if the cluster has none
+// such and the scheduler reads it.
+func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, made runtime.Object) {
 	kind, owner, labels := "ReplicaSet", w.owner, w.revision
 	switch w.Kind {
 	case "Deployment":
@@ -330,9 +333,9 @@ func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.Repl
 			owner, labels = current, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: current.Spec.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]}
 			break
 		}
-		set = w.set
+		made = w.set
 		if err == nil { // a new revision of one that is there
-			set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+			w.set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 		}
 	case "StatefulSet":
 		kind = "StatefulSet"
@@ -340,6 +343,8 @@ func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.Repl
 			if owner = there; sameTemplate(&there.Spec.Template, w.trimmed()) {
 				labels = revisionLabel(there)
 			}
+		} else {
+			made, _ = w.owner.(runtime.Object)
 		}
 	case "ReplicaSet":
 		if there, err := find[*appsv1.ReplicaSet](s, w.Ref); err == nil {
@@ -354,7 +359,7 @@ func (w *Workload) next(s *snapshot.Snapshot) (pod *corev1.Pod, set *appsv1.Repl
 	if w.Kind == "StatefulSet" {
 		number(pod, w.Name, w.claims, w.ordinal(s))
 	}
-	return pod, set
+	return pod, made
 }
 
 // PodOf is a pod of a workload, for whoever looks at nothing but what it asks for.

@@ -254,6 +254,22 @@ func TestSimulateAStatefulSet(t *testing.T) {
 	}
 }
 
+// The shares of a StatefulSet count from its first index, also where the cluster does not have it yet, and for each of several.
+func TestSimulateShares(t *testing.T) {
+	text := strings.NewReplacer("Deployment", "StatefulSet", "replicas: 6", "replicas: 1\n  serviceName: web\n  ordinals: {start: 1}",
+		"spread=topology.kubernetes.io/zone", "spread=topology.kubernetes.io/zone;weight.a=70;weight.b=30").Replace(web)
+	c := newCluster(t)
+	for _, zone := range []string{"a", "b"} {
+		c.zone(zone, 1)
+	}
+	two := text + "---" + strings.NewReplacer("name: web", "name: db", "start: 1", "start: 102").Replace(text)
+	for replicas, want := range map[int]string{1: "map[a:2]", 2: "map[a:2 b:2]"} {
+		if got := zonesOf(c.simulate(two, replicas, Change{})); got != want {
+			t.Errorf("%d pods of each go to %s, want %s", replicas, got, want)
+		}
+	}
+}
+
 // The namespace of a manifest is there with it.
 func TestSimulateANamespace(t *testing.T) {
 	c := newCluster(t)
