@@ -318,6 +318,14 @@ func (r *Reconciler) evict(ctx context.Context, move *placementv1alpha1.Move) er
 	if found, err := get(ctx, r.API, pod, move.Namespace, move.Spec.Pod); err != nil || !found || !evictable(pod, move) {
 		return err
 	}
+	if move.Spec.EvictsFirst() {
+		// Nothing on such a pod says that its Move was deleted or has ended meanwhile, and another pod of the workload may be away by now.
+		now := &placementv1alpha1.Move{}
+		found, err := get(ctx, r.API, now, move.Namespace, placementv1alpha1.ObjectReference{Name: move.Name, UID: string(move.UID)})
+		if err != nil || !found || now.ResourceVersion != move.ResourceVersion {
+			return err
+		}
+	}
 	err := r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},

@@ -141,3 +141,37 @@ func TestEvictsWhatItHolds(t *testing.T) {
 		}
 	}
 }
+
+// A look that is late evicts no pod whose Move was deleted, was made anew, or has ended since the look read it.
+func TestLateLookEvictsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile func(*stateful, *placementv1alpha1.Move)
+		stays     bool
+	}{
+		"nothing":    {func(*stateful, *placementv1alpha1.Move) {}, false},
+		"it is gone": {func(s *stateful, m *placementv1alpha1.Move) { s.must(s.api.Delete(t.Context(), m)) }, true},
+		"another one": {func(s *stateful, m *placementv1alpha1.Move) {
+			s.must(s.api.Delete(t.Context(), m))
+			again := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: "another"}, Spec: m.Spec}
+			s.must(s.api.Create(t.Context(), again))
+		}, true},
+		"it is being deleted": {func(s *stateful, m *placementv1alpha1.Move) {
+			m.Finalizers = []string{"example.com/stay"}
+			s.must(s.api.Update(t.Context(), m))
+			s.must(s.api.Delete(t.Context(), m))
+		}, true},
+		"it has failed": {func(s *stateful, m *placementv1alpha1.Move) {
+			m.Status.Phase = placementv1alpha1.MoveFailed
+			s.must(s.api.Status().Update(t.Context(), m))
+		}, true},
+	} {
+		s := newStateful(t)
+		pods, _ := s.pods()
+		late := s.look(s.move(&pods[0]), 1)
+		tc.meanwhile(s, late.DeepCopy())
+		s.must(s.evict(t.Context(), late))
+		if left, _ := s.pods(); late.Status.Phase != placementv1alpha1.MoveEvicting || (len(left) == replicas) != tc.stays {
+			t.Errorf("%s: the Move was %s, and %d pods are left", name, late.Status.Phase, len(left))
+		}
+	}
+}
