@@ -23,6 +23,24 @@ type lock struct {
 // Lock waits until nobody else holds the key.
 func (l *Locks[K]) Lock(key K) {
 	l.mu.Lock()
+	of := l.use(key)
+	l.mu.Unlock()
+	of.Lock()
+}
+
+// TryLock locks the key if nobody holds it or waits for it, and reports whether it does. It does not wait.
+func (l *Locks[K]) TryLock(key K) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.held[key]; there {
+		return false
+	}
+	l.use(key).Lock()
+	return true
+}
+
+// use returns the lock of a key for one more user. The caller holds mu.
+func (l *Locks[K]) use(key K) *lock {
 	of, there := l.held[key]
 	if !there {
 		if l.held == nil {
@@ -32,8 +50,7 @@ func (l *Locks[K]) Lock(key K) {
 		l.held[key] = of
 	}
 	of.users++
-	l.mu.Unlock()
-	of.Lock()
+	return of
 }
 
 // Unlock lets the next one have the key. It panics if nobody holds it, as a mutex does.

@@ -48,6 +48,25 @@ func TestVector_VV11_Locker(t *testing.T) {
 	}
 }
 
+// Who does not wait gets a key that nobody has, and leaves nothing where it does not get one.
+func TestTryLock(t *testing.T) {
+	var l keylock.Locks[string]
+	if !l.TryLock("a") || l.TryLock("a") || !l.TryLock("b") {
+		t.Error("a key that is held was locked, or one was not that nobody holds")
+	}
+	waits := locked(&l, "a")
+	l.Unlock("a")
+	<-waits
+	if l.TryLock("a") {
+		t.Error("two hold a at once")
+	}
+	l.Unlock("a")
+	l.Unlock("b")
+	if n := l.Len(); n != 0 || !l.TryLock("a") {
+		t.Errorf("nobody holds or waits, and there are %d entries, or a cannot be locked", n)
+	}
+}
+
 // A thousand locks and unlocks of random keys, by ten at once: each is alone with its key, and nothing is left.
 func TestVector_VV11_ThousandLocksLeaveNothing(t *testing.T) {
 	var l keylock.Locks[string]

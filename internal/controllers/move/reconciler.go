@@ -45,6 +45,14 @@ const (
 	lookEach     = 100 * time.Millisecond
 )
 
+// lookBeside is when a Move comes again that is passed over, because another one of its owner is being looked at, and lookBesideEach what of it each
+// of the Moves has: a thousand a second come again at most. None waits with a worker: one request that takes long would hold all workers, if
+// its owner has as many Moves. One that waits for something after its look does so for as long at least, so that each has its own.
+const (
+	lookBeside     = 100 * time.Millisecond
+	lookBesideEach = time.Millisecond
+)
+
 // keptFor is how long a Move that has ended is kept, to be read. Those to rebalance are kept for longer: they are counted by the hour,
 // and one that came to nothing keeps the Deployment from another for that long. Those to restart are the attempts that are counted.
 func keptFor(move *placementv1alpha1.Move) time.Duration {
@@ -102,14 +110,21 @@ func options() controller.Options {
 
 // Reconcile does the next step of a Move.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	move := &placementv1alpha1.Move{}
+	known, move := &placementv1alpha1.Move{}, &placementv1alpha1.Move{}
+	// A cache is good enough for what never changes, and one that is passed over takes no request.
+	if err := r.Client.Get(ctx, request.NamespacedName, known); err != nil {
+		r.looked.forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owner := known.Spec.Owner().UID
+	if !r.sets.TryLock(owner) {
+		return ctrl.Result{RequeueAfter: max(lookBeside, time.Duration(r.looked.len())*lookBesideEach)}, nil
+	}
+	defer r.sets.Unlock(owner)
 	if err := r.API.Get(ctx, request.NamespacedName, move); err != nil {
 		r.looked.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	owner := move.Spec.Owner().UID
-	r.sets.Lock(owner)
-	defer r.sets.Unlock(owner)
 	isHeld := slices.Contains(move.Finalizers, finalizer)
 	if move.DeletionTimestamp != nil && !isHeld {
 		return ctrl.Result{}, nil
