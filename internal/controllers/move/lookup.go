@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -111,7 +112,8 @@ func (l *Lookup) Owners(ctx context.Context, pod *corev1.Pod) (set *appsv1.Repli
 }
 
 // Owner is what a pod is of, and whether the pod must be evicted first: it is of a StatefulSet, of a ReplicaSet alone, or of a Deployment that allows no
-// surge, or has a volume that pods of one node alone can have. It refuses a pod of anything else, and is false for it.
+// surge, or has a volume that pods of one node alone can have. It refuses a pod of anything else, and one that shares such a volume with others of its
+// workload, and is false for it.
 func (l *Lookup) Owner(ctx context.Context, pod *corev1.Pod) (Owner, bool, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -124,8 +126,12 @@ func (l *Lookup) Owner(ctx context.Context, pod *corev1.Pod) (Owner, bool, error
 		o.ok = o.ok && o.err == nil
 		l.owners[owner.UID] = o
 	}
-	if o.ok && !o.EvictFirst {
-		o.EvictFirst, o.ok, o.err = l.onOneNode(ctx, pod)
+	if o.ok {
+		var oneNode bool
+		oneNode, o.ok, o.err = l.onOneNode(ctx, pod)
+		// The others that have it keep it on their node. Another pod would never start elsewhere, and none of them would be ready enough to go.
+		o.ok = o.ok && (!oneNode || o.replicas() < 2)
+		o.EvictFirst = o.EvictFirst || oneNode
 	}
 	if !o.ok && o.err == nil {
 		l.Refuse(pod)
@@ -133,12 +139,12 @@ func (l *Lookup) Owner(ctx context.Context, pod *corev1.Pod) (Owner, bool, error
 	return o.Owner, o.ok, o.err
 }
 
-// onOneNode reports that a pod has a volume that pods of one node alone can have. Ephemeral volumes are the pod's own: another one gets others. It is not
-// ok if a claim is gone: no other pod would start.
+// onOneNode reports that a pod has a volume that pods of one node alone can have, and that others of its workload may have too. Ephemeral volumes are the
+// pod's own: another one gets others. So are those that a StatefulSet makes for it, called after it. It is not ok if a claim is gone: no other pod would start.
 func (l *Lookup) onOneNode(ctx context.Context, pod *corev1.Pod) (is, ok bool, err error) {
 	for i := range pod.Spec.Volumes {
 		source := pod.Spec.Volumes[i].PersistentVolumeClaim
-		if source == nil {
+		if source == nil || strings.HasSuffix(source.ClaimName, "-"+pod.Name) {
 			continue
 		}
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: source.ClaimName}

@@ -208,3 +208,49 @@ func TestRefusedPodsRest(t *testing.T) {
 		}
 	}
 }
+
+// A pod that shares a volume of one node with others of its workload may not be moved: another one would never start elsewhere. One that a StatefulSet has
+// made for it is its own.
+func TestLookupOfSharedVolumes(t *testing.T) {
+	claims := map[string]corev1.PersistentVolumeAccessMode{"one": corev1.ReadWriteOnce, "many": corev1.ReadWriteMany, "data-db-0": corev1.ReadWriteOnce}
+	var objects []client.Object
+	for name, mode := range claims {
+		objects = append(objects, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{mode}},
+		})
+	}
+	of := func(name, deployment string, replicas int32) {
+		set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
+		if deployment != "" {
+			set.OwnerReferences = ownedBy("Deployment", deployment)
+		}
+		objects = append(objects, set)
+	}
+	of("surges", "web", 2)
+	of("recreates", "one", 2)
+	of("alone", "", 2)
+	of("single", "one", 1)
+	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2))}})
+	for _, tc := range []struct {
+		kind, owner, claim string
+		ok                 bool
+	}{
+		{"ReplicaSet", "surges", "one", false},
+		{"ReplicaSet", "surges", "many", true},
+		{"ReplicaSet", "recreates", "one", false},
+		{"ReplicaSet", "recreates", "many", true},
+		{"ReplicaSet", "alone", "one", false},
+		{"ReplicaSet", "single", "one", true},
+		{"StatefulSet", "db", "one", false},
+		{"StatefulSet", "db", "many", true},
+		{"StatefulSet", "db", "data-db-0", true},
+	} {
+		c, pod := newCounting(t, objects...), podOf("db-0", tc.kind, tc.owner)
+		pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: tc.claim},
+		}}}
+		if _, ok, err := c.Owner(t.Context(), pod); ok != tc.ok || err != nil || c.Rests(pod) == ok {
+			t.Errorf("of %s %s, with claim %s: %t, error %v, rests: %t", tc.kind, tc.owner, tc.claim, ok, err, c.Rests(pod))
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -74,6 +75,14 @@ func (o *Owner) direct() client.Object {
 		return o.StatefulSet
 	}
 	return o.Set
+}
+
+// replicas is how many pods it wants.
+func (o *Owner) replicas() int32 {
+	if o.StatefulSet != nil {
+		return ptr.Deref(o.StatefulSet.Spec.Replicas, 1)
+	}
+	return ptr.Deref(o.Set.Spec.Replicas, 1)
 }
 
 // Top is the object by which people know the pods, and its kind.
