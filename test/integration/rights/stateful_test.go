@@ -7,6 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 // statefulSet is a StatefulSet of one pod. The test plays its controller.
@@ -37,6 +40,22 @@ func (s *stage) stateful(name string) *statefulSet {
 func (s *statefulSet) runs(node string, change ...func(*corev1.Pod)) *corev1.Pod {
 	s.Helper()
 	return s.runsOf(s.set, "StatefulSet", s.set.Spec.Template.Labels, node, change...)
+}
+
+// movedByHand runs a pod on a node, makes a Move of it as somebody else does, and waits until the pod is gone. Whatever has Moves made, all are carried
+// out.
+func (s *statefulSet) movedByHand(node string) error {
+	s.Helper()
+	pod := s.runs(node)
+	reference := func(o metav1.Object) map[string]any {
+		return map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}
+	}
+	_, err := s.resource(placementv1alpha1.MoveResource).Namespace(s.name).Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "Move", "metadata": map[string]any{"name": "by-hand"},
+		"spec": map[string]any{"pod": reference(pod), "statefulSet": reference(s.set), "evictFirst": true, "reason": "Lease"},
+	}}, metav1.CreateOptions{})
+	s.must(err)
+	return s.gone(pod)
 }
 
 // sharing makes a claim that pods of many nodes can have, and gives it to a pod: whether another one can be ready beside it is to be read there.

@@ -27,9 +27,12 @@ var (
 	nodeClaims  = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
 )
 
-// renews: a pod that asks for its lease to be renewed is replaced on a node that lives long enough.
+// renews: a pod that asks for its lease to be renewed is replaced on a node that lives long enough. A Move that somebody has made is carried out too.
 func renews(s *stage) error {
 	from, to := s.twoNodes()
+	if err := s.stateful("by-hand").movedByHand(from); err != nil {
+		return err
+	}
 	s.patchNode(from, `{"metadata":{"annotations":{"espalier.dev/valid-until":"`+time.Now().Add(30*time.Minute).UTC().Format(time.RFC3339)+`"}}}`)
 	d := s.deploy("leased", 1)
 	pod := d.runs(from, s.sharing("leased"), func(pod *corev1.Pod) {

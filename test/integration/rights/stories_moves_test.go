@@ -39,9 +39,12 @@ func drains(s *stage) error {
 	})
 }
 
-// rebalances: of two pods in one zone, one is replaced by another in the other zone.
+// rebalances: of two pods in one zone, one is replaced by another in the other zone. A Move that somebody has made is carried out too.
 func rebalances(s *stage) error {
 	from, to := s.twoNodes()
+	if err := s.stateful("by-hand").movedByHand(from); err != nil {
+		return err
+	}
 	d := s.deploy("uneven", 2)
 	placed := func(cost string) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
@@ -83,9 +86,12 @@ func restarts(s *stage) error {
 	return d.replaced(pod, to, func() {})
 }
 
-// keeps: a pod on a node that does not answer is kept and replaced, and goes when the node is back.
+// keeps: a pod on a node that does not answer is kept and replaced, and goes when the node is back. A Move that somebody has made is carried out too.
 func keeps(s *stage) error {
 	from, to := s.twoNodes()
+	if err := s.stateful("by-hand").movedByHand(from); err != nil {
+		return err
+	}
 	_, err := s.policies().Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": "kept"},
 		"spec": map[string]any{"podSelector": map[string]any{}, "disconnect": map[string]any{"replaceAfterSeconds": int64(0), "keep": "Replacement"}},
