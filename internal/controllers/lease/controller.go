@@ -51,8 +51,8 @@ type Controller struct {
 	Options
 
 	lookup move.Lookup
-	// said is what an Event has said of each pod whose lease could not be renewed.
-	said map[types.UID]string
+	// said is the last Event of each pod whose lease could not be renewed.
+	said map[types.UID]notice
 }
 
 // Start looks at the pods until the context ends.
@@ -73,7 +73,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(c.said, func(uid types.UID, _ string) bool {
+	maps.DeleteFunc(c.said, func(uid types.UID, _ notice) bool {
 		return !slices.ContainsFunc(asking, func(p *corev1.Pod) bool { return p.UID == uid })
 	})
 	if len(asking) == 0 {

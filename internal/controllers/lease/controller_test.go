@@ -265,6 +265,36 @@ func TestAKeptPodRests(t *testing.T) {
 	}
 }
 
+// Another reason is said when client-go writes it as an Event of its own: later, or of a pod that has changed.
+func TestAnotherReason(t *testing.T) {
+	c := newCluster(t, pod())
+	change := func(of client.Object, name, key, value string) {
+		if err := c.api.Get(t.Context(), client.ObjectKey{Namespace: of.GetNamespace(), Name: name}, of); err != nil {
+			t.Fatal(err)
+		}
+		annotations := of.GetAnnotations()
+		annotations[key] = value
+		of.SetAnnotations(annotations)
+		if err := c.api.Update(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, look := range []struct {
+		at, end int64
+		changed bool
+		says    bool
+	}{{975, 1000, false, true}, {1006, 990, false, false}, {1394, 990, false, false}, {1395 + 30, 990, false, true}, {1460, 995, false, false}, {1500, 995, true, true}} {
+		change(&corev1.Node{}, "a", clusterview.ValidUntilAnnotation, text(look.end))
+		if look.changed {
+			change(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}, "web-1-0", "example.com/changed", "yes")
+		}
+		c.lookAt(look.at)
+		if said := c.said(); len(said) != 0 != look.says || look.says && !strings.Contains(said[0], "its node a ends "+text(look.end)) {
+			t.Errorf("at %d it is told %q", look.at, said)
+		}
+	}
+}
+
 // No more Moves are made than may be at once.
 func TestAtOnce(t *testing.T) {
 	c := newCluster(t, pod(), node("b", 0))

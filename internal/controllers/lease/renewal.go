@@ -19,6 +19,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/internal/upstream/filters"
 	"github.com/espalier-scheduler/espalier/pkg/placement/lifetime"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
@@ -194,14 +195,21 @@ func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return made, err
 }
 
-// say says in an Event of a pod why its lease is not renewed, once for each reason.
+// notice is what an Event has said of a pod, when it had that resource version.
+type notice struct {
+	why, version string
+	at           time.Time
+}
+
+// say says in an Event of a pod why its lease is not renewed, once for each reason. Of a pod that is as it was, another reason can wait.
 func (l *look) say(pod *corev1.Pod, why string) {
-	if l.said[pod.UID] == why {
+	last, is := l.said[pod.UID]
+	if is && (last.why == why || last.version == pod.ResourceVersion && l.now.Sub(last.at).Abs() < notices.Apart) {
 		return
 	}
 	if l.said == nil {
-		l.said = make(map[types.UID]string)
+		l.said = make(map[types.UID]notice)
 	}
-	l.said[pod.UID] = why
+	l.said[pod.UID] = notice{why, pod.ResourceVersion, l.now}
 	l.Events.Eventf(pod, nil, corev1.EventTypeWarning, "LeaseNotRenewed", "Renew", "The lease is not renewed: %s.", why)
 }

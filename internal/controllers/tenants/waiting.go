@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/pkg/placement/allocation"
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
@@ -33,9 +34,6 @@ const (
 	maxTold = 20
 	// repeated is after which time an Event is written anew for the same reason: the API server has forgotten it by then.
 	repeated = time.Hour
-	// apart is the time between two Events of a pod with one reason, if what they say differs. Of those within six minutes client-go would only
-	// count the second, and ask for a right that the controller has not.
-	apart = 7 * time.Minute
 )
 
 // why is what a pod waits for. It is the same wherever the pod is in the order.
@@ -73,7 +71,7 @@ func (h *history) note(now why, at time.Time) {
 
 // due reports whether an Event is to say that.
 func (h *history) due(at time.Time) bool {
-	gap := apart
+	gap := notices.Apart
 	if h.told == h.now {
 		gap = repeated
 	}
