@@ -64,14 +64,12 @@ type Entry struct {
 	allocation.Entry
 	Object     *corev1.Pod
 	Allocation *Allocation
-	// StandsBy says that it waits for an identity that others hold.
-	StandsBy bool
 	// Surplus says that it holds an identity that its group does not have any more, or that another one holds.
 	Surplus bool
 }
 
 // MustNotRun reports that a pod is evicted if it runs.
-func (e *Entry) MustNotRun() bool { return e.Exceeds || e.Surplus }
+func (e *Entry) MustNotRun() bool { return e.Exceeds() || e.Surplus }
 
 // List is an amount of each of the queue's resources, as quantities.
 func (q *Queue) List(of allocation.Vector) corev1.ResourceList {
@@ -103,6 +101,10 @@ type Group struct {
 	Held identity.Set
 	// binding is how many pods are about to have a node, and an identity that is not seen yet.
 	binding int
+	// waits is the group of those that wait: as many as there are identities left for may be tried, as others would take capacity in vain.
+	waits allocation.Group
+	// seen are the identities that pods up to one in the order hold.
+	seen identity.Set
 }
 
 // Arrange puts the pods of all partitions in order.
@@ -223,7 +225,7 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 		}
 		parent.Children = append(parent.Children, its)
 		for name, size := range a.groups {
-			b.Groups[GroupKey{a.Name, name}] = &Group{Size: size, Held: make(identity.Set)}
+			b.Groups[GroupKey{a.Name, name}] = &Group{Size: size, Held: make(identity.Set), seen: make(identity.Set)}
 		}
 	}
 	for _, node := range nodes {
@@ -246,13 +248,21 @@ func (b *queueBuilder) vector(amount func(corev1.ResourceName) int64) allocation
 	return v
 }
 
+// groupOf is the identity group of a pod, nil for none.
+func (b *queueBuilder) groupOf(a *Allocation, pod *corev1.Pod) *Group {
+	if len(a.groups) == 0 {
+		return nil // as most have none: their pods are not looked at
+	}
+	name, _, _ := a.Group(pod)
+	return b.Groups[GroupKey{a.Name, name}]
+}
+
 // hold notes the identity that a pod has.
 func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod, placed bool) {
-	name, _, err := a.Group(pod)
-	if name == "" || err != nil {
+	g := b.groupOf(a, pod)
+	if g == nil {
 		return
 	}
-	g := b.Groups[GroupKey{a.Name, name}]
 	if id := IdentityOf(pod); id >= 0 {
 		g.Held[id] = true
 	} else if placed && pod.Spec.NodeName == "" {
@@ -268,7 +278,11 @@ func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed 
 		key, demand = pod.Namespace+"/"+pod.Name, b.demand(pod)
 	}
 	b.stamp(a.Name, demand, priority)
-	its.Pods = append(its.Pods, allocation.Pod{Key: key, Index: len(b.objects), Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)})
+	p := allocation.Pod{Key: key, Index: len(b.objects), Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)}
+	if g := b.groupOf(a, pod); g != nil {
+		p.Group = &g.waits
+	}
+	its.Pods = append(its.Pods, p)
 	b.objects = append(b.objects, pod)
 }
 
@@ -327,42 +341,28 @@ func (b *queueBuilder) demand(pod *corev1.Pod) allocation.Vector {
 // build puts all in order.
 func (b *queueBuilder) build() *Queue {
 	q := &b.Queue
+	for _, g := range q.Groups {
+		g.waits.Free = identity.Free(g.Size, g.Held) - g.binding
+	}
 	ordered := allocation.Order(b.root, b.Size, allocation.Options{RankPerLevel: q.Partition.byLevel})
 	q.Entries = make([]Entry, len(ordered))
-	free, seen := make(map[*Group]int), make(map[GroupKey]identity.Set)
 	for i, e := range ordered {
-		a := b.of[e.Of]
-		q.Entries[i] = Entry{Entry: e, Object: b.objects[e.Pod.Index], Allocation: a}
-		b.identify(&q.Entries[i], free, seen)
+		q.Entries[i] = Entry{Entry: e, Object: b.objects[e.Pod.Index], Allocation: b.of[e.Of]}
+		b.identify(&q.Entries[i])
 	}
 	return q
 }
 
-// identify says of a pod of an identity group whether it stands by, or holds a number that it must not. Free is how many numbers of a
-// group are left for those that wait, and seen which ones a pod before it holds.
-func (b *queueBuilder) identify(e *Entry, free map[*Group]int, seen map[GroupKey]identity.Set) {
-	if len(e.Allocation.groups) == 0 {
-		return // as most are: their pods are not looked at
-	}
-	name, _, _ := e.Allocation.Group(e.Object)
-	if name == "" {
+// identify says of a pod of an identity group whether it holds a number that it must not.
+func (b *queueBuilder) identify(e *Entry) {
+	if e.Pod.Group == nil {
 		return
 	}
-	key := GroupKey{e.Allocation.Name, name}
-	g := b.Groups[key]
-	if _, ok := free[g]; !ok {
-		free[g], seen[key] = identity.Free(g.Size, g.Held)-g.binding, make(identity.Set)
-	}
 	id := IdentityOf(e.Object)
-	switch {
-	case !e.Pod.Placed:
-		// Those that a number may be given to are let in, and no others: they would take capacity in vain.
-		e.StandsBy = free[g] <= 0
-		free[g]--
-	case id < 0: // it has its node from before there was a group
-	case !identity.Valid(g.Size, id) || seen[key][id]:
-		e.Surplus = true
-	default:
-		seen[key][id] = true
+	if id < 0 {
+		return // it waits, or has its node from before there was a group
 	}
+	g := b.groupOf(e.Allocation, e.Object)
+	e.Surplus = !identity.Valid(g.Size, id) || g.seen[id]
+	g.seen[id] = true
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,11 +197,12 @@ func TestVector_TV23_Objects(t *testing.T) {
 			if e.Object.Name != name {
 				continue
 			}
-			if got := [2]bool{e.StandsBy, e.Surplus}; got != want {
+			standsBy := e.Class == allocation.StandsBy
+			if got := [2]bool{standsBy, e.Surplus}; got != want {
 				t.Errorf("%s stands by and is surplus: %v, want %v", name, got, want)
 			}
 			why := Place{o.Queues[0], i}.Why()
-			if e.StandsBy != (why != nil) || why != nil && !strings.Contains(why.Error(), `identity group "g" has no identity left, all 4 are held`) {
+			if standsBy != (why != nil) || why != nil && !strings.Contains(why.Error(), `identity group "g" has no identity left, all 4 are held`) {
 				t.Errorf("%s: %v", name, why)
 			}
 		}
@@ -266,12 +268,55 @@ func TestGatedPodsWantNothing(t *testing.T) {
 	}
 }
 
+// A group's pods that stand by take nothing from the others of their allocation, nor does what they request when the order is computed again.
+func TestStandBysWantNothing(t *testing.T) {
+	tree := func() *Claims {
+		age = 1000
+		return claims(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("10"), func(s *spec) {
+			s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "shards", Count: new(int32(3))}}
+			s.MaxUtilizationPercent, s.RankAdjustment = new(int32(100)), new(int32(3))
+		}), of("b", "p", reserving("1"))}))
+	}
+	in := func(p *corev1.Pod) {
+		p.Labels[clusterview.IdentityGroupLabel], p.Annotations[clusterview.AllocationPriorityAnnotation] = "shards", "50"
+	}
+	cluster := Cluster{Nodes: []*corev1.Node{node("n", "p", "20")}, Schedules: func(string) bool { return true }}
+	var want []string
+	for i := range 8 {
+		name := fmt.Sprint("shard", i)
+		if want = append(want, name); i < 3 {
+			cluster.Pods = append(cluster.Pods, pod(name, "a", "1", "n", in, func(p *corev1.Pod) { p.Annotations[clusterview.IdentityAnnotation] = strconv.Itoa(i) }))
+		} else {
+			cluster.Pods = append(cluster.Pods, pod(name, "a", "1", "", in))
+		}
+	}
+	for i := range 7 {
+		cluster.Pods = append(cluster.Pods, pod(fmt.Sprint("web", i), "a", "1", ""))
+	}
+	cluster.Pods = append(cluster.Pods, pod("b", "b", "1", "n"))
+	want = slices.Concat(want[:3], []string{"web0", "web1", "web2", "web3", "web4", "web5", "web6", "b"}, want[3:])
+	for range 2 {
+		cluster.Last = tree().Arrange(cluster)
+		wantOrder(t, cluster.Last, "p", want...)
+		for i := range 10 {
+			if e := &cluster.Last.Queues[0].Entries[i]; !e.Reserved || e.Rank != 97 || (Place{cluster.Last.Queues[0], i}).Why() != nil {
+				t.Errorf("%s is reserved: %t, and of rank %d", e.Object.Name, e.Reserved, e.Rank)
+			}
+		}
+	}
+	cluster.Pods = slices.Delete(cluster.Pods, 1, 2)
+	if at, _ := tree().Arrange(cluster).Place(cluster.Pods[2]); at.Index != 2 || at.Entry().After <= at.Entry().Before {
+		t.Errorf("the one that takes the place of one that is gone is at %s", at)
+	}
+}
+
 func TestCapped(t *testing.T) {
 	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), func(s *spec) { s.MaxUtilizationPercent = new(int32(150)) })}), nil,
-		pod("a1", "a", "2", "n"), pod("a2", "a", "1", ""), pod("a3", "a", "1", ""), pod("a4", "a", "1", "n"))
-	// a4 runs, and so comes before those that wait.
-	wantOrder(t, o, "p", "a1", "a4", "a2", "a3")
-	for i, capped := range []bool{false, false, true, true} {
+		pod("a1", "a", "2", "n"), pod("a2", "a", "1", ""), pod("a3", "a", "1", ""), pod("a4", "a", "1", "n"),
+		pod("never", "a", "4", "", func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "100" }))
+	// a4 runs, and so comes before those that wait. The one that is too large for the maximum changes nothing for those that run.
+	wantOrder(t, o, "p", "a1", "a4", "never", "a2", "a3")
+	for i, capped := range []bool{false, false, true, true, true} {
 		e := &o.Queues[0].Entries[i]
 		if e.Class == allocation.Capped != capped || (Place{o.Queues[0], i}.Why() != nil) != capped {
 			t.Errorf("%s is capped: %t", e.Object.Name, !capped)

@@ -28,11 +28,10 @@ func (p Place) String() string {
 
 // Why says why the pod must not be tried, nil if it may.
 func (p Place) Why() error {
-	e := p.Entry()
-	switch {
-	case e.Class == allocation.Capped:
+	switch e := p.Entry(); e.Class {
+	case allocation.Capped:
 		return fmt.Errorf("allocation %q has as many pods before it as its maxUtilizationPercent lets run: %s", e.Allocation.Name, p)
-	case e.StandsBy:
+	case allocation.StandsBy:
 		name, size, _ := e.Allocation.Group(e.Object)
 		return fmt.Errorf("identity group %q has no identity left, all %d are held: %s", name, size, p)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -45,13 +46,25 @@ func TestVector_TV11_RunningPodsBeyondTheMaximum(t *testing.T) {
 	}
 }
 
-// A pod that waits has nobody evicted by the maximum, however much it matters and however long it waits: no node may take it.
+// A pod that waits has nobody evicted by the maximum, however much it matters and however long it waits: no node may take it. If it is beyond the
+// maximum itself, those that run stay within the reservation.
 func TestAPodThatFitsNowhere(t *testing.T) {
-	first := func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "100" }
-	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("never", "prod", "", first))
-	r.mustLook()
-	if got := r.pods(); got != "never p1 p2" {
-		t.Errorf("there are %s", got)
+	for cpu, want := range map[string]string{
+		"4": "within 1, at 1 to 3, beyond p2@3 p1@2, next never@1",
+		"5": "within 2, at 1 to 3, beyond , next never@3",
+	} {
+		first := func(p *corev1.Pod) {
+			p.Annotations[clusterview.AllocationPriorityAnnotation] = "100"
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("never", "prod", "", first))
+		r.mustLook()
+		if got := r.pods(); got != "never p1 p2" {
+			t.Errorf("there are %s", got)
+		}
+		if got := say(r.allocation("prod")); !strings.HasSuffix(got, want) {
+			t.Errorf("with %s CPUs the status says %s, want %s", cpu, got, want)
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func reasonOf(e *allocations.Entry) string {
 	switch _, tried := e.Refusal(); {
 	case e.Class == allocation.Capped:
 		return reasonMaximum
-	case e.StandsBy:
+	case e.Class == allocation.StandsBy:
 		return reasonIdentity
 	case tried:
 		return ""

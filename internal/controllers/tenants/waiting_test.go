@@ -101,8 +101,8 @@ func TestWhyPodsWait(t *testing.T) {
 		pod("gated", "odd", "", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }))
 	r.wantSaid(said, 5*time.Second)
 	r.wantSaid(said, 5*time.Second,
-		`s2 Normal WaitsForIdentity identity group "g" has no identity left, all 1 are held: position 4 of 6 in partition "p", allocation "shards": it is next when one is free; a larger count of the group lets more run`,
-		`t2 Normal WaitsForTurn it has not been tried yet: position 5 of 6 in partition "p", allocation "plain": those that wait before it are tried first, see kubectl espalier queue p; if there are none, see whether its scheduler runs`,
+		`t2 Normal WaitsForTurn it has not been tried yet: position 4 of 6 in partition "p", allocation "plain": those that wait before it are tried first, see kubectl espalier queue p; if there are none, see whether its scheduler runs`,
+		`s2 Normal WaitsForIdentity identity group "g" has no identity left, all 1 are held: position 5 of 6 in partition "p", allocation "shards": it is next when one is free; a larger count of the group lets more run`,
 		`m2 Normal AllocationAtMaximum allocation "max" has as many pods before it as its maxUtilizationPercent lets run: position 6 of 6 in partition "p", allocation "max": raise maxUtilizationPercent or what is reserved, or remove pods before this one`,
 		`bad Warning NotInOrder it waits as a pod of allocation "odd": annotation espalier.dev/allocation-priority "high": write a number from 0 to 100`)
 }

@@ -16,9 +16,10 @@
 //	prod  reserved 4  [p1 p2 p3]   rank 100 - 3 within the reservation      p1 p2 | t1 t2 | p3 t3
 //	test  reserved 4  [t1 t2 t3]   rank 100 - 1 within the reservation
 //
-// Three rules differ from Treadmill's code. Pods of priority 0 are the last of all, as its documentation says, and not the last of
-// their rank (choice T-c). Pods of an allocation that has children are measured like those of a child. And utilization
-// stays signed at every level (choice T-a): whoever shows it to people adds 1 at a leaf.
+// Four rules differ from Treadmill's code. Pods of priority 0 are the last of all, as its documentation says, and not the last of
+// their rank (choice T-c). Pods of an allocation that has children are measured like those of a child. Utilization
+// stays signed at every level (choice T-a): whoever shows it to people adds 1 at a leaf. And pods that must not be tried use up nothing:
+// one that waits, beyond the maximum or for others of its group, neither moves back nor stops those that run.
 //
 //   - vector.go: amounts of several resources
 //   - queue.go: the queue of one allocation's own pods

@@ -4,6 +4,7 @@
 package allocation_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,11 +31,13 @@ func drawTree(t *rapid.T, name string, depth int, left *int, least int64) *alloc
 		Name: name, Reserved: drawVector(t, "reserved", 0, 6), Rank: rapid.SampledFrom([]int{100, 100, 100, 90}).Draw(t, "rank"),
 		Adjustment: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "adjustment"), MaxUtilization: rapid.SampledFrom([]float64{0, 0, 0, 1, 1.5}).Draw(t, "cap"),
 	}
+	groups := []*allocation.Group{nil, nil, {Free: rapid.IntRange(-1, 2).Draw(t, "free")}, {Free: 1}}
 	for range rapid.IntRange(0, min(4, *left)).Draw(t, "pods") {
 		*left--
 		a.Pods = append(a.Pods, allocation.Pod{
 			Key: fmt.Sprint("p", *left), Demand: drawVector(t, "demand", least, 3), Priority: rapid.SampledFrom([]int{1, 1, 0, 7}).Draw(t, "priority"),
 			Placed: rapid.Bool().Draw(t, "placed"), Arrival: rapid.Int64Range(0, 2).Draw(t, "arrival"),
+			Group: groups[rapid.IntRange(0, len(groups)-1).Draw(t, "group")],
 		})
 	}
 	if depth > 0 {
@@ -84,7 +87,7 @@ func TestPropertyOrderDependsOnTheTreeAlone(t *testing.T) {
 	})
 }
 
-// What the seed says holds at the top: classes and ranks come first, utilization grows, and pods of one allocation are by priority.
+// What the seed says holds at the top: classes and ranks come first, utilization grows, and pods of one allocation and class are by priority.
 func TestPropertyInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := 20
@@ -102,7 +105,7 @@ func TestPropertyInvariants(t *testing.T) {
 				t.Fatalf("utilization is %v, %v and then %v, %v", a.Before, a.After, b.Before, b.After)
 			}
 			for _, c := range entries[:i] {
-				if c.Of == b.Of && c.Pod.Priority < b.Pod.Priority {
+				if c.Of == b.Of && c.Class == b.Class && c.Pod.Priority < b.Pod.Priority {
 					t.Fatalf("%s of priority %d is before %s of priority %d", c.Pod.Key, c.Pod.Priority, b.Pod.Key, b.Pod.Priority)
 				}
 			}
@@ -110,7 +113,30 @@ func TestPropertyInvariants(t *testing.T) {
 	})
 }
 
-// With one rank for all, no pod beyond its reservation comes before one of another allocation that is within its own.
+// within reports whether the pods of its allocation that matter more than one, and run or may be tried, request less than is reserved.
+func within(e *allocation.Entry, all []allocation.Entry) bool {
+	before := make(allocation.Vector, resources)
+	for i := range all {
+		f := &all[i]
+		more := f.Pod.Priority > e.Pod.Priority || f.Pod.Priority == e.Pod.Priority && f.Pod.Placed && !e.Pod.Placed ||
+			f.Pod.Priority == e.Pod.Priority && f.Pod.Placed == e.Pod.Placed && cmp.Or(cmp.Compare(f.Pod.Arrival, e.Pod.Arrival), cmp.Compare(f.Pod.Key, e.Pod.Key)) < 0
+		if f.Of == e.Of && more && (f.Pod.Placed || mayBeTried(f)) {
+			before = before.Plus(f.Pod.Demand)
+		}
+	}
+	for i, demand := range before {
+		if demand >= e.Of.Reserved.At(i) {
+			return false
+		}
+	}
+	return e.Pod.Priority > 0
+}
+
+// mayBeTried reports whether a pod waits for nothing but its turn and a node.
+func mayBeTried(e *allocation.Entry) bool { return !e.Pod.Placed && e.Class < allocation.StandsBy }
+
+// With one rank for all, no pod beyond its reservation comes before one of another allocation that is within its own. It does not matter
+// what waits beyond the maximum, or for others of its group.
 func TestPropertyReservedFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left, top := 16, root()
@@ -119,14 +145,75 @@ func TestPropertyReservedFirst(t *testing.T) {
 			a.Rank = allocation.DefaultRank
 			top.Children = append(top.Children, a)
 		}
-		beyond := ""
-		for _, e := range allocation.Order(top, drawVector(t, "size", 0, 20), allocation.Options{}) {
-			if e.Reserved && beyond != "" {
-				t.Fatalf("%s is within its reservation and comes after %s, which is not", e.Pod.Key, beyond)
+		beyond, all := "", allocation.Order(top, drawVector(t, "size", 0, 20), allocation.Options{})
+		for i := range all {
+			e := &all[i]
+			if e.Exceeds() || !e.Pod.Placed && !mayBeTried(e) {
+				continue
 			}
-			if !e.Reserved {
+			if its := within(e, all); its && beyond != "" {
+				t.Fatalf("%s is within its reservation and comes after %s, which is not", e.Pod.Key, beyond)
+			} else if !its {
 				beyond = e.Pod.Key
 			}
+		}
+	})
+}
+
+// without is a tree without some pods.
+func without(a *allocation.Allocation, left map[string]bool) *allocation.Allocation {
+	b := *a
+	b.Pods, b.Children = slices.DeleteFunc(slices.Clone(a.Pods), func(p allocation.Pod) bool { return left[p.Key] }), nil
+	for _, child := range a.Children {
+		b.Children = append(b.Children, without(child, left))
+	}
+	return &b
+}
+
+// say says where pods are, of those that run and those that may be tried, and who must not run. Those that wait and must not be tried are named apart.
+func say(all []allocation.Entry) (places, exceeds []string, others map[string]bool) {
+	others = make(map[string]bool)
+	for i := range all {
+		switch e := &all[i]; {
+		case e.Exceeds():
+			exceeds = append(exceeds, e.Pod.Key)
+		case e.Pod.Placed || mayBeTried(e):
+			places = append(places, fmt.Sprint(e.Pod.Key, e.Class, e.Rank, e.Reserved, e.Before, e.After))
+		default:
+			others[e.Pod.Key] = true
+		}
+	}
+	slices.Sort(exceeds)
+	return places, exceeds, others
+}
+
+// Pods that stand by, and those that wait beyond the maximum, change nothing for others, whatever they request and however much they matter.
+func TestPropertyPodsThatMustNotBeTriedUseUpNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		left := 20
+		tree, size := drawTree(t, "r", 3, &left, 0), drawVector(t, "size", 0, 20)
+		options := allocation.Options{RankPerLevel: rapid.Bool().Draw(t, "per level")}
+		with, exceeds, others := say(allocation.Order(tree, size, options))
+		got, still, more := say(allocation.Order(without(tree, others), size, options))
+		if !slices.Equal(got, with) || !slices.Equal(still, exceeds) || len(more) > 0 {
+			t.Fatalf("without %v the order is %q, and %q exceed; with them it is %q, and %q exceed", others, got, still, with, exceeds)
+		}
+	})
+}
+
+// A pod that runs must not only if those that run up to it are more than the maximum, by priority.
+func TestPropertyThoseThatRunAreStoppedByThoseThatRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		left := 20
+		tree, size := drawTree(t, "r", 2, &left, 0), drawVector(t, "size", 0, 20)
+		waiting := make(map[string]bool)
+		all := allocation.Order(tree, size, allocation.Options{})
+		for i := range all {
+			waiting[all[i].Pod.Key] = !all[i].Pod.Placed
+		}
+		_, exceeds, _ := say(all)
+		if _, alone, _ := say(allocation.Order(without(tree, waiting), size, allocation.Options{})); !slices.Equal(alone, exceeds) {
+			t.Fatalf("with pods that wait %q exceed, and without %q", exceeds, alone)
 		}
 	})
 }

@@ -27,8 +27,16 @@ type Pod struct {
 	Priority int
 	// Placed says that the pod has a node. Of equals it comes first, so that nobody is evicted for the like of it (TV2).
 	Placed bool
+	// Group is the one that the pod is of, nil for none.
+	Group *Group
 	// Arrival is when the pod was made, on any scale. Earlier ones come first.
 	Arrival int64
+}
+
+// Group is pods of one allocation of which so many may run at a time.
+type Group struct {
+	// Free is how many of its pods that wait may be given a node. The others stand by.
+	Free int
 }
 
 // Allocation is what is reserved for some pods.
@@ -56,7 +64,9 @@ const (
 	Ordinary Class = iota
 	// Last are the pods of priority 0, whatever their rank (choice T-c).
 	Last
-	// Capped are pods beyond their allocation's MaxUtilization. They must not be tried.
+	// StandsBy are pods that wait for others of their group to leave. They must not be tried.
+	StandsBy
+	// Capped are pods beyond their allocation's MaxUtilization. Those that wait must not be tried, and those that have a node must not run.
 	Capped
 )
 
@@ -69,12 +79,12 @@ type Entry struct {
 	Rank  int
 	// Reserved says that the pod is within what its own allocation reserves. So is the one that crosses the bound (TV3).
 	Reserved bool
-	// Exceeds says that the pod is placed and must not run: the placed pods up to it alone are beyond MaxUtilization. Those that wait do not count,
-	// as it is not known whether any node takes them.
-	Exceeds bool
 	// Before and After are the utilization without the pod and with it, of the last level that was merged.
 	Before, After float64
 }
+
+// Exceeds reports that the pod has a node and must not run.
+func (e *Entry) Exceeds() bool { return e.Class == Capped && e.Pod.Placed }
 
 // compare orders entries of several queues.
 func (e *Entry) compare(o *Entry) int {
@@ -94,37 +104,70 @@ func comparePods(p, q *Pod) int {
 	return cmp.Or(cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.Key, q.Key))
 }
 
-// own is the queue of the allocation's own pods, by priority. Their class and rank are settled here, and kept at all levels.
+// own is the queue of the allocation's own pods, by class and then by priority. Their class and rank are settled here, and kept at all levels.
+//
+// Pods that must not be tried come after all others. So they use up nothing of what is reserved, neither of this allocation nor of those
+// that it is merged with.
 func (a *Allocation) own() []Entry {
 	pods := make([]*Pod, len(a.Pods))
 	for i := range a.Pods {
 		pods[i] = &a.Pods[i]
 	}
 	slices.SortFunc(pods, func(p, q *Pod) int { return cmp.Or(cmp.Compare(q.Priority, p.Priority), comparePods(p, q)) })
-	queue := make([]Entry, len(pods))
+	queue, sorted := make([]Entry, len(pods)), true
+	var up upTo
 	for i, p := range pods {
-		queue[i] = Entry{Pod: p, Of: a, Rank: a.Rank}
-		if p.Priority == 0 {
-			queue[i].Class = Last
-		}
+		queue[i] = Entry{Pod: p, Of: a, Class: up.class(a, p), Rank: a.Rank}
+		sorted = sorted && (i == 0 || queue[i-1].Class <= queue[i].Class)
+	}
+	if !sorted {
+		slices.SortStableFunc(queue, func(e, f Entry) int { return cmp.Compare(e.Class, f.Class) })
 	}
 	measure(queue, a.Reserved, a.Reserved)
-	var demand, placed Vector
 	for i := range queue {
-		e := &queue[i]
-		demand = demand.Plus(e.Pod.Demand)
-		if e.Pod.Placed {
-			placed = placed.Plus(e.Pod.Demand)
-		}
-		switch {
-		case a.MaxUtilization > 0 && (e.Class == Last || a.exceeded(demand)):
-			e.Exceeds = e.Pod.Placed && (e.Class == Last || a.exceeded(placed))
-			e.Class = Capped // and so are all that follow (TV4, TV11)
-		case e.Class == Ordinary && e.Before < 0:
+		if e := &queue[i]; e.Class == Ordinary && e.Before < 0 {
 			e.Reserved, e.Rank = true, a.Rank-a.Adjustment
 		}
 	}
 	return queue
+}
+
+// upTo is what the pods of an allocation come to up to one of them, by priority.
+type upTo struct {
+	// demand is that of all but those that stand by, and placed that of those that have a node.
+	demand, placed Vector
+	// waiting is how many wait of each group.
+	waiting map[*Group]int
+}
+
+// class adds the next pod, and returns its class.
+func (u *upTo) class(a *Allocation, p *Pod) Class {
+	if p.Group != nil && !p.Placed {
+		if u.waiting == nil {
+			u.waiting = make(map[*Group]int)
+		}
+		if u.waiting[p.Group]++; u.waiting[p.Group] > p.Group.Free {
+			return StandsBy
+		}
+	}
+	class := Ordinary
+	if p.Priority == 0 {
+		class = Last
+	}
+	if a.MaxUtilization <= 0 {
+		return class
+	}
+	u.demand = u.demand.Plus(p.Demand)
+	demand := u.demand
+	if p.Placed {
+		// Those that wait do not count for it, as it is not known whether any node takes them.
+		u.placed = u.placed.Plus(p.Demand)
+		demand = u.placed
+	}
+	if class == Last || a.exceeded(demand) {
+		return Capped // and so are all that follow of those that wait (TV4, TV11)
+	}
+	return class
 }
 
 // exceeded reports whether a demand is more than MaxUtilization allows of any resource that is reserved. Others are not

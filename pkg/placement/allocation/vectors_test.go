@@ -226,19 +226,57 @@ func TestVector_TV11_MaxUtilization(t *testing.T) {
 	got = order(a, 20)
 	wantOrder(t, got, "p4 p1 p2 p3")
 	wantClasses(t, got, allocation.Ordinary, allocation.Ordinary, allocation.Capped, allocation.Capped)
-	// Those that run are stopped when the fourth has its place, which it may never have.
+	// Those that run are stopped when the fourth has its place, which it may never have. Until then they keep their own.
 	for i, want := range []string{"", "", "", "p2 p3"} {
 		a.Pods[i].Placed = true
 		var exceed []string
 		for _, e := range order(a, 20) {
-			if e.Exceeds {
+			if e.Exceeds() {
 				exceed = append(exceed, e.Pod.Key)
+			} else if e.Pod.Placed && e.Class != allocation.Ordinary {
+				t.Errorf("with %d placed %s is of class %d", i+1, e.Pod.Key, e.Class)
 			}
 		}
 		if is := strings.Join(exceed, " "); is != want {
 			t.Errorf("with %d placed %q must not run, want %q", i+1, is, want)
 		}
 	}
+}
+
+// A pod that alone is beyond the maximum never runs. Those that do come where they were without it, and before others that are beyond their
+// reservation.
+func TestVector_TV11_APodBeyondTheMaximumMovesNobody(t *testing.T) {
+	a, other := leaf("a", 6, pods("p", 1, 2, 2)...), leaf("other", 0, pods("q", 1, 1)...)
+	a.MaxUtilization = 1
+	a.Pods[0].Placed, a.Pods[1].Placed = true, true
+	wantOrder(t, order(root(a, other), 20), "p1 p2 q1")
+	a.Pods = append(a.Pods, allocation.Pod{Key: "never", Demand: amount(7), Priority: 100})
+	got := order(root(a, other), 20)
+	wantOrder(t, got, "p1 p2 q1 never")
+	wantUtilization(t, got, -6./26, -4./26, -2./26, -1./26, 6./26)
+	wantClasses(t, got, allocation.Ordinary, allocation.Ordinary, allocation.Ordinary, allocation.Capped)
+}
+
+// TV23: of a group as many may be tried as there are identities left, by priority. Those that stand by use up neither the reservation nor the
+// maximum: 10 are reserved, of which three of the group and all five others are.
+func TestVector_TV23_StandBysUseUpNothing(t *testing.T) {
+	a := leaf("a", 10, pods("web", 1, 1, 1, 1, 1, 1)...)
+	shards := &allocation.Group{Free: 2}
+	for _, p := range pods("s", 50, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1) {
+		p.Group, p.Placed = shards, p.Key == "s1"
+		a.Pods = append(a.Pods, p)
+	}
+	for _, a.MaxUtilization = range []float64{0, 1} {
+		got := order(a, 20)
+		wantOrder(t, got, "s1 s2 s3 web1 web2 web3 web4 web5 s4 s5 s6 s7 s8 s9 s10")
+		for i, e := range got {
+			if want := i < 8; e.Reserved != want || want != (e.Class == allocation.Ordinary) || !want != (e.Class == allocation.StandsBy) {
+				t.Errorf("%s is of class %d, and reserved: %t", e.Pod.Key, e.Class, e.Reserved)
+			}
+		}
+	}
+	shards.Free = -1 // the group has become smaller
+	wantOrder(t, order(a, 20), "s1 web1 web2 web3 web4 web5 s2 s3 s4 s5 s6 s7 s8 s9 s10")
 }
 
 // Choice T-b: a pod keeps the rank that it has in its allocation, unless each level is to give it another.

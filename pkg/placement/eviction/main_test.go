@@ -11,6 +11,6 @@ import (
 
 // TestMain settles what the properties begin with.
 func TestMain(m *testing.M) {
-	placementtest.Settle(map[string]string{"rapid.checks": "1000"})
+	placementtest.Settle(map[string]string{"rapid.checks": "4000"})
 	m.Run()
 }

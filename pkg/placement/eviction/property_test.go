@@ -28,10 +28,11 @@ func drawCluster(t *rapid.T) *cluster {
 	leaf := rapid.Custom(func(t *rapid.T) allocation.Allocation {
 		return allocation.Allocation{
 			Reserved: vector("reserved", 0, 6), Rank: rapid.SampledFrom([]int{100, 100, 90}).Draw(t, "rank"),
-			Adjustment: rapid.IntRange(0, 3).Draw(t, "adjustment"),
+			Adjustment: rapid.IntRange(0, 3).Draw(t, "adjustment"), MaxUtilization: rapid.SampledFrom([]float64{0, 1, 1, 1.5}).Draw(t, "maximum"),
 		}
 	})
 	leaves := rapid.SliceOfN(leaf, 2, 5).Draw(t, "leaves")
+	c.counts = rapid.SliceOfN(rapid.IntRange(0, 3), len(leaves), len(leaves)).Draw(t, "counts")
 	c.tree = func() (*allocation.Allocation, []*allocation.Allocation) {
 		root, its := &allocation.Allocation{}, []*allocation.Allocation(nil)
 		for i := range leaves {
@@ -46,14 +47,14 @@ func drawCluster(t *rapid.T) *cluster {
 		}
 		return root, its
 	}
-	demand := rapid.SliceOfN(rapid.SampledFrom([]int64{0, 1, 2, 3, 5}), 2, 2)
-	for i := range rapid.IntRange(4, 12).Draw(t, "pods") {
+	demand := rapid.SliceOfN(rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8}), 2, 2)
+	for i := range rapid.IntRange(4, 16).Draw(t, "pods") {
 		p := &pod{
 			Pod: allocation.Pod{
 				Key: fmt.Sprint("p", i), Demand: demand.Draw(t, "demand"), Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
 				Arrival: rapid.Int64Range(0, 3).Draw(t, "arrival"),
 			},
-			of: rapid.IntRange(0, len(leaves)-1).Draw(t, "of"), limited: rapid.Bool().Draw(t, "limited"),
+			of: rapid.IntRange(0, len(leaves)-1).Draw(t, "of"), limited: rapid.Bool().Draw(t, "limited"), numbered: rapid.IntRange(0, 3).Draw(t, "numbered") == 0,
 		}
 		if b := rapid.IntRange(0, 3).Draw(t, "budget"); b < 2 {
 			p.budgets = []int{b}
@@ -64,7 +65,7 @@ func drawCluster(t *rapid.T) *cluster {
 	order := c.order()
 	slices.Reverse(order)
 	for _, p := range order {
-		if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
+		if p.entry.Class != allocation.StandsBy && rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
 			c.place(p)
 		}
 	}
@@ -78,7 +79,7 @@ func TestPropertyWalk(t *testing.T) {
 		c := drawCluster(t)
 		order := c.order()
 		for _, p := range order {
-			if p.node != "" {
+			if !p.mayBeTried() {
 				continue
 			}
 			for _, n := range c.nodes {
@@ -135,8 +136,8 @@ func checkPlan(t *rapid.T, w *world, plan Plan) {
 }
 
 // From any state a cluster comes to rest, as nobody changes what is wanted, reserved or there. Of two pods one at most has made way for
-// the other, and of two siblings of one rank nobody within the reservation makes way for one beyond it. Pods that were evicted come back
-// as new ones, the youngest of all, as those of a ReplicaSet do.
+// the other, and of two siblings of one rank nobody within the reservation makes way for one beyond it. That holds whatever waits beyond the
+// maximum, or for others of its group. Pods that were evicted come back as new ones, the youngest of all, as those of a ReplicaSet do.
 func TestPropertyNobodyDisplacesEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
@@ -154,7 +155,7 @@ func TestPropertyNobodyDisplacesEachOther(t *testing.T) {
 					t.Fatalf("%s has made way for %s, and now the other way round", e.preemptor.Key, e.victim.Key)
 				}
 				made[e] = true
-				if v, p := e.victim, e.preemptor; v.of/2 == p.of/2 && v.rank == p.rank && v.reserved && !p.reserved {
+				if v, p := e.victim, e.preemptor; v.of/2 == p.of/2 && v.entry.Of.Rank == p.entry.Of.Rank && v.within && !p.within {
 					t.Fatalf("%s is within its reservation, and makes way for %s, which is not", v.Key, p.Key)
 				}
 			}

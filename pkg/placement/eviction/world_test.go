@@ -20,21 +20,26 @@ type node struct {
 // pod runs on a node, or waits.
 type pod struct {
 	allocation.Pod
-	of      int // the index of its allocation
-	node    string
-	limited bool
-	budgets []int
-	// reserved and rank are what the last order says.
-	reserved bool
-	rank     int
+	of       int // the index of its allocation
+	node     string
+	limited  bool
+	numbered bool // whether it is of its allocation's group
+	budgets  []int
+	// entry is what the last order says of it, and within whether it is within what its allocation reserves.
+	entry  allocation.Entry
+	within bool
 }
+
+// mayBeTried reports whether a pod waits for nothing but its turn and a node.
+func (p *pod) mayBeTried() bool { return p.node == "" && p.entry.Class < allocation.StandsBy }
 
 // cluster is nodes and pods in allocations, as plain as can be.
 type cluster struct {
 	nodes   []node
 	tree    func() (root *allocation.Allocation, leaves []*allocation.Allocation)
 	pods    []*pod
-	limit   int // of limited pods in one domain, 0 for none
+	counts  []int // of the groups of the allocations
+	limit   int   // of limited pods in one domain, 0 for none
 	allowed []int
 	clock   int64
 	made    MadeWay
@@ -67,20 +72,48 @@ func (c *cluster) order() []*pod {
 	for _, n := range c.nodes {
 		size = size.Plus(n.capacity)
 	}
-	byKey := make(map[string]*pod)
-	for _, p := range c.pods {
-		p.Placed, byKey[p.Key] = p.node != "", p
+	groups := make([]allocation.Group, len(leaves))
+	for i, count := range c.counts {
+		groups[i].Free = count
+	}
+	for i, p := range c.pods {
+		if p.Placed, p.Index, p.Group = p.node != "", i, nil; p.numbered {
+			p.Group = &groups[p.of]
+		}
+		if p.numbered && p.Placed {
+			groups[p.of].Free--
+		}
 		leaves[p.of].Pods = append(leaves[p.of].Pods, p.Pod)
 	}
 	var all []*pod
 	for _, e := range allocation.Order(root, size, allocation.Options{}) {
-		if e.Class != allocation.Capped {
-			p := byKey[e.Pod.Key]
-			p.reserved, p.rank = e.Reserved, e.Of.Rank
-			all = append(all, p)
-		}
+		p := c.pods[e.Pod.Index]
+		p.entry = e
+		all = append(all, p)
+	}
+	for i := range all {
+		all[i].within = within(all, i)
 	}
 	return all
+}
+
+// within reports whether a pod of an order is within what its allocation reserves, beside those of it that matter more and run or may be
+// tried. The order itself is not asked.
+func within(order []*pod, i int) bool {
+	p := order[i]
+	var before allocation.Vector
+	for j, q := range order {
+		more := q.Priority > p.Priority || q.Priority == p.Priority && j < i
+		if q.of == p.of && more && (q.node != "" || q.mayBeTried()) {
+			before = before.Plus(q.Demand)
+		}
+	}
+	for r, reserved := range p.entry.Of.Reserved {
+		if before.At(r) >= reserved {
+			return false
+		}
+	}
+	return p.Priority > 0
 }
 
 // fits reports whether a pod fits on a node beside those that are there.
@@ -177,11 +210,19 @@ func (c *cluster) now(p *pod) {
 // evicted is who made way for whom.
 type evicted struct{ victim, preemptor *pod }
 
-// step does what a scheduler does next: the first pod in the order for which anything can be done is placed. It is false if there is none.
+// step does what is done next. Who runs and must not goes, the last first: or else the first pod in the order for which anything can be done is
+// placed. It is false if there is nothing to do.
 func (c *cluster) step() (gone []evicted, done bool) {
 	order := c.order()
+	for _, p := range slices.Backward(order) {
+		if p.entry.Exceeds() {
+			p.node = ""
+			c.now(p)
+			return nil, true
+		}
+	}
 	for _, p := range order {
-		if p.node != "" {
+		if !p.mayBeTried() {
 			continue
 		}
 		if c.place(p) {

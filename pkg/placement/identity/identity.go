@@ -20,10 +20,10 @@ func Lowest(size int, held Set) (int, bool) {
 
 // Free returns how many identities are free in a group of some size.
 func Free(size int, held Set) int {
-	free := 0
-	for id := range size {
-		if !held[id] {
-			free++
+	free := size
+	for id, is := range held {
+		if is && Valid(size, id) {
+			free--
 		}
 	}
 	return free

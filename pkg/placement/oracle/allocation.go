@@ -16,6 +16,9 @@ import (
 func AllocationOrder(root *allocation.Allocation, size allocation.Vector) []string {
 	o := &allocationOrder{size: size}
 	o.collect(root, nil)
+	for _, p := range o.pods {
+		p.class = o.classOf(p)
+	}
 	keys := make([]string, len(o.pods))
 	for _, p := range o.pods {
 		before := 0
@@ -38,6 +41,8 @@ type allocationOrder struct {
 type podInTree struct {
 	*allocation.Pod
 	path []*allocation.Allocation
+	// class is 0 for most pods, 1 for those of priority 0, 2 for those that stand by, and 3 beyond the allocation's bound.
+	class int
 }
 
 func (p *podInTree) own() *allocation.Allocation { return p.path[len(p.path)-1] }
@@ -45,7 +50,7 @@ func (p *podInTree) own() *allocation.Allocation { return p.path[len(p.path)-1] 
 func (o *allocationOrder) collect(a *allocation.Allocation, above []*allocation.Allocation) {
 	path := append(slices.Clone(above), a)
 	for i := range a.Pods {
-		o.pods = append(o.pods, &podInTree{&a.Pods[i], path})
+		o.pods = append(o.pods, &podInTree{Pod: &a.Pods[i], path: path})
 	}
 	for _, child := range a.Children {
 		o.collect(child, path)
@@ -62,7 +67,7 @@ func (o *allocationOrder) less(p, q *podInTree, depth int) bool {
 		return o.less(p, q, depth+1)
 	}
 	for _, c := range []int{
-		o.class(p) - o.class(q), o.rank(p) - o.rank(q),
+		p.class - q.class, o.rank(p) - o.rank(q),
 		o.utilization(p, depth, ownP, false).Cmp(o.utilization(q, depth, ownQ, false)),
 		o.utilization(p, depth, ownP, true).Cmp(o.utilization(q, depth, ownQ, true)),
 	} {
@@ -74,6 +79,13 @@ func (o *allocationOrder) less(p, q *podInTree, depth int) bool {
 }
 
 func ofOneAllocation(p, q *podInTree) bool {
+	if p.class != q.class {
+		return p.class < q.class
+	}
+	return byPriority(p, q)
+}
+
+func byPriority(p, q *podInTree) bool {
 	if p.Priority != q.Priority {
 		return p.Priority > q.Priority
 	}
@@ -90,31 +102,51 @@ func placedThenOlder(p, q *podInTree) bool {
 	return p.Key < q.Key
 }
 
-// class is 0 for most pods, 1 for those of priority 0, and 2 beyond the allocation's bound.
-func (o *allocationOrder) class(p *podInTree) int {
-	a := p.own()
-	sum := o.demand(p, len(p.path)-1, true, true)
-	if a.MaxUtilization > 0 {
-		bounded := false
-		for i, reserved := range a.Reserved {
-			if reserved > 0 && float64(sum.At(i)) > a.MaxUtilization*float64(reserved) {
-				return 2
-			}
-			bounded = bounded || reserved > 0
-		}
-		if !bounded || p.Priority == 0 {
-			return 2
-		}
-	}
-	if p.Priority == 0 {
+func (o *allocationOrder) classOf(p *podInTree) int {
+	switch a := p.own(); {
+	case o.standsBy(p):
+		return 2
+	case a.MaxUtilization > 0 && (p.Priority == 0 || o.beyondBound(p)):
+		return 3
+	case p.Priority == 0:
 		return 1
 	}
 	return 0
 }
 
+// standsBy reports that as many pods of its group wait before a pod as may be given a node.
+func (o *allocationOrder) standsBy(p *podInTree) bool {
+	before := 0
+	for _, q := range o.pods {
+		if q.Group == p.Group && !q.Placed && byPriority(q, p) {
+			before++
+		}
+	}
+	return p.Group != nil && !p.Placed && before >= p.Group.Free
+}
+
+// beyondBound reports that a pod that has a node, and those of its allocation before it that have one, are more than is allowed: or that one that
+// waits is, and all before it that do not stand by.
+func (o *allocationOrder) beyondBound(p *podInTree) bool {
+	a, bounded := p.own(), false
+	var sum allocation.Vector
+	for _, q := range o.pods {
+		if q.own() == a && (q == p || byPriority(q, p)) && (q.Placed || !p.Placed && !o.standsBy(q)) {
+			sum = sum.Plus(q.Demand)
+		}
+	}
+	for i, reserved := range a.Reserved {
+		if reserved > 0 && float64(sum.At(i)) > a.MaxUtilization*float64(reserved) {
+			return true
+		}
+		bounded = bounded || reserved > 0
+	}
+	return !bounded
+}
+
 func (o *allocationOrder) rank(p *podInTree) int {
 	a := p.own()
-	if p.Priority > 0 && o.class(p) == 0 && o.within(p) {
+	if p.class == 0 && o.within(p) {
 		return a.Rank - a.Adjustment
 	}
 	return a.Rank
@@ -147,7 +179,7 @@ func (o *allocationOrder) utilization(p *podInTree, depth int, own, with bool) *
 			most = u
 		}
 	}
-	if o.class(p) == 1 {
+	if p.class == 1 {
 		return big.NewRat(1<<40, 1)
 	}
 	return most

@@ -117,6 +117,25 @@ func TestWhoMakesWay(t *testing.T) {
 	r.start().wantEvicted(large, "", "it would not fit")
 }
 
+// A pod that waits beyond the maximum of its allocation, and one that stands by, make nobody of it the first to leave for another team.
+func TestPodsThatAreNotToBeTriedMoveNobody(t *testing.T) {
+	r := newRig(t)
+	r.allocation("max", 4, func(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = new(int32(100)) })
+	r.allocation("shards", 4, func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(0))}}
+	})
+	r.allocation("dev", 0)
+	r.node("n1", 4)
+	r.node("n2", 2)
+	r.pod("dev1", "dev", 2, "n2")
+	r.pod("max1", "max", 2, "n1")
+	r.pod("web1", "shards", 2, "n1")
+	r.pod("never", "max", 5, "", priority("100"))
+	r.pod("stands-by", "shards", 9, "", priority("100"), inGroup)
+	dev2 := r.pod("dev2", "dev", 2, "", priority("100"))
+	r.start().wantEvicted(dev2, "n2", "dev1")
+}
+
 // Nobody who waits for nothing has others go: Never is Never, and pods that are not in the order yet wait for it.
 func TestWhoWaits(t *testing.T) {
 	r := newRig(t)
