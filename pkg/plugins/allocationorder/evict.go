@@ -73,14 +73,14 @@ func (pl *AllocationOrder) evict(ctx context.Context, preemptors []preemptor, at
 	}
 	errs := make([]error, len(victims))
 	pl.handle.Parallelizer().Until(ctx, len(victims), func(i int) { errs[i] = pl.evictOne(ctx, at, victims[i]) }, Name)
-	gone := make(map[types.UID]bool, len(victims))
+	gone, nodes := make(map[types.UID]bool, len(victims)), make([]string, 0, len(victims))
 	for i, v := range victims {
 		pod := v.info.GetPod()
 		if errs[i] != nil {
 			pl.noteUnevictable(pod.UID, at.Partition.Name, errs[i])
 			continue
 		}
-		gone[pod.UID] = true
+		gone[pod.UID], nodes = true, append(nodes, v.node)
 		evictedPods.WithLabelValues(at.Partition.Name, fmt.Sprint(v.place.Entry().Reserved)).Inc()
 		for _, p := range preemptors {
 			pl.made.Note(at.Stamp, string(p.pod.UID), likeOf(pod))
@@ -93,8 +93,10 @@ func (pl *AllocationOrder) evict(ctx context.Context, preemptors []preemptor, at
 			delete(pl.waits, uid) // whoever it was is long gone
 		}
 	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
 	for _, p := range preemptors {
-		pl.waits[p.pod.UID] = waiting{node: p.node, victims: gone, since: time.Now()}
+		pl.waits[p.pod.UID] = waiting{nodes: append([]string{p.node}, nodes...), victims: gone, since: time.Now()}
 	}
 	pl.evicting.Store(true)
 	return errors.Join(errs...)

@@ -161,9 +161,10 @@ func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []stri
 // maxEvicting bounds how long pods are waited for that do not show that they are terminating.
 const maxEvicting = 30 * time.Second
 
-// waiting is what a preemptor waits for.
+// waiting is what a preemptor waits for: victims, on nodes of which the first is the one that it is nominated for. On the others they were in
+// its way from there, by an anti-affinity or the like.
 type waiting struct {
-	node    string
+	nodes   []string
 	victims map[types.UID]bool
 	since   time.Time
 }
@@ -174,21 +175,21 @@ func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return "its preemptionPolicy is Never"
 	}
-	w, nominated := pl.waits[pod.UID], pod.Status.NominatedNodeName
-	if w.node != "" {
-		nominated = w.node
+	w, known := pl.waits[pod.UID]
+	if !known {
+		w.nodes = []string{pod.Status.NominatedNodeName} // for which a former scheduler had others make way, perhaps
 	}
-	if nominated == "" || !open(nominated) {
-		return ""
-	}
-	node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nominated)
-	if err != nil {
-		return ""
-	}
-	for _, info := range node.GetPods() {
-		p := info.GetPod()
-		if p.DeletionTimestamp != nil && (w.victims[p.UID] || preempted(p)) || w.victims[p.UID] && time.Since(w.since) < maxEvicting {
-			return fmt.Sprintf("it waits until those that made way on node %s are gone, of which pod %s/%s is the first: see what keeps it if it lasts", nominated, p.Namespace, p.Name)
+	for i, name := range w.nodes {
+		node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+		if err != nil || !open(name) {
+			continue
+		}
+		for _, info := range node.GetPods() {
+			p := info.GetPod()
+			leaves := p.DeletionTimestamp != nil
+			if w.victims[p.UID] && (leaves || time.Since(w.since) < maxEvicting) || leaves && i == 0 && preempted(p) {
+				return fmt.Sprintf("it waits until those that made way on node %s are gone, of which pod %s/%s is the first: see what keeps it if it lasts", name, p.Namespace, p.Name)
+			}
 		}
 	}
 	return ""

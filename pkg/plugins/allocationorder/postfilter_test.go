@@ -327,17 +327,42 @@ func TestAntiAffinityHolds(t *testing.T) {
 	r.allocation("dev", 0)
 	r.node("a", 5, "zone=left")
 	r.node("b", 4, "zone=left")
-	apart := func(p *corev1.Pod) {
-		p.Labels["apart"] = "yes"
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"apart": "yes"}},
-		}}}}
-	}
 	r.pod("full", "none", 4, "a")
 	r.pod("other", "dev", 1, "b")
 	r.pod("first", "dev", 1, "a", apart)
 	second := r.pod("second", "prod", 2, "", apart)
 	r.start().wantEvicted(second, "b", "first")
+}
+
+// apart keeps a pod out of the zones of others that are kept so.
+func apart(p *corev1.Pod) {
+	p.Labels["apart"] = "yes"
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"apart": "yes"}},
+	}}}}
+}
+
+// One that was in the way from another node is waited for as well, and nobody goes in another zone meanwhile: unless its node does not answer.
+func TestVictimsOnOtherNodes(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	nodes := make(map[string]*corev1.Node)
+	for _, zone := range []string{"left", "right"} {
+		nodes[zone] = r.node("full-"+zone, 5, "zone="+zone)
+		r.node("free-"+zone, 4, "zone="+zone)
+		r.pod("none-"+zone, "none", 4, "full-"+zone)
+	}
+	r.pod("first", "dev", 1, "full-left", apart)
+	second := r.pod("second", "dev", 1, "full-right", apart)
+	prod := r.pod("prod", "prod", 2, "", apart)
+	r.start().wantEvicted(prod, "free-right", "second")
+	waits := "it waits until those that made way on node full-right are gone, of which pod ns/second is the first"
+	r.wantEvicted(prod, "", waits)
+	second.DeletionTimestamp = new(metav1.Now())
+	r.wantEvicted(prod, "", waits)
+	nodes["right"].Spec.Taints = unreachable
+	r.wantEvicted(prod, "free-left", "first")
 }
 
 // What was found out about a pod holds for the others of its owner that come after it, until something changes.
