@@ -196,6 +196,7 @@ func runningAfter(q *allocations.Queue) []uint64 {
 func (t *Tenants) FoundNoPlace(pod *corev1.Pod, at allocations.Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.waitsNoMoreLocked(pod.UID)
 	t.tried[pod.UID] = t.afterLocked(at)
 }
 

@@ -18,4 +18,5 @@
 //   - admit.go: who is let in
 //   - turn.go: who comes first in the queue
 //   - reserve.go: pods that are being bound, and their identities
+//   - evicted.go: who made way for whom
 package tenants

@@ -25,6 +25,7 @@ type reservation struct {
 func (t *Tenants) Reserve(pod *corev1.Pod, claims *allocations.Claims, a *allocations.Allocation) (id int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.waitsNoMoreLocked(pod.UID)
 	r := reservation{id: -1}
 	if name, size, err := a.Group(pod); err == nil && name != "" {
 		r.group = allocations.GroupKey{Allocation: a.Name, Name: name}

@@ -6,6 +6,7 @@ package tenants
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
+	"github.com/espalier-scheduler/espalier/pkg/placement/eviction"
 )
 
 // kinds are Partitions and Allocations, in this order.
@@ -40,6 +42,8 @@ type Tenants struct {
 	of       [kinds]*optionalkind.Kind
 	// changed has one token if the order is to be computed anew.
 	changed chan struct{}
+	// evicting says whether there is anybody in evicted.
+	evicting atomic.Bool
 
 	mu sync.RWMutex // guards all below
 	// schedulers are those of the profiles that have the plugin.
@@ -63,6 +67,9 @@ type Tenants struct {
 	tried map[types.UID]uint64
 	// reserved are the pods that are being bound.
 	reserved map[types.UID]reservation
+	// made is who made way for whom, and evicted who did for each pod that waits for that.
+	made    eviction.MadeWay
+	evicted map[types.UID]Evicted
 	// version is another one whenever somebody may find a place who did not.
 	version uint64
 }
@@ -151,7 +158,7 @@ func newTenants(factory informers.SharedInformerFactory, activate func(map[strin
 		partitions: make(map[string]*allocations.Partition), allocations: make(map[string]*allocations.Allocation),
 		windows: make(map[string]*window), turns: make(map[types.UID]turn),
 		held: make(map[types.UID]*corev1.Pod), retry: make(map[types.UID]*corev1.Pod), tried: make(map[types.UID]uint64),
-		reserved: make(map[types.UID]reservation),
+		reserved: make(map[types.UID]reservation), evicted: make(map[types.UID]Evicted),
 	}
 	t.of[ofPartitions] = optionalkind.New(noun, placementv1alpha1.PartitionResource, handler(t, t.partitions, allocations.DecodePartition))
 	t.of[ofAllocations] = optionalkind.New(noun, placementv1alpha1.AllocationResource, handler(t, t.allocations, allocations.DecodeAllocation))

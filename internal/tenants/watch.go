@@ -140,6 +140,7 @@ func (t *Tenants) forget(pod *corev1.Pod) {
 	delete(t.held, pod.UID)
 	delete(t.retry, pod.UID)
 	delete(t.tried, pod.UID)
+	t.waitsNoMoreLocked(pod.UID)
 	for _, w := range t.windows {
 		w.leave(pod.UID)
 	}

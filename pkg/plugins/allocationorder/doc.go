@@ -11,7 +11,7 @@
 //	queue ──► PreEnqueue: the first so many ──► PreFilter, Filter: the partition ──► PostFilter: who makes way ──► Reserve: identity
 //
 // It is the only plugin that orders the queue of a configuration that has it: all profiles of one have the same. What it knows of the
-// order is in package internal/tenants, which its profiles share.
+// order, and of who made way for whom, is in package internal/tenants, which its profiles share.
 //
 //   - queue.go: PreEnqueue, QueueSort
 //   - filter.go: PreFilter, Filter; events.go: what makes them change their mind

@@ -73,32 +73,19 @@ func (pl *AllocationOrder) evict(ctx context.Context, preemptors []preemptor, at
 	}
 	errs := make([]error, len(victims))
 	pl.handle.Parallelizer().Until(ctx, len(victims), func(i int) { errs[i] = pl.evictOne(ctx, at, victims[i]) }, Name)
-	gone, nodes := make(map[types.UID]bool, len(victims)), make([]string, 0, len(victims))
+	var gone []*corev1.Pod
 	for i, v := range victims {
 		pod := v.info.GetPod()
 		if errs[i] != nil {
 			pl.noteUnevictable(pod.UID, at.Partition.Name, errs[i])
 			continue
 		}
-		gone[pod.UID], nodes = true, append(nodes, v.node)
+		gone = append(gone, pod)
 		evictedPods.WithLabelValues(at.Partition.Name, fmt.Sprint(v.place.Entry().Reserved)).Inc()
-		for _, p := range preemptors {
-			pl.made.Note(at.Stamp, string(p.pod.UID), likeOf(pod))
-		}
 	}
-	order, _ := pl.tenants.Order()
-	pl.made.Keep(func(preemptor string) bool { return order.Has(types.UID(preemptor)) })
-	for uid, w := range pl.waits {
-		if time.Since(w.since) > time.Hour {
-			delete(pl.waits, uid) // whoever it was is long gone
-		}
-	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
 	for _, p := range preemptors {
-		pl.waits[p.pod.UID] = waiting{nodes: append([]string{p.node}, nodes...), victims: gone, since: time.Now()}
+		pl.tenants.MadeWay(at.Stamp, p.pod, p.node, gone)
 	}
-	pl.evicting.Store(true)
 	return errors.Join(errs...)
 }
 

@@ -19,7 +19,7 @@ const ErrReasonNominated = "node(s) were nominated for a pod that comes before t
 // framework sees to that for pods whose PriorityClass is as high as this one's. The order goes by none: without this, a pod of a high one
 // took the place each time, and the next one made way in vain.
 func (pl *AllocationOrder) takesPlace(pod *corev1.Pod, node fwk.NodeInfo) bool {
-	if !pl.evicting.Load() {
+	if !pl.tenants.Evicting() {
 		return false // as nearly always
 	}
 	order, _ := pl.tenants.Order()
@@ -43,7 +43,7 @@ func (pl *AllocationOrder) takesPlace(pod *corev1.Pod, node fwk.NodeInfo) bool {
 
 // nominatedForOthers reports whether a node was refused for that.
 func (pl *AllocationOrder) nominatedForOthers(statuses fwk.NodeToStatusReader) (bool, error) {
-	if !pl.evicting.Load() {
+	if !pl.tenants.Evicting() {
 		return false, nil
 	}
 	nodes, err := statuses.NodesForStatusCode(pl.handle.SnapshotSharedLister().NodeInfos(), fwk.Unschedulable)

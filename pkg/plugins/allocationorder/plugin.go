@@ -6,7 +6,6 @@ package allocationorder
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,19 +29,13 @@ type AllocationOrder struct {
 	tenants *tenants.Tenants
 	budgets policylisters.PodDisruptionBudgetLister
 
-	// What follows is not locked: only PostFilter and Reserve touch it, and the scheduler runs these for one pod at a time.
+	// What follows is not locked: only PostFilter touches it, and the scheduler runs that for one pod at a time.
 
-	// failed are the pods for which nobody can make way, in the order of a version.
+	// failed are the pods for which nobody can make way, in the order of a version. What other profiles find depends on their filters.
 	failed  eviction.Failed
 	version uint64
-	made    eviction.MadeWay
-	// waits has for each preemptor what it waits for.
-	waits map[types.UID]waiting
 	// unevictable are the pods that the API server did not let go.
 	unevictable map[types.UID]unevictable
-
-	// evicting says that there are any of these.
-	evicting atomic.Bool
 }
 
 var (
@@ -73,7 +66,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 func newOver(known *tenants.Tenants, handle fwk.Handle) *AllocationOrder {
 	register()
 	return &AllocationOrder{
-		handle: handle, tenants: known, waits: make(map[types.UID]waiting), unevictable: make(map[types.UID]unevictable),
+		handle: handle, tenants: known, unevictable: make(map[types.UID]unevictable),
 		budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 	}
 }

@@ -131,7 +131,7 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 		pod := c.info.GetPod()
 		of := eviction.Pod{Node: c.node, Stays: c.stays}
 		for _, p := range preemptors {
-			of.Stays = of.Stays || pl.made.For(at.Stamp, string(pod.UID), likeOf(p))
+			of.Stays = of.Stays || pl.tenants.HasMadeWay(at.Stamp, p, pod)
 			of.Far = of.Far || far && p.Namespace == pod.Namespace
 		}
 		tail = append(tail, of)
@@ -161,25 +161,17 @@ func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []stri
 // maxEvicting bounds how long pods are waited for that do not show that they are terminating.
 const maxEvicting = 30 * time.Second
 
-// waiting is what a preemptor waits for: victims, on nodes of which the first is the one that it is nominated for. On the others they were in
-// its way from there, by an anti-affinity or the like.
-type waiting struct {
-	nodes   []string
-	victims map[types.UID]bool
-	since   time.Time
-}
-
 // mustWait says why a pod is to wait and not to evict others, "" if it need not: those that it evicted are not gone yet. On a node that is
 // not open it waits for nobody: pods of a node that has died terminate for ever.
 func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool) string {
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
 		return "its preemptionPolicy is Never"
 	}
-	w, known := pl.waits[pod.UID]
+	its, known := pl.tenants.WaitsFor(pod)
 	if !known {
-		w.nodes = []string{pod.Status.NominatedNodeName} // for which a former scheduler had others make way, perhaps
+		its.Nodes = []string{pod.Status.NominatedNodeName} // for which a former scheduler had others make way, perhaps
 	}
-	for i, name := range w.nodes {
+	for i, name := range its.Nodes {
 		node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
 		if err != nil || !open(name) {
 			continue
@@ -187,7 +179,7 @@ func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool
 		for _, info := range node.GetPods() {
 			p := info.GetPod()
 			leaves := p.DeletionTimestamp != nil
-			if w.victims[p.UID] && (leaves || time.Since(w.since) < maxEvicting) || leaves && i == 0 && preempted(p) {
+			if its.Pods[p.UID] && (leaves || time.Since(its.Since) < maxEvicting) || leaves && i == 0 && preempted(p) {
 				return fmt.Sprintf("it waits until those that made way on node %s are gone, of which pod %s/%s is the first: see what keeps it if it lasts", name, p.Namespace, p.Name)
 			}
 		}
@@ -219,14 +211,6 @@ func kindOf(pod *corev1.Pod) string {
 	}) {
 		return ""
 	}
-	return likeOf(pod) + "/" + pod.Labels["controller-revision-hash"]
-}
-
-// likeOf names what a pod has in common with the one that is made in its place. The namespace is part of it: anybody may write an owner of
-// another one into a pod.
-func likeOf(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return pod.Namespace + "/" + string(owner.UID)
-	}
-	return pod.Namespace + "/" + pod.Name
+	// The namespace is part of it: anybody may write an owner of another one into a pod.
+	return pod.Namespace + "/" + string(owner.UID) + "/" + pod.Labels["controller-revision-hash"]
 }

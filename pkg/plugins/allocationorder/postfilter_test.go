@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -189,11 +188,8 @@ func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
 	small := r.pod("small", "dev", 1, "", high)
 	none := r.pod("none", "none", 2, "", high)
 	r.start()
-	r.pl.evicting.Store(true)
-	info, err := framework.NewPodInfo(prod)
-	r.must(err)
-	r.queue.Add(r.Context(), prod)
-	r.queue.AddNominatedPod(r.logger(), info, &fwk.NominatingInfo{NominatedNodeName: "n", NominatingMode: fwk.ModeOverride})
+	r.tenants.MadeWay(0, prod, "n", nil)
+	r.nominate(prod, "n")
 	fits := func(pod *corev1.Pod, want string) {
 		t.Helper()
 		if got, _, status := r.try(pod); strings.Join(got, " ") != want || want == "" && !strings.Contains(status.Message(), "nobody makes way") {
@@ -204,6 +200,15 @@ func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
 	fits(small, "n")
 	fits(prod, "n")
 	fits(none, "n")
+}
+
+// nominate has a pod be nominated for a node, as the scheduler does when others make way there.
+func (r *rig) nominate(pod *corev1.Pod, node string) {
+	r.Helper()
+	info, err := framework.NewPodInfo(pod)
+	r.must(err)
+	r.queue.Add(r.Context(), pod)
+	r.queue.AddNominatedPod(r.logger(), info, &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride})
 }
 
 // victimOn has a pod of dev terminate on a node, for somebody who is nominated for it.
@@ -284,7 +289,6 @@ func TestPodsThatAreNotLetGo(t *testing.T) {
 	}
 	r.wantEvicted(like, "a", "a1", "a2")
 	r.pl.noteUnevictable("a1", "p", apierrors.NewForbidden(corev1.Resource("pods"), "a1", errors.New("it is protected")))
-	r.pl.waits = map[types.UID]waiting{}
 	r.wantEvicted(prod, "", `it would not fit if all pods after it went that the API server lets go; it refuses 2: `)
 	r.pl.noteUnevictable("a2", "p", errors.New("the API server is down"))
 	if _, is := r.pl.unevictable["a2"]; is {
@@ -365,16 +369,18 @@ func TestVictimsOnOtherNodes(t *testing.T) {
 	r.wantEvicted(prod, "free-left", "first")
 }
 
+// ownedBy makes a pod one of an owner of some kind.
+func ownedBy(version, kind string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "r", UID: "r", Controller: new(true)}}
+	}
+}
+
 // What was found out about a pod holds for the others of its owner that come after it, until something changes.
 func TestHopelessPodsAreNotTriedAgain(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a", 0)
 	r.node("n", 2)
-	ownedBy := func(version, kind string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "r", UID: "r", Controller: new(true)}}
-		}
-	}
 	owned, sort := ownedBy("apps/v1", "ReplicaSet"), ownedBy("example.com/v1", "Workflow")
 	r.pod("runs", "a", 1, "n", priority("5"))
 	first, second := r.pod("first", "a", 3, "", priority("9"), owned), r.pod("second", "a", 3, "", priority("9"), owned)

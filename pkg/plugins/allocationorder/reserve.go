@@ -16,8 +16,6 @@ import (
 // Reserve notes that a pod is about to be bound, and gives it the lowest identity of its group that is free. It is bound with it, in an
 // annotation that its containers read by the downward API.
 func (pl *AllocationOrder) Reserve(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
-	delete(pl.waits, pod.UID)
-	pl.evicting.Store(len(pl.waits) > 0)
 	data, err := cycle.Read(stateKey)
 	if err != nil {
 		return nil // it is of no allocation

@@ -63,6 +63,7 @@ type rig struct {
 
 	// What follows is there after start.
 	client  *fake.Clientset
+	factory informers.SharedInformerFactory
 	f       framework.Framework
 	pl      *AllocationOrder
 	tenants *tenants.Tenants
@@ -144,12 +145,27 @@ func (r *rig) start() *rig {
 		objects = append(objects, p)
 	}
 	r.client = fake.NewClientset(objects...)
-	// Unlike an API server, the fake one deletes what it is only asked about.
-	r.client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) { return asked(a), nil, nil })
-	factory := informers.NewSharedInformerFactory(r.client, 0)
+	// Which pods there are is for the test to say.
+	for _, verb := range []string{"delete", "patch"} {
+		r.client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+	}
+	r.factory = informers.NewSharedInformerFactory(r.client, 0)
 	partition := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	partition.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "p"}
-	r.tenants = tenants.Fixed(factory, "ours", []*allocations.Partition{allocations.ReadPartition(partition)}, r.all)
+	r.tenants = tenants.Fixed(r.factory, "ours", []*allocations.Partition{allocations.ReadPartition(partition)}, r.all)
+	r.events = events.NewFakeRecorder(100)
+	r.queue = internalqueue.NewSchedulingQueue(nil, r.factory)
+	r.profile()
+	r.factory.Start(r.Context().Done())
+	r.factory.WaitForCacheSync(r.Context().Done())
+	r.tenants.Compute()
+	return r
+}
+
+// profile makes one over the nodes and pods that there are, in which they are tried from then on. It shares what is known of tenants with those
+// before it.
+func (r *rig) profile() {
+	r.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
 	r.must(err)
 	registry := frameworkplugins.NewInTreeRegistry()
@@ -160,19 +176,27 @@ func (r *rig) start() *rig {
 		},
 	}))
 	snapshot := cache.NewSnapshot(r.assigned(), r.nodes)
-	r.events = events.NewFakeRecorder(100)
-	r.queue = internalqueue.NewSchedulingQueue(nil, factory)
-	r.f, err = frameworkruntime.NewFramework(r.Context(), registry, &obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0],
-		frameworkruntime.WithClientSet(r.client), frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithEventRecorder(r.events),
+	f, err := frameworkruntime.NewFramework(r.Context(), registry, &obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0],
+		frameworkruntime.WithClientSet(r.client), frameworkruntime.WithInformerFactory(r.factory), frameworkruntime.WithEventRecorder(r.events),
 		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithMutableSnapshotLister(snapshot), frameworkruntime.WithPodNominator(r.queue),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
 	)
 	r.must(err)
-	r.Cleanup(func() { _ = r.f.Close() })
-	factory.Start(r.Context().Done())
-	factory.WaitForCacheSync(r.Context().Done())
+	r.Cleanup(func() { _ = f.Close() })
+	r.f = f
+}
+
+// again has these pods and no others be there, the order computed anew, and another profile tell where they fit.
+func (r *rig) again(pods ...*corev1.Pod) {
+	r.Helper()
+	r.pods = pods
+	var all []any
+	for _, p := range pods {
+		all = append(all, p)
+	}
+	r.must(r.factory.Core().V1().Pods().Informer().GetIndexer().Replace(all, ""))
 	r.tenants.Compute()
-	return r
+	r.profile()
 }
 
 func (r *rig) assigned() (on []*corev1.Pod) {

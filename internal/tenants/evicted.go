@@ -1,0 +1,75 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Evicted are the pods that made way for one that waits until they are gone.
+type Evicted struct {
+	// Nodes are where they are. The first is the one that the pod is nominated for. On the others they were in its way from there, by an
+	// anti-affinity or the like.
+	Nodes []string
+	Pods  map[types.UID]bool
+	Since time.Time
+}
+
+// MadeWay notes that victims, which run, were evicted for a pod, and that it has a place on a node then. The stamp is that of its queue.
+func (t *Tenants) MadeWay(stamp uint64, preemptor *corev1.Pod, node string, victims []*corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made.Keep(func(uid string) bool { return t.order.Has(types.UID(uid)) })
+	maps.DeleteFunc(t.evicted, func(uid types.UID, _ Evicted) bool { return !t.order.Has(uid) })
+	its := Evicted{Nodes: []string{node}, Pods: make(map[types.UID]bool, len(victims)), Since: time.Now()}
+	for _, v := range victims {
+		t.made.Note(stamp, string(preemptor.UID), likeOf(v))
+		if its.Pods[v.UID] = true; !slices.Contains(its.Nodes, v.Spec.NodeName) {
+			its.Nodes = append(its.Nodes, v.Spec.NodeName)
+		}
+	}
+	t.evicted[preemptor.UID] = its
+	t.evicting.Store(true)
+}
+
+// WaitsFor returns who made way for a pod. It is false if nobody did, if the pod has its node, or if it has found since that nobody helps.
+func (t *Tenants) WaitsFor(pod *corev1.Pod) (Evicted, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	its, waits := t.evicted[pod.UID]
+	return its, waits
+}
+
+// HasMadeWay reports whether the like of a pod made way for another one, under the same stamp.
+func (t *Tenants) HasMadeWay(stamp uint64, pod, preemptor *corev1.Pod) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.made.For(stamp, string(preemptor.UID), likeOf(pod))
+}
+
+// Evicting reports whether any pod waits for those that made way for it. It costs next to nothing.
+func (t *Tenants) Evicting() bool { return t.evicting.Load() }
+
+// waitsNoMoreLocked notes that a pod has a place without those that made way for it, or that it has none in spite of them.
+func (t *Tenants) waitsNoMoreLocked(pod types.UID) {
+	if len(t.evicted) > 0 {
+		delete(t.evicted, pod)
+		t.evicting.Store(len(t.evicted) > 0)
+	}
+}
+
+// likeOf names what a pod has in common with the one that is made in its place. The namespace is part of it: anybody may write an owner of
+// another one into a pod.
+func likeOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return pod.Namespace + "/" + string(owner.UID)
+	}
+	return pod.Namespace + "/" + pod.Name
+}

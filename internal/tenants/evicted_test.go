@@ -1,0 +1,54 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tenants
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Who made way for a pod is known, and where, until the pod has its node, is gone or in no order, or has found that nobody helps.
+func TestEvicted(t *testing.T) {
+	for name, ends := range map[string]func(r *rig, pod *corev1.Pod){
+		"it is placed": func(r *rig, pod *corev1.Pod) {
+			claims, _ := r.Claims()
+			r.Reserve(pod, claims, r.allocations["a"])
+		},
+		"it is gone": func(r *rig, pod *corev1.Pod) { r.forget(pod) },
+		"nobody helps": func(r *rig, pod *corev1.Pod) {
+			order, _ := r.Order()
+			at, _ := order.Place(pod)
+			r.FoundNoPlace(pod, at)
+		},
+		"it is in no order any more": func(r *rig, pod *corev1.Pod) {
+			r.must(r.pods.Delete(pod))
+			r.Compute()
+			another := r.pod("another", "a")
+			r.MadeWay(1, another, "n", nil)
+			r.forget(another)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("a")
+			pod, near, far := r.pod("pod", "a"), r.pod("near", "a"), r.pod("far", "a")
+			near.Spec.NodeName, far.Spec.NodeName = "n", "far"
+			r.Compute()
+			r.MadeWay(1, pod, "n", []*corev1.Pod{near, far})
+			its, waits := r.WaitsFor(pod)
+			if !waits || !r.Evicting() || !its.Pods["near"] || !its.Pods["far"] || !slices.Equal(its.Nodes, []string{"n", "far"}) {
+				t.Errorf("it waits for %+v, %t", its, waits)
+			}
+			if !r.HasMadeWay(1, far, pod) || r.HasMadeWay(1, pod, far) || r.HasMadeWay(2, far, pod) {
+				t.Error("it is not known who made way for whom")
+			}
+			ends(r, pod)
+			if its, waits := r.WaitsFor(pod); waits || r.Evicting() {
+				t.Errorf("it waits for %+v, and somebody does: %t", its, r.Evicting())
+			}
+		})
+	}
+}
