@@ -108,9 +108,9 @@ func fitsWithoutTail(t *rapid.T, w *world) {
 			w.Remove(i)
 		}
 	}
-	for i := range w.tail {
-		if w.Fits(w.nodes[i]) {
-			t.Fatalf("%s fits on %s if all after it go", w.preemptor.Key, w.nodes[i])
+	for _, n := range w.cluster.nodes {
+		if w.Fits(n.name) {
+			t.Fatalf("%s fits on %s if all after it go", w.preemptor.Key, n.name)
 		}
 	}
 	for i := range w.tail {

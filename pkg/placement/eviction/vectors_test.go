@@ -133,6 +133,35 @@ func TestLimitOfADomainHolds(t *testing.T) {
 	wantNodes(t, c, map[string]string{"new": "b", "other": "a", "guard": "a"})
 }
 
+// However many nodes are full, the one is found that is not, and from which somebody far away keeps the preemptor: also if nobody says that he is.
+func TestTheLastOfVeryManyNodes(t *testing.T) {
+	for _, far := range []bool{true, false} {
+		c := one()
+		c.limit = 1
+		for i := range 2 * maxOthers {
+			name := fmt.Sprint("n", i)
+			c.nodes = append(c.nodes, ten(name, "left"))
+			c.add("guard"+name, 6, 90, name) // comes before the preemptor
+		}
+		c.nodes = append(c.nodes, ten("last", "left"))
+		c.add("late", 1, 1, "n1")
+		c.add("limited", 1, 2, "n0").limited = true
+		p := c.add("new", 5, 50, "")
+		p.limited = true
+		w, tail := c.worldOf(p, c.order())
+		var others []string
+		for i := range tail {
+			tail[i].Far = tail[i].Far && far
+		}
+		for _, n := range c.nodes {
+			others = append(others, n.name)
+		}
+		if plan, ok := Walk(tail, others, nil, w); !ok || plan.Node != "last" || len(plan.Victims) != 1 || w.tail[plan.Victims[0]].Key != "limited" {
+			t.Errorf("far %t: got %+v, %t", far, plan, ok)
+		}
+	}
+}
+
 // However many pods may be in the way on all nodes, it is soon known that nobody makes way.
 func TestTriesAreBounded(t *testing.T) {
 	c := one()

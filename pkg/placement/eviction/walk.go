@@ -41,12 +41,18 @@ type Plan struct {
 	Violations int
 }
 
-// maxTries bounds how often it is looked whether the preemptor fits on other nodes than that of the pod that was taken away last. Each of
-// thousands of pods may concern all nodes, for which nobody could wait.
-const maxTries = 1 << 14
+// Each of thousands of pods may concern all nodes, for which nobody could wait. So it is bounded how often it is looked whether the preemptor
+// fits on other nodes than that of the pod that was taken away last.
+const (
+	// maxTries bounds that for all pods.
+	maxTries = 1 << 14
+	// maxOthers bounds it for each, of nodes from which nobody has to go.
+	maxOthers = 64
+)
 
 // Walk finds the victims for a preemptor, among the pods that come after it, in their order. Others are nodes on which it may fit if
-// only a pod goes that is Far. After very many tries these are left out, and somebody who could make way may be missed. Allowed has for
+// only a pod goes that is Far. Where they are very many, not all are looked at until all pods are off their nodes: nobody who could make way is
+// missed, but another one than the last in the order may have to. Allowed has for
 // each disruption budget how many of its pods may go. A plan that keeps them all is taken before one that does not. The world is left with the victims removed; without a plan, as it was.
 func Walk(tail []Pod, others []string, allowed []int, world Nodes) (Plan, bool) {
 	w := newWalk(tail, allowed, world)
@@ -73,6 +79,13 @@ func Walk(tail []Pod, others []string, allowed []int, world Nodes) (Plan, bool) 
 				}
 			}
 		}
+		if len(others) > 0 { // else no pod is in the way but on its own node
+			for _, node := range slices.Concat(others, w.nodes) {
+				if plan, ok := try(node); ok {
+					return plan, true
+				}
+			}
+		}
 		return Plan{}, false
 	})
 }
@@ -83,7 +96,7 @@ func (w *walk) concerned(i int, others []string) []string {
 	if !w.tail[i].Far || w.tries > maxTries {
 		return nodes
 	}
-	nodes = append(nodes, others...)
+	nodes = append(nodes, others[:min(len(others), maxOthers)]...)
 	for _, node := range w.nodes {
 		if node != nodes[0] {
 			nodes = append(nodes, node)

@@ -90,7 +90,7 @@ func (pl *AllocationOrder) takesPods(pod *corev1.Pod, name string) bool {
 // walkGroup is walk for a group. On a node that is closed to its pods nobody who goes would help, but that is for the scheduler to find.
 func (pl *AllocationOrder) walkGroup(ctx context.Context, at allocations.Place, pods []*corev1.Pod, schedule fwk.PodGroupSchedulingFunc) (plan *eviction.Plan, w *groupWorld, err error) {
 	w = &groupWorld{pl.newWorld(ctx), schedule}
-	tail, err := pl.tail(w.world, at, pods, func(string) bool { return true }, true)
+	tail, err := pl.tail(w.world, at, pods, func(string) bool { return true })
 	if err != nil || len(tail) == 0 {
 		return nil, w, err
 	}

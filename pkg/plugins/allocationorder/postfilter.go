@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -20,10 +21,6 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/pkg/placement/eviction"
 )
-
-// maxOthers bounds the nodes on which a pod is looked for that a limit of a domain or the like keeps off, beside those of the pods that
-// may go.
-const maxOthers = 64
 
 // refused says that nobody makes way, and why. No other plugin is to have anybody make way: those that go by priority know no order.
 func refused(format string, args ...any) *fwk.Status {
@@ -89,9 +86,20 @@ func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *
 	if err != nil {
 		return nil, nil, err
 	}
-	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, open, len(others) > 0)
+	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, open)
 	if err != nil || len(tail) == 0 {
 		return nil, nil, err
+	}
+	if len(others) > 0 {
+		own, err := fwk.GetAffinityTerms(pod, fwk.GetPodAntiAffinityTerms(pod.Spec.Affinity))
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the anti-affinity of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		for i, c := range w.candidates {
+			its := c.info.GetPod()
+			// Limits of domains and claims of volumes are about pods of one namespace.
+			tail[i].Far = its.Namespace == pod.Namespace || reaches(c.info.GetRequiredAntiAffinityTerms(), pod) || reaches(own, its)
+		}
 	}
 	allowed := pl.disruptions(w, tail)
 	if err := w.snapshot.StartMutations(); err != nil {
@@ -105,9 +113,15 @@ func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *
 	return &found, w.victimsOf(found), nil
 }
 
-// tail are the running pods after a place, in their order. Closed nodes are those on which nobody who goes would help. Far says that
-// pods of the preemptors' namespaces may be in the way on other nodes, too.
-func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*corev1.Pod, open func(node string) bool, far bool) ([]eviction.Pod, error) {
+// reaches reports whether an anti-affinity may be about a pod that is on another node. In which namespaces it is is not looked at.
+func reaches(terms []fwk.AffinityTerm, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool {
+		return t.TopologyKey != corev1.LabelHostname && t.Selector.Matches(labels.Set(pod.Labels))
+	})
+}
+
+// tail are the running pods after a place, in their order. Nobody who goes from a node that is not open would help.
+func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*corev1.Pod, open func(node string) bool) ([]eviction.Pod, error) {
 	nodes, err := w.snapshot.NodeInfos().List()
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
@@ -132,7 +146,6 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 		of := eviction.Pod{Node: c.node, Stays: c.stays}
 		for _, p := range preemptors {
 			of.Stays = of.Stays || pl.tenants.HasMadeWay(at.Stamp, p, pod)
-			of.Far = of.Far || far && p.Namespace == pod.Namespace
 		}
 		tail = append(tail, of)
 	}
@@ -142,7 +155,7 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 // nodeAlone are filters that look at one node and what is on it, so that a pod on another one is never in the way.
 var nodeAlone = []string{"NodeResourcesFit", "HostPorts", "NodePorts"}
 
-// others are nodes that some filter refused which may look further than at one node.
+// others are nodes that some filter refused which may look further than at one node. Zones take turns among them, as in the snapshot.
 func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []string, err error) {
 	nodes, err := statuses.NodesForStatusCode(pl.handle.SnapshotSharedLister().NodeInfos(), fwk.Unschedulable)
 	if err != nil {
@@ -150,11 +163,10 @@ func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []stri
 	}
 	for _, node := range nodes {
 		name := node.Node().Name
-		if plugin := statuses.Get(name).Plugin(); plugin != "" && !slices.Contains(nodeAlone, plugin) && len(names) < maxOthers {
+		if plugin := statuses.Get(name).Plugin(); plugin != "" && !slices.Contains(nodeAlone, plugin) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
 	return names, nil
 }
 

@@ -369,6 +369,30 @@ func TestVictimsOnOtherNodes(t *testing.T) {
 	r.wantEvicted(prod, "free-left", "first")
 }
 
+// One of another namespace that is in the way by an anti-affinity, its own or the preemptor's, goes alone, and not those with whom it would fit elsewhere.
+func TestAntiAffinityOfAnotherNamespace(t *testing.T) {
+	everywhere := func(p *corev1.Pod) {
+		apart(p)
+		p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{}
+	}
+	label := func(p *corev1.Pod) { p.Labels["apart"] = "yes" }
+	for name, is := range map[string]struct{ blocker, preemptor func(*corev1.Pod) }{"its own": {everywhere, label}, "the preemptor's": {label, everywhere}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("prod", 4)
+			r.allocation("dev", 0)
+			r.node("full", 5, "zone=left")
+			r.node("free", 4, "zone=left")
+			r.node("other", 4, "zone=left")
+			r.pod("none", "none", 4, "full")
+			r.pod("early", "dev", 4, "other")
+			r.pod("blocker", "dev", 1, "full", is.blocker, func(p *corev1.Pod) { p.Namespace = "far" })
+			prod := r.pod("prod", "prod", 2, "", is.preemptor)
+			r.start().wantEvicted(prod, "free", "blocker")
+		})
+	}
+}
+
 // ownedBy makes a pod one of an owner of some kind.
 func ownedBy(version, kind string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {

@@ -137,7 +137,9 @@ func (r *rig) budget(team string, allowed int32) {
 func (r *rig) start() *rig {
 	r.Helper()
 	objects := slices.Clone(r.budgets)
-	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	for _, name := range []string{"ns", "far"} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 	for _, n := range r.nodes {
 		objects = append(objects, n)
 	}
