@@ -192,12 +192,15 @@ func runningAfter(q *allocations.Queue) []uint64 {
 	return after
 }
 
-// FoundNoPlace notes that a pod was tried at its place in the order, and that nobody can make way for it as things are.
-func (t *Tenants) FoundNoPlace(pod *corev1.Pod, at allocations.Place) {
+// FoundNoPlace notes that a pod was tried at its place in the order, or a group at that of the last of its pods, and that nobody can make way
+// as things are.
+func (t *Tenants) FoundNoPlace(at allocations.Place, pods ...*corev1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waitsNoMoreLocked(pod.UID)
-	t.tried[pod.UID] = t.afterLocked(at)
+	for _, pod := range pods {
+		t.waitsNoMoreLocked(pod.UID)
+	}
+	t.tried[at.Entry().Object.UID] = t.afterLocked(at) // the queue has a group tried again with any of its pods
 }
 
 // afterLocked is runningAfter of one place, of the order that holds. Of another one it is 0, so that the pod is tried again.

@@ -21,7 +21,7 @@ func TestEvicted(t *testing.T) {
 		"nobody helps": func(r *rig, pod *corev1.Pod) {
 			order, _ := r.Order()
 			at, _ := order.Place(pod)
-			r.FoundNoPlace(pod, at)
+			r.FoundNoPlace(at, pod)
 		},
 		"it is in no order any more": func(r *rig, pod *corev1.Pod) {
 			r.must(r.pods.Delete(pod))

@@ -213,7 +213,7 @@ func TestNumbersInASimulation(t *testing.T) {
 		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(1))}}
 	})
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	simulated := Fixed(factory, "ours", valuesOf(r.partitions), valuesOf(r.allocations))
+	simulated := Fixed(factory, "ours", func(map[string]*corev1.Pod) {}, valuesOf(r.partitions), valuesOf(r.allocations))
 	pod := r.pod("pod", "a", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" })
 	if id, ok := simulated.Reserve(pod, simulated.claims, r.allocations["a"]); id != 0 || !ok {
 		t.Errorf("it has %d, %t", id, ok)
@@ -238,7 +238,7 @@ func TestTriedAgain(t *testing.T) {
 		if !ok {
 			t.Fatal("it is in no order")
 		}
-		r.FoundNoPlace(waits, at)
+		r.FoundNoPlace(at, waits)
 	}
 	notPlaced()
 	r.Compute()
@@ -270,7 +270,7 @@ func TestTriedAgainWhenReservationsChange(t *testing.T) {
 	order, _ := r.Order()
 	at, _ := order.Place(waits)
 	r.take(waits)
-	r.FoundNoPlace(waits, at)
+	r.FoundNoPlace(at, waits)
 	r.Compute()
 	r.woken = nil
 	r.allocation("late", reserves(50))
@@ -292,7 +292,7 @@ func TestTriedAgainAfterVeryMany(t *testing.T) {
 		for _, p := range all {
 			if slices.Contains(r.woken, p.Name) {
 				at, _ := order.Place(p)
-				r.FoundNoPlace(p, at)
+				r.FoundNoPlace(at, p)
 			}
 		}
 		r.woken = nil

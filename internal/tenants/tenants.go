@@ -130,16 +130,16 @@ func (t *Tenants) shareLocked(ctx context.Context, factory informers.SharedInfor
 // Give has For return tenants whose Partitions and Allocations never change, for simulations, until the context ends. Nobody computes an order
 // for them: pods have the nodes of their partition, and no position.
 func Give(ctx context.Context, factory informers.SharedInformerFactory, partitions []*allocations.Partition, all []*allocations.Allocation) {
-	t := Fixed(factory, "", partitions, all)
+	t := Fixed(factory, "", func(map[string]*corev1.Pod) {}, partitions, all)
 	shared.Lock()
 	defer shared.Unlock()
 	t.shareLocked(ctx, factory)
 }
 
-// Fixed are tenants whose Partitions and Allocations never change, for tests. Their pods are put in order by Compute alone, and nobody is put into
-// a queue.
-func Fixed(factory informers.SharedInformerFactory, scheduler string, partitions []*allocations.Partition, all []*allocations.Allocation) *Tenants {
-	t := newTenants(factory, func(map[string]*corev1.Pod) {})
+// Fixed are tenants whose Partitions and Allocations never change, for tests. Their pods are put in order by Compute alone, which has activate put
+// them into the queue.
+func Fixed(factory informers.SharedInformerFactory, scheduler string, activate func(map[string]*corev1.Pod), partitions []*allocations.Partition, all []*allocations.Allocation) *Tenants {
+	t := newTenants(factory, activate)
 	for k := range kinds {
 		t.of[k] = optionalkind.Known()
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,18 +22,21 @@ import (
 // them who would not for all. Groups with pods of no allocation, or of several partitions, have nobody make way.
 func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGroupCycleState, group fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
 	pods := group.GetUnscheduledPods()
-	at, concerned, reason := pl.groupPlace(pods)
+	order, _ := pl.tenants.Order()
+	at, concerned, reason := pl.groupPlace(order, pods)
 	switch {
 	case !concerned:
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	case reason != "":
 		return nil, refused("%s", reason)
 	}
-	plan, w, err := pl.walkGroup(ctx, at, pods, schedule)
+	w := &groupWorld{pl.newWorld(ctx, order), schedule}
+	plan, err := pl.walkGroup(w, at, pods)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
 	case plan == nil:
+		pl.tenants.FoundNoPlace(at, pods...)
 		return nil, refused("the group would not fit if all pods after it went%s: %s", pl.whoStays(at.Partition.Name), at)
 	}
 	infos := make(map[types.NamespacedName]*fwk.NominatingInfo, len(w.preemptors))
@@ -47,8 +51,7 @@ func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGrou
 }
 
 // groupPlace is where the last of some pods is. They are concerned if any is of an allocation; the reason says why nobody makes way for them.
-func (pl *AllocationOrder) groupPlace(pods []*corev1.Pod) (at allocations.Place, concerned bool, reason string) {
-	order, _ := pl.tenants.Order()
+func (pl *AllocationOrder) groupPlace(order *allocations.Order, pods []*corev1.Pod) (at allocations.Place, concerned bool, reason string) {
 	claims, _ := pl.tenants.Claims()
 	found := 0
 	for _, pod := range pods {
@@ -87,21 +90,22 @@ func (pl *AllocationOrder) takesPods(pod *corev1.Pod, name string) bool {
 	return !clusterview.KeepsOff(node.Node(), pod)
 }
 
-// walkGroup is walk for a group. On a node that is closed to its pods nobody who goes would help, but that is for the scheduler to find.
-func (pl *AllocationOrder) walkGroup(ctx context.Context, at allocations.Place, pods []*corev1.Pod, schedule fwk.PodGroupSchedulingFunc) (plan *eviction.Plan, w *groupWorld, err error) {
-	w = &groupWorld{pl.newWorld(ctx), schedule}
-	tail, err := pl.tail(w.world, at, pods, func(string) bool { return true })
+// walkGroup is walk for a group. Nobody goes from a node that takes none of its pods.
+func (pl *AllocationOrder) walkGroup(w *groupWorld, at allocations.Place, pods []*corev1.Pod) (plan *eviction.Plan, err error) {
+	tail, err := pl.tail(w.world, at, pods, func(node string) bool {
+		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pl.takesPods(pod, node) })
+	})
 	if err != nil || len(tail) == 0 {
-		return nil, w, err
+		return nil, err
 	}
 	allowed := pl.disruptions(w.world, tail)
 	if err := w.snapshot.StartMutations(); err != nil {
-		return nil, w, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.snapshot.EndMutations()) }()
 	found, ok := eviction.WalkGroup(tail, allowed, w)
 	if !ok || w.err != nil {
-		return nil, w, w.err
+		return nil, w.err
 	}
-	return &found, w, nil
+	return &found, nil
 }

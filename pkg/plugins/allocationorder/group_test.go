@@ -147,3 +147,60 @@ func TestGroupVictimsOfANodeThatDies(t *testing.T) {
 		})
 	}
 }
+
+// By an anti-affinity a pod on any node may be in the way of a group. One on a node that takes no pods any more stays, as for a pod alone.
+func TestGroupsAndPodsOfDeadNodes(t *testing.T) {
+	for _, taints := range [][]corev1.Taint{nil, unreachable} {
+		r := newRig(t)
+		r.allocation("prod", 4)
+		r.allocation("dev", 0)
+		r.node("node", 4, "zone=left").Spec.Taints = taints
+		r.node("free", 4, "zone=left")
+		r.pod("blocker", "dev", 1, "node", apart)
+		one, like := r.pod("one", "prod", 2, "", apart), r.pod("like", "prod", 1, "")
+		_, status := r.start().tryGroup(one, like)
+		if got := r.deleted(); status.IsSuccess() != (taints == nil) || (len(got) == 0) != (taints != nil) {
+			t.Errorf("with %v: evicted are %q: %v", taints, got, status)
+		}
+	}
+}
+
+// A group for which nobody can make way is tried again when others run after the last of it, and not otherwise.
+func TestGroupsAreTriedAgain(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	r.node("n", 4)
+	first, last := r.pod("first", "prod", 3, ""), r.pod("last", "prod", 2, "")
+	r.start()
+	r.woken = nil
+	if _, status := r.tryGroup(first, last); !strings.Contains(status.Message(), "the group would not fit if all pods after it went: position 2 of 2") {
+		t.Errorf("got %v", status)
+	}
+	r.again(first, last)
+	if len(r.woken) > 0 {
+		t.Errorf("it is tried again: %v", r.woken)
+	}
+	r.again(first, last, r.pod("dev", "dev", 2, "n"))
+	if r.woken["last"] == nil {
+		t.Errorf("it is not tried again: %v", r.woken)
+	}
+}
+
+// The order that is computed while a group is tried is another one. The group is tried by the one that it has its place in.
+func TestGroupsKeepTheirOrder(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	r.node("n", 4)
+	r.pod("dev", "dev", 4, "n")
+	pod := r.pod("pod", "prod", 3, "")
+	r.start()
+	order, _ := r.tenants.Order()
+	r.tenants.Compute()
+	at, _, _ := r.pl.groupPlace(order, []*corev1.Pod{pod})
+	tail, err := r.pl.tail(r.pl.newWorld(t.Context(), order), at, []*corev1.Pod{pod}, func(string) bool { return true })
+	if err != nil || len(tail) != 1 {
+		t.Errorf("after it are %v, %v", tail, err)
+	}
+}

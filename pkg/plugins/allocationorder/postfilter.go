@@ -52,10 +52,10 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 	}
 	kind, demand := kindOf(pod), at.Entry().Pod.Demand
 	if kind != "" && pl.failed.Hopeless(kind, demand, at.Index) {
-		pl.tenants.FoundNoPlace(pod, at)
+		pl.tenants.FoundNoPlace(at, pod)
 		return nil, refused("a pod like it has just found nobody: %s", at)
 	}
-	plan, victims, err := pl.walk(ctx, cycle, pod, at, open, statuses)
+	plan, victims, err := pl.walk(pl.newWorld(ctx, order), cycle, pod, at, open, statuses)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
@@ -63,7 +63,7 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		if kind != "" {
 			pl.failed.Note(kind, demand, at.Index)
 		}
-		pl.tenants.FoundNoPlace(pod, at)
+		pl.tenants.FoundNoPlace(at, pod)
 		// What was nominated before is no place any more.
 		return nominated(""), refused("it would not fit if all pods after it went%s: %s", pl.whoStays(at.Partition.Name), at)
 	}
@@ -78,8 +78,7 @@ func nominated(node string) *fwk.PostFilterResult {
 }
 
 // walk tries out who has to go. The plan is nil if nobody helps.
-func (pl *AllocationOrder) walk(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
-	w := pl.newWorld(ctx)
+func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
 	others, err := pl.others(statuses)
@@ -127,11 +126,10 @@ func (pl *AllocationOrder) tail(w *world, at allocations.Place, preemptors []*co
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	maps.DeleteFunc(pl.unevictable, func(_ types.UID, one unevictable) bool { return time.Since(one.since) > maxUnevictable })
-	order, _ := pl.tenants.Order()
 	for _, node := range nodes {
 		stays := !open(node.Node().Name)
 		for _, info := range node.GetPods() {
-			place, ok := order.Place(info.GetPod())
+			place, ok := w.order.Place(info.GetPod())
 			if !ok || place.Queue != at.Queue || place.Index <= at.Index || info.GetPod().DeletionTimestamp != nil {
 				continue
 			}

@@ -69,6 +69,8 @@ type rig struct {
 	tenants *tenants.Tenants
 	events  *events.FakeRecorder
 	queue   internalqueue.SchedulingQueue
+	// woken are the pods that were put into the queue last.
+	woken map[string]*corev1.Pod
 }
 
 func (r *rig) must(err error) {
@@ -154,7 +156,7 @@ func (r *rig) start() *rig {
 	r.factory = informers.NewSharedInformerFactory(r.client, 0)
 	partition := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	partition.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "p"}
-	r.tenants = tenants.Fixed(r.factory, "ours", []*allocations.Partition{allocations.ReadPartition(partition)}, r.all)
+	r.tenants = tenants.Fixed(r.factory, "ours", func(pods map[string]*corev1.Pod) { r.woken = pods }, []*allocations.Partition{allocations.ReadPartition(partition)}, r.all)
 	r.events = events.NewFakeRecorder(100)
 	r.queue = internalqueue.NewSchedulingQueue(nil, r.factory)
 	r.profile()

@@ -37,8 +37,10 @@ type preemptor struct {
 
 // world is the snapshot, in which pods are removed and put back. It is for between StartMutations and EndMutations.
 type world struct {
-	handle     fwk.Handle
-	snapshot   fwk.MutableSnapshotSharedLister
+	handle   fwk.Handle
+	snapshot fwk.MutableSnapshotSharedLister
+	// order is that of the preemptors' place. Another one may hold meanwhile, in which the place is none.
+	order      *allocations.Order
 	candidates []victim
 	preemptors []preemptor
 	request    [2]int64 // of the one preemptor: CPU and memory
@@ -47,8 +49,8 @@ type world struct {
 	err error
 }
 
-func (pl *AllocationOrder) newWorld(ctx context.Context) *world {
-	return &world{handle: pl.handle, snapshot: pl.handle.MutableSnapshotSharedLister(), ctx: ctx}
+func (pl *AllocationOrder) newWorld(ctx context.Context, order *allocations.Order) *world {
+	return &world{handle: pl.handle, snapshot: pl.handle.MutableSnapshotSharedLister(), order: order, ctx: ctx}
 }
 
 func (w *world) fail(err error) {
