@@ -159,8 +159,8 @@ func named(pod *corev1.Pod) Workload {
 		return Workload{pod.Namespace, KindLabel, pod.Labels[WorkloadLabel]}
 	case pod.Labels[podgroupv1alpha1.PodGroupLabel] != "":
 		return Workload{pod.Namespace, KindPodGroup, pod.Labels[podgroupv1alpha1.PodGroupLabel]}
-	case schedulingGroup(pod) != "":
-		return Workload{pod.Namespace, KindSchedulingGroup, schedulingGroup(pod)}
+	case SchedulingGroup(pod) != "":
+		return Workload{pod.Namespace, KindSchedulingGroup, SchedulingGroup(pod)}
 	default:
 		return Workload{pod.Namespace, KindPod, pod.Name}
 	}
@@ -187,7 +187,8 @@ func templateHash(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
-func schedulingGroup(pod *corev1.Pod) string {
+// SchedulingGroup names the PodGroup, of the pod's namespace, that the scheduler places the pod with, "" for none.
+func SchedulingGroup(pod *corev1.Pod) string {
 	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
 	}

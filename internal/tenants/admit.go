@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
 
@@ -89,8 +90,8 @@ func (w *window) slide(reserved func(types.UID) bool) (let []*corev1.Pod) {
 
 // groupOf names the group in which a pod is placed, "" for none.
 func groupOf(pod *corev1.Pod) string {
-	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		return pod.Namespace + "/" + *g.PodGroupName
+	if name := clusterview.SchedulingGroup(pod); name != "" {
+		return pod.Namespace + "/" + name
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/pkg/placement/allocation"
@@ -24,6 +25,7 @@ const (
 	reasonTurn       = "WaitsForTurn"
 	reasonMaximum    = "AllocationAtMaximum"
 	reasonIdentity   = "WaitsForIdentity"
+	reasonGroup      = "WaitsForGroup"
 	reasonNotInOrder = "NotInOrder"
 )
 
@@ -40,7 +42,7 @@ const (
 type why struct {
 	// reason is that of the Event, "" for a pod that was tried.
 	reason string
-	// cause says why a pod is in no order.
+	// cause says why a pod is in no order, or which one keeps its group from being tried.
 	cause string
 }
 
@@ -121,22 +123,27 @@ func (c *Controller) tell(order *allocations.Order, pods []*corev1.Pod) {
 
 // waitingOf are the pods without nodes: those of each partition in its order, and then those that are in none by their age.
 func waitingOf(order *allocations.Order, pods []*corev1.Pod) (all []waiting) {
+	groups := make(holders)
 	for _, q := range order.Queues {
 		for i := range q.Entries {
 			if e := &q.Entries[i]; !e.Pod.Placed {
-				all = append(all, waiting{why: why{reason: reasonOf(e)}, pod: e.Object, allocation: e.Allocation.Name, at: allocations.Place{Queue: q, Index: i}, index: i})
+				w := waiting{why: why{reason: reasonOf(e)}, pod: e.Object, allocation: e.Allocation.Name, at: allocations.Place{Queue: q, Index: i}, index: i}
+				if w.reason == reasonMaximum || w.reason == reasonIdentity {
+					groups.note(w.pod)
+				}
+				all = append(all, w)
 			}
 		}
-	}
-	if len(order.Held) == 0 {
-		return all
 	}
 	sorted := len(all)
 	for _, pod := range pods {
 		err := order.Held[pod.UID]
-		// Of one with gates the API server says that it has them.
-		if err == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || len(pod.Spec.SchedulingGates) > 0 {
+		if err == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 			continue
+		}
+		groups.note(pod)
+		if len(pod.Spec.SchedulingGates) > 0 {
+			continue // the API server says that it has them
 		}
 		claim, _ := order.Of(pod)
 		all = append(all, waiting{why: why{reasonNotInOrder, err.Error()}, pod: pod, allocation: claim.Allocation.Name, index: math.MaxInt})
@@ -144,7 +151,29 @@ func waitingOf(order *allocations.Order, pods []*corev1.Pod) (all []waiting) {
 	slices.SortFunc(all[sorted:], func(a, b waiting) int {
 		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
+	for i := range all[:sorted] {
+		if w := &all[i]; w.reason == reasonTurn && groups[groupOf(w.pod)] != "" {
+			w.why = why{reasonGroup, groups[groupOf(w.pod)]}
+		}
+	}
 	return all
+}
+
+// holders names for PodGroups one of their pods that must not be tried. The queue keeps all others of the group with it.
+type holders map[groupKey]string
+
+// groupKey is a PodGroup, whose name is "" for the pods of none.
+type groupKey struct{ namespace, name string }
+
+func groupOf(pod *corev1.Pod) groupKey {
+	return groupKey{pod.Namespace, clusterview.SchedulingGroup(pod)}
+}
+
+// note notes that a pod must not be tried. Of several it is the first by name, so that the same one is named however the order changes.
+func (h holders) note(pod *corev1.Pod) {
+	if g := groupOf(pod); g.name != "" && (h[g] == "" || pod.Name < h[g]) {
+		h[g] = pod.Name
+	}
 }
 
 // reasonOf is for what a pod in the order waits, "" for its place alone.
@@ -167,6 +196,8 @@ func (w *waiting) event() (kind, note string) {
 		note = "raise maxUtilizationPercent or what is reserved, or remove pods before this one"
 	case reasonIdentity:
 		note = "it is next when one is free; a larger count of the group lets more run"
+	case reasonGroup:
+		note = fmt.Sprintf("a PodGroup is tried when all of its pods may be: see what its pod %s/%s waits for", w.pod.Namespace, w.cause)
 	case reasonTurn:
 		note = fmt.Sprintf("those that wait before it are tried first, see kubectl espalier queue %s; if there are none, see whether its scheduler runs", w.at.Partition.Name)
 	default:

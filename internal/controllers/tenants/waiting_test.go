@@ -107,6 +107,21 @@ func TestWhyPodsWait(t *testing.T) {
 		`bad Warning NotInOrder it waits as a pod of allocation "odd": annotation espalier.dev/allocation-priority "high": write a number from 0 to 100`)
 }
 
+// One pod that must not be tried keeps its whole PodGroup from it. The others are told which one that is, and not to look for a scheduler.
+func TestPodsOfAGroupWaitForEachOther(t *testing.T) {
+	in := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name} }
+	}
+	r, said := waits(t, team("max", "2", capped), team("plain", "2"), pod("runs", "max", "n1"),
+		pod("c", "max", "", in("capped")), pod("d", "plain", "", in("capped")), pod("none", "plain", ""),
+		pod("e", "plain", "", in("odd")), pod("f", "plain", "", in("odd"), priority("high")), pod("g", "plain", "", in("odd"), priority("low")),
+		pod("h", "plain", "", in("gated")), pod("i", "plain", "", in("gated"), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }))
+	told := func(pod, at, by string) string {
+		return fmt.Sprintf(`%s Normal WaitsForGroup it has not been tried yet: position %s of 6 in partition "p", allocation "plain": a PodGroup is tried when all of its pods may be: see what its pod ns/%s waits for`, pod, at, by)
+	}
+	r.wantSaid(said, 10*time.Second, told("d", "2", "c"), "c Normal AllocationAtMaximum", "none Normal WaitsForTurn", told("e", "4", "f"), told("h", "5", "i"), "f Warning NotInOrder", "g Warning NotInOrder")
+}
+
 // A pod that waits for an instant has no Event, and neither has one that is gone: nothing is kept of it.
 func TestInstants(t *testing.T) {
 	r, said := waits(t, team("a", "2"), pod("placed", "a", ""), pod("gone", "a", ""), pod("stays", "a", ""))
@@ -171,7 +186,7 @@ func TestTenantsPageHasTheEvents(t *testing.T) {
 	}
 	want := []string{fmt.Sprintf("\nEvery five seconds %d Events are written at most.", maxTold), "has for ten seconds"}
 	for reason, kind := range map[string]string{
-		reasonTurn: corev1.EventTypeNormal, reasonMaximum: corev1.EventTypeNormal, reasonIdentity: corev1.EventTypeNormal, reasonNotInOrder: corev1.EventTypeWarning,
+		reasonTurn: corev1.EventTypeNormal, reasonMaximum: corev1.EventTypeNormal, reasonIdentity: corev1.EventTypeNormal, reasonGroup: corev1.EventTypeNormal, reasonNotInOrder: corev1.EventTypeWarning,
 	} {
 		want = append(want, fmt.Sprintf("\n| %#q | %s |", reason, kind))
 	}
