@@ -53,29 +53,32 @@ func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGrou
 // groupPlace is where the last of some pods is. They are concerned if any is of an allocation; the reason says why nobody makes way for them.
 func (pl *AllocationOrder) groupPlace(order *allocations.Order, pods []*corev1.Pod) (at allocations.Place, concerned bool, reason string) {
 	claims, _ := pl.tenants.Claims()
-	found := 0
+	var none *corev1.Pod // of no allocation
 	for _, pod := range pods {
 		if claim, known := claims.Of(pod); known && claim.Allocation == nil {
+			none = pod
 			continue
 		}
 		concerned = true
 		place, ok := order.Place(pod)
 		if !ok {
 			pl.tenants.Retry(pod)
-			return at, true, "the position of a pod of the group is not known yet"
+			return at, true, fmt.Sprintf("the position of pod %s/%s of the group is not known yet: wait, the group is tried again when it is", pod.Namespace, pod.Name)
 		}
 		if why := pl.mustWait(pod, func(node string) bool { return pl.takesPods(pod, node) }); why != "" {
 			return at, true, why
 		}
-		if found > 0 && place.Queue != at.Queue {
-			return at, true, "the group has pods of several partitions"
+		if at.Queue != nil && place.Queue != at.Queue {
+			last := at.Entry().Object
+			return at, true, fmt.Sprintf("pods %s/%s and %s/%s of the group are of the partitions %q and %q: have Allocations of one partition claim all of them",
+				last.Namespace, last.Name, pod.Namespace, pod.Name, at.Partition.Name, place.Partition.Name)
 		}
-		if found++; found == 1 || place.Index > at.Index {
+		if at.Queue == nil || place.Index > at.Index {
 			at = place
 		}
 	}
-	if concerned && found < len(pods) {
-		return at, true, "the group has pods of no allocation"
+	if concerned && none != nil {
+		return at, true, fmt.Sprintf("pod %s/%s of the group is of no allocation: have Allocations claim all pods of a group, or none", none.Namespace, none.Name)
 	}
 	return at, concerned, ""
 }

@@ -14,6 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 // group is pods that are placed together.
@@ -202,5 +204,24 @@ func TestGroupsKeepTheirOrder(t *testing.T) {
 	tail, err := r.pl.tail(r.pl.newWorld(t.Context(), order), at, []*corev1.Pod{pod}, func(string) bool { return true })
 	if err != nil || len(tail) != 1 {
 		t.Errorf("after it are %v, %v", tail, err)
+	}
+}
+
+// Who has nobody make way for a group hears which of its pods are the cause, and what to do.
+func TestGroupsThatHaveNobodyMakeWay(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 0)
+	r.allocation("elsewhere", 0, func(s *placementv1alpha1.AllocationSpec) { s.Partition = "q" })
+	prod, elsewhere, none := r.pod("prod", "prod", 1, ""), r.pod("elsewhere", "elsewhere", 1, ""), r.pod("none", "none", 1, "")
+	r.start()
+	late := r.pod("late", "prod", 1, "")
+	for want, pods := range map[string][]*corev1.Pod{
+		"pod ns/none of the group is of no allocation: have Allocations claim all pods of a group, or none":                                 {none, prod},
+		`pods ns/prod and ns/elsewhere of the group are of the partitions "p" and "q": have Allocations of one partition claim all of them`: {prod, elsewhere},
+		"the position of pod ns/late of the group is not known yet: wait, the group is tried again when it is":                              {prod, late},
+	} {
+		if _, status := r.tryGroup(pods...); status.Message() != "nobody makes way: "+want {
+			t.Errorf("got %v, want %q", status, want)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func TestVector_TV23_Reserve(t *testing.T) {
 		}
 		status := r.f.RunReservePluginsReserve(t.Context(), state, pod, "n")
 		if want == "none" {
-			if status.Code() != fwk.Unschedulable {
+			if status.Code() != fwk.Unschedulable || !strings.Contains(status.Message(), `identity group "g" has no identity left, or it is not known yet which of the 2 are held: the pod is tried again when one is free; a larger count in allocation "a" lets more run`) {
 				t.Errorf("%s: %v", pod.Name, status)
 			}
 			return

@@ -5,6 +5,7 @@ package allocationorder
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ func (pl *AllocationOrder) Reserve(_ context.Context, cycle fwk.CycleState, pod 
 	id, ok := pl.tenants.Reserve(pod, s.claims, s.of)
 	if !ok {
 		pl.tenants.Retry(pod)
-		return fwk.NewStatus(fwk.Unschedulable, "the pod's identity group has no identity left, or it is not known yet which are held")
+		name, size, _ := s.of.Group(pod)
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("identity group %q has no identity left, or it is not known yet which of the %d are held: the pod is tried again when one is free; a larger count in allocation %q lets more run", name, size, s.of.Name))
 	}
 	if id >= 0 {
 		clusterview.WriteBinding(cycle, map[string]string{clusterview.IdentityAnnotation: strconv.Itoa(id)})

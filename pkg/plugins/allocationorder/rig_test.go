@@ -154,9 +154,13 @@ func (r *rig) start() *rig {
 		r.client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 	}
 	r.factory = informers.NewSharedInformerFactory(r.client, 0)
-	partition := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
-	partition.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "p"}
-	r.tenants = tenants.Fixed(r.factory, "ours", func(pods map[string]*corev1.Pod) { r.woken = pods }, []*allocations.Partition{allocations.ReadPartition(partition)}, r.all)
+	var partitions []*allocations.Partition
+	for _, name := range []string{"p", "q"} {
+		p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": name}
+		partitions = append(partitions, allocations.ReadPartition(p))
+	}
+	r.tenants = tenants.Fixed(r.factory, "ours", func(pods map[string]*corev1.Pod) { r.woken = pods }, partitions, r.all)
 	r.events = events.NewFakeRecorder(100)
 	r.queue = internalqueue.NewSchedulingQueue(nil, r.factory)
 	r.profile()
