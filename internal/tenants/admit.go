@@ -186,8 +186,12 @@ func (t *Tenants) admitLocked(pod *corev1.Pod) error {
 	return fmt.Errorf("its position among the pods of partition %q is not known yet: it is computed every %s", partition.Name, debounce)
 }
 
-// waitsLocked reports whether a pod is in the order, and no window lets it in.
-func (t *Tenants) waitsLocked(pod *corev1.Pod) bool {
+// shutOutLocked reports whether admitLocked refuses a pod because of its place in the order. It is false as well where only admitLocked can tell: for a pod
+// that is in no order, and if Partitions, Allocations or namespaces are others than those of the order.
+func (t *Tenants) shutOutLocked(pod *corev1.Pod) bool {
+	if t.order.Claims != t.claims {
+		return false
+	}
 	place, placed := t.order.Place(pod)
 	if !placed {
 		return false

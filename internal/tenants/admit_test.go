@@ -118,6 +118,24 @@ func TestReservedMeanwhile(t *testing.T) {
 	r.wantHeld(all[2*windowSize], "")
 }
 
+// Who waits behind others is let in with the order that is computed meanwhile, if its allocation is gone since: that order does not know.
+func TestGoneMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	all := r.podsOf("a", windowSize+1)
+	for _, p := range all {
+		_ = r.Admit(p)
+	}
+	r.Compute()
+	last := all[windowSize]
+	r.wantHeld(last, "it waits until those before it have been tried")
+	before, _ := r.Order()
+	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a")
+	if woken := r.replace(before, all); woken[string(last.UID)] == nil {
+		t.Error("it is not let in")
+	}
+}
+
 // What holds a pod says so, and the pod is put into the queue when it holds it no more.
 func TestReasons(t *testing.T) {
 	r := newRig(t)

@@ -115,7 +115,7 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	clear(t.retry)
 	for uid, pod := range t.held {
 		// Most wait behind a full window: of thousands it is not written down why.
-		if !t.waitsLocked(pod) && t.admitLocked(pod) == nil {
+		if !t.shutOutLocked(pod) && t.admitLocked(pod) == nil {
 			woken[string(uid)] = pod
 		}
 	}

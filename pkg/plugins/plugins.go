@@ -58,7 +58,8 @@ func Registry() map[string]Factory {
 // What Preferences says depends on the cycle's levels as well, which the needs of a pod
 // do not tell. That is no harm: the nodes that it refuses are those that the levels
 // leave out, and these are not in the pod's tree, so that the filters are not asked about them.
-// What AllocationOrder says depends on the pod's allocation, which it adds to the needs.
+// What AllocationOrder says depends on the nodes of the pod's allocation. It adds their name to the needs, and which Partitions and
+// Allocations it is by.
 func NodeLocal() []string {
 	return []string{allocationorder.Name, constraints.Name, hostports.Name, nodelifetime.Name, platform.Name, preferences.Name}
 }

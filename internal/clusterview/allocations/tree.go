@@ -155,9 +155,9 @@ func (t *Tree) Allows(a *Allocation, node *corev1.Node) bool {
 	return err == nil && t.PartitionOfNode(node) == p && t.hasTraits(a, node)
 }
 
-// NodesOf names the nodes that Allows allows: it is the same for allocations that have the same nodes because of their partition and of traits above
-// them, as most do.
-func (t *Tree) NodesOf(a *Allocation) string {
+// NodesKey names the nodes that Allows allows. The allocation must be accepted. Two of one tree with the same key have the same nodes, because of
+// their partition and the nearest traits above them, as most do. Two with different keys may have the same nodes all the same.
+func (t *Tree) NodesKey(a *Allocation) string {
 	for up := a; up != nil; up = t.allocations[up.Parent] {
 		if !up.traits.Empty() {
 			return "allocation " + up.Name

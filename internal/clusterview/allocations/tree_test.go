@@ -134,8 +134,8 @@ func TestNodes(t *testing.T) {
 			for _, n := range []*corev1.Node{plain, ssd, both, elsewhere} {
 				same = same && others.Allows(a, n) == others.Allows(b, n)
 			}
-			if got := others.NodesOf(a) == others.NodesOf(b); got != same {
-				t.Errorf("the nodes of %s and of %s are named %q and %q, and are the same: %t", a.Name, b.Name, others.NodesOf(a), others.NodesOf(b), same)
+			if got := others.NodesKey(a) == others.NodesKey(b); got != same {
+				t.Errorf("the nodes of %s and of %s are named %q and %q, and are the same: %t", a.Name, b.Name, others.NodesKey(a), others.NodesKey(b), same)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (pl *AllocationOrder) PreFilter(_ context.Context, cycle fwk.CycleState, po
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	cycle.Write(stateKey, &state{claims, claim.Allocation})
-	clusterview.AddNeeds(cycle, Name, strconv.FormatUint(serial, 10)+" "+claims.NodesOf(claim.Allocation))
+	clusterview.AddNeeds(cycle, Name, strconv.FormatUint(serial, 10)+" "+claims.NodesKey(claim.Allocation))
 	return nil, nil
 }
 
