@@ -19,3 +19,14 @@ trap 'rm -f "$header"' EXIT
 sed 's|^//|#|' hack/boilerplate/boilerplate.go.txt >"$header"
 "$tools/controller-gen" object:headerFile=hack/boilerplate/boilerplate.go.txt paths=./apis/placement/...
 "$tools/controller-gen" crd:headerFile="$header" paths=./apis/placement/... output:crd:dir=manifests/crds
+
+# What the generator knows of amounts lets through exponents of any size, with all of whose digits Kubernetes computes.
+amount='^[+-]?([0-9]{1,32}([.][0-9]{0,32})?|[.][0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$'
+for kind in allocations partitions; do
+  file=manifests/crds/placement.espalier.dev_$kind.yaml
+  awk -v amount="$amount" '
+    /^ *pattern: .*numkMGTPE/ { sub(/pattern: .*/, "pattern: " amount) }
+    { print }
+  ' "$file" >"$header"
+  cat "$header" >"$file"
+done

@@ -4,6 +4,7 @@
 package manifests_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
@@ -78,6 +80,53 @@ func TestKeysOfPoliciesAreReadAlike(t *testing.T) {
 				t.Errorf("%s: %q passes: %t, and is read with %v", list, key, is, err)
 			}
 		}
+	}
+}
+
+// The definitions let pass the amounts that the schedulers read, wherever there is one, and no others.
+func TestAmountsAreReadAlike(t *testing.T) {
+	amounts := make(map[string][]string)
+	for _, kind := range []string{"allocations", "partitions"} {
+		file := "crds/placement.espalier.dev_" + kind + ".yaml"
+		definition, ok := objects(t, file)[0].(*apiextensionsv1.CustomResourceDefinition)
+		if !ok {
+			t.Fatal("it holds no CustomResourceDefinition")
+		}
+		everySchema(*definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(_ string, s apiextensionsv1.JSONSchemaProps) {
+			if s.XIntOrString {
+				amounts[s.Pattern] = append(amounts[s.Pattern], kind)
+			}
+		})
+	}
+	if len(amounts) != 1 {
+		t.Fatalf("there are several patterns of amounts: %q", amounts)
+	}
+	for pattern := range amounts {
+		passes := regexp.MustCompile(pattern)
+		for _, text := range []string{
+			"0", "4", "+4", "-4", "0.5", ".5", "5.", "500m", "8Gi", "1.5Gi", "1e6", "12E-3", "1e+99", "3E", "3Ei", "1e100", "1e1000000", "1e1.5", "1e.5", "1e", "e1", "", " 4", "1gi",
+			strings.Repeat("9", 32), strings.Repeat("9", 33), "0." + strings.Repeat("3", 32), "0." + strings.Repeat("3", 33),
+		} {
+			err := allocations.CheckAmounts(map[string]any{"cpu": text})
+			if is := passes.MatchString(text); is != (err == nil) {
+				t.Errorf("%q passes: %t, and is read with %v", text, is, err)
+			}
+		}
+	}
+}
+
+// everySchema calls a function for each property below a schema, and for the values of maps, whose name is "".
+func everySchema(of apiextensionsv1.JSONSchemaProps, do func(name string, schema apiextensionsv1.JSONSchemaProps)) {
+	for name, s := range of.Properties {
+		do(name, s)
+		everySchema(s, do)
+	}
+	if of.Items != nil && of.Items.Schema != nil {
+		everySchema(*of.Items.Schema, do)
+	}
+	if of.AdditionalProperties != nil && of.AdditionalProperties.Schema != nil {
+		do("", *of.AdditionalProperties.Schema)
+		everySchema(*of.AdditionalProperties.Schema, do)
 	}
 }
 

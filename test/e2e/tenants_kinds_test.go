@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -154,13 +155,24 @@ func TestTenantsBadInput(t *testing.T) {
 	for reason, change := range map[string]func(*placementv1alpha1.AllocationSpec){
 		placementv1alpha1.ReasonParentCycle:      func(spec *placementv1alpha1.AllocationSpec) { spec.Parent = s.name + "-bad" },
 		placementv1alpha1.ReasonParentMissing:    func(spec *placementv1alpha1.AllocationSpec) { spec.Parent = "gone" },
-		placementv1alpha1.ReasonPartitionMissing: func(spec *placementv1alpha1.AllocationSpec) { spec.Parent, spec.Partition = "", "gone" },
+		placementv1alpha1.ReasonPartitionMissing: func(spec *placementv1alpha1.AllocationSpec) { spec.Partition = "gone" },
 		placementv1alpha1.ReasonInvalid: func(spec *placementv1alpha1.AllocationSpec) {
-			spec.Parent, spec.Partition, spec.Reserved = "", s.name, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
+			spec.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
 		},
 	} {
-		s.change(bad, change)
+		s.change(bad, func(spec *placementv1alpha1.AllocationSpec) {
+			spec.Parent, spec.Partition, spec.Reserved = "", s.name, nil // one thing is wrong at a time
+			change(spec)
+		})
 		s.accepted(bad, metav1.ConditionFalse, reason)
+	}
+	for patch, says := range map[string]string{
+		`{"spec":{"reserved":{"cpu":"1e2000000000"}}}`:  "spec.reserved.cpu",
+		`{"spec":{"reserved":{"cpu":"1e-2000000000"}}}`: "spec.reserved.cpu",
+	} {
+		if err := s.policies().Patch(s.ctx, bad, client.RawPatch(types.MergePatchType, []byte(patch))); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want %q", patch, err, says)
+		}
 	}
 	second := s.reserves("second", 0, func(spec *placementv1alpha1.AllocationSpec) { spec.Assignments[0].PodSelector = selects("good") })
 	s.until("the conflict to be said", func() error {

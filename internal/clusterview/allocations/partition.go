@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
@@ -97,22 +96,6 @@ func DecodePartition(object *unstructured.Unstructured) *Partition {
 		p.refuse(err)
 	}
 	return p
-}
-
-// decode decodes an object by itself: of a list that is decoded as a whole nothing is left if one of it cannot be. What cannot be decoded
-// has its metadata alone.
-func decode[T any](object *unstructured.Unstructured) (*T, error) {
-	in := new(T)
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, in)
-	if err == nil {
-		return in, nil
-	}
-	bare := map[string]any{"metadata": object.Object["metadata"]}
-	in = new(T)
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(bare, in) != nil {
-		in = new(T)
-	}
-	return in, fmt.Errorf("it cannot be decoded: %s: it was written for another version of its kind; apply the CRD of this release, and the object anew", syntax.Cut(err.Error()))
 }
 
 // selector reads a selector. One that cannot be read selects nothing.

@@ -58,6 +58,11 @@ func reserving(cpu string) func(*placementv1alpha1.AllocationSpec) {
 	}
 }
 
+// claimsAll has an allocation claim all pods, and let none of them run.
+func claimsAll(s *spec) {
+	s.Assignments, s.MaxUtilizationPercent = []placementv1alpha1.Assignment{{}}, new(int32(1))
+}
+
 // node is one of a pool with so many CPUs.
 func node(name, pool, cpu string, more ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: meta(name)}

@@ -59,9 +59,10 @@ func (t *Tree) resolve(a *Allocation, below []string) resolution {
 	if r, done := t.resolved[a]; done {
 		return r
 	}
-	r := t.follow(a, below)
+	// What cannot be read of it comes first: its partition and its parent may be of that.
+	r := resolution{reason: a.reason, err: a.err}
 	if r.err == nil {
-		r.reason, r.err = a.reason, a.err
+		r = t.follow(a, below)
 	}
 	t.resolved[a] = r
 	return r

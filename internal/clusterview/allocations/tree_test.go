@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -141,24 +140,5 @@ func TestNodes(t *testing.T) {
 	}
 	if shared := tree.SharedNodes(first, []*corev1.Node{plain, ssd, elsewhere}); len(shared) != 1 || shared["a"] != 2 {
 		t.Errorf("it shares %v", shared)
-	}
-}
-
-// What another version of the kind has left is said, and stops nobody else.
-func TestUndecodable(t *testing.T) {
-	object := func(kind string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": "bad", "uid": "u"}, "spec": spec}}
-	}
-	p := DecodePartition(object("Partition", map[string]any{"reservablePercent": "many"}))
-	a := DecodeAllocation(object("Allocation", map[string]any{"rank": "first"}))
-	if p.Name != "bad" || p.Invalid() == nil || !strings.Contains(p.Invalid().Error(), "cannot be decoded") {
-		t.Errorf("got %v, %v", p.Name, p.Invalid())
-	}
-	tree := NewTree([]*Partition{p, partition("p", "p")}, []*Allocation{a})
-	if _, _, err := tree.PartitionOf(a); a.Name != "bad" || err == nil {
-		t.Errorf("got %v, %v", a.Name, err)
-	}
-	if got := tree.PartitionOfNode(node("n", "p", "1")); got == nil || got.Name != "p" {
-		t.Errorf("the node is of %v", got)
 	}
 }

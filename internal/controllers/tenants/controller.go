@@ -152,6 +152,9 @@ func (c *Controller) write(ctx context.Context, object *unstructured.Unstructure
 func statusOf[T any](object *unstructured.Unstructured) *T {
 	status := new(T)
 	content, _, err := unstructured.NestedMap(object.Object, "status")
+	for _, amounts := range []string{"used", "capacity", "reserved"} {
+		err = errors.Join(err, allocations.CheckAmounts(content[amounts]))
+	}
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, status) != nil {
 		return new(T)
 	}

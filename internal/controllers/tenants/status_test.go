@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -118,6 +119,17 @@ func TestNotAccepted(t *testing.T) {
 	r.wantCondition(r.allocation("gpus").Conditions, placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid, "it reserves no cpu")
 	if got := r.pods(); got != "c1 c2" {
 		t.Errorf("of the pods there are %s", got)
+	}
+}
+
+// What somebody has written into a status that nobody can compute with is written anew.
+func TestUnreadableStatus(t *testing.T) {
+	status := map[string]any{"observedGeneration": int64(7)}
+	for text, want := range map[string]int64{"1": 7, "1e-1000000": 0, "1e1000000": 0} {
+		status["used"] = map[string]any{"cpu": text}
+		if got := statusOf[placementv1alpha1.AllocationStatus](&unstructured.Unstructured{Object: map[string]any{"status": status}}); got.ObservedGeneration != want {
+			t.Errorf("with %s it is %+v", text, got)
+		}
 	}
 }
 
