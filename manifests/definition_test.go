@@ -83,20 +83,31 @@ func TestKeysOfPoliciesAreReadAlike(t *testing.T) {
 	}
 }
 
-// The definitions let pass the amounts that the schedulers read, wherever there is one, and no others.
-func TestAmountsAreReadAlike(t *testing.T) {
-	amounts := make(map[string][]string)
+// The definitions let pass the amounts that the schedulers read, wherever there is one, and no others. Of selectors they let pass the operators
+// that there are.
+func TestAmountsAndSelectorsAreReadAlike(t *testing.T) {
+	amounts, operators := make(map[string][]string), make(map[string][]string)
 	for _, kind := range []string{"allocations", "partitions"} {
 		file := "crds/placement.espalier.dev_" + kind + ".yaml"
 		definition, ok := objects(t, file)[0].(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			t.Fatal("it holds no CustomResourceDefinition")
 		}
-		everySchema(*definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(_ string, s apiextensionsv1.JSONSchemaProps) {
-			if s.XIntOrString {
+		everySchema(*definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(name string, s apiextensionsv1.JSONSchemaProps) {
+			switch {
+			case s.XIntOrString:
 				amounts[s.Pattern] = append(amounts[s.Pattern], kind)
+			case name == "operator":
+				var known []string
+				for _, value := range s.Enum {
+					known = append(known, string(value.Raw))
+				}
+				operators[strings.Join(known, " ")] = append(operators[strings.Join(known, " ")], kind)
 			}
 		})
+	}
+	if len(operators) != 1 || len(operators[`"In" "NotIn" "Exists" "DoesNotExist"`]) != 4 {
+		t.Errorf("the operators are %q", operators)
 	}
 	if len(amounts) != 1 {
 		t.Fatalf("there are several patterns of amounts: %q", amounts)

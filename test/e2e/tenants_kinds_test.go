@@ -167,8 +167,9 @@ func TestTenantsBadInput(t *testing.T) {
 		s.accepted(bad, metav1.ConditionFalse, reason)
 	}
 	for patch, says := range map[string]string{
-		`{"spec":{"reserved":{"cpu":"1e2000000000"}}}`:  "spec.reserved.cpu",
-		`{"spec":{"reserved":{"cpu":"1e-2000000000"}}}`: "spec.reserved.cpu",
+		`{"spec":{"reserved":{"cpu":"1e2000000000"}}}`:                                                                       "spec.reserved.cpu",
+		`{"spec":{"reserved":{"cpu":"1e-2000000000"}}}`:                                                                      "spec.reserved.cpu",
+		`{"spec":{"assignments":[{"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"in","values":["b"]}]}}]}}`: `supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
 	} {
 		if err := s.policies().Patch(s.ctx, bad, client.RawPatch(types.MergePatchType, []byte(patch))); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", patch, err, says)

@@ -45,8 +45,8 @@ type assignment struct {
 	priority         int
 }
 
-// ReadAllocation reads an Allocation. One of which something cannot be read still claims the pods that its assignments select: they
-// wait, and are not placed as if it were not there.
+// ReadAllocation reads an Allocation. One of which something cannot be read still claims the pods that its assignments select, or that have
+// the labels which they name if their selectors cannot be read: they wait, and are not placed as if it were not there.
 func ReadAllocation(in *placementv1alpha1.Allocation) *Allocation {
 	a := &Allocation{
 		Object: objectOf(&in.ObjectMeta), Partition: in.Spec.Partition, Parent: in.Spec.Parent,
@@ -71,9 +71,9 @@ func ReadAllocation(in *placementv1alpha1.Allocation) *Allocation {
 		a.traits = a.selector("spec.traits", &metav1.LabelSelector{MatchLabels: in.Spec.Traits})
 	}
 	for i, as := range in.Spec.Assignments {
-		its := assignment{namespaces: a.selector(fmt.Sprintf("spec.assignments[%d].namespaceSelector", i), &as.NamespaceSelector), pods: labels.Everything(), priority: or(as.Priority, defaultPriority)}
+		its := assignment{namespaces: a.claiming(fmt.Sprintf("spec.assignments[%d].namespaceSelector", i), &as.NamespaceSelector), pods: labels.Everything(), priority: or(as.Priority, defaultPriority)}
 		if as.PodSelector != nil {
-			its.pods = a.selector(fmt.Sprintf("spec.assignments[%d].podSelector", i), as.PodSelector)
+			its.pods = a.claiming(fmt.Sprintf("spec.assignments[%d].podSelector", i), as.PodSelector)
 		}
 		if its.priority < 0 || its.priority > allocation.MaxPriority {
 			a.refuse(fmt.Errorf("spec.assignments[%d].priority: %d: give a number from 0 to %d", i, its.priority, allocation.MaxPriority))
@@ -87,7 +87,8 @@ func ReadAllocation(in *placementv1alpha1.Allocation) *Allocation {
 	return a
 }
 
-// DecodeAllocation reads an Allocation as the API server gives it.
+// DecodeAllocation reads an Allocation as the API server gives it. One of which a field cannot be decoded is read without it, and is not
+// accepted.
 func DecodeAllocation(object *unstructured.Unstructured) *Allocation {
 	in, err := decode[placementv1alpha1.Allocation](object)
 	a := ReadAllocation(in)

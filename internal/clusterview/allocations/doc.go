@@ -9,6 +9,7 @@
 // What cannot be read has an error that says so, and stops no pods but its own. Nobody is evicted for it: a pod of an
 // allocation that is not accepted is in no order, so that it neither makes way nor has anybody make way for it.
 //
+//   - decode.go, selector.go: what can be read of an object, and of a selector that cannot be
 //   - partition.go, allocation.go: one object each
 //   - tree.go: what holds for all of them together
 //   - claim.go: which allocation a pod is of

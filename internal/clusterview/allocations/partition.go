@@ -5,7 +5,6 @@ package allocations
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // defaultReservablePercent is that of a Partition that the API server has not given one.
@@ -96,14 +94,4 @@ func DecodePartition(object *unstructured.Unstructured) *Partition {
 		p.refuse(err)
 	}
 	return p
-}
-
-// selector reads a selector. One that cannot be read selects nothing.
-func (o *Object) selector(field string, in *metav1.LabelSelector) labels.Selector {
-	selector, err := metav1.LabelSelectorAsSelector(in)
-	if err != nil {
-		o.refuse(fmt.Errorf("%s: %s: keys and values must be those of labels, and operators In, NotIn, Exists or DoesNotExist", field, syntax.Cut(err.Error())))
-		return labels.Nothing()
-	}
-	return selector
 }
