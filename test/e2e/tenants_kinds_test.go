@@ -175,6 +175,10 @@ func TestTenantsBadInput(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", patch, err, says)
 		}
 	}
+	typo := s.reserves("typo", 0, func(spec *placementv1alpha1.AllocationSpec) {
+		spec.Reserved, spec.MaxUtilizationPercent = corev1.ResourceList{"cpus": resource.MustParse("10")}, new(int32(100))
+	})
+	s.accepted(typo, metav1.ConditionTrue, placementv1alpha1.ReasonValid)
 	second := s.reserves("second", 0, func(spec *placementv1alpha1.AllocationSpec) { spec.Assignments[0].PodSelector = selects("good") })
 	s.until("the conflict to be said", func() error {
 		var now placementv1alpha1.Allocation

@@ -56,7 +56,8 @@ type AllocationSpec struct {
 	Parent string `json:"parent,omitempty"`
 
 	// reserved is how much of each resource is for its own pods. What its children reserve comes to that. Pods are within the
-	// reservation as long as they are for all resources that any allocation of the partition reserves.
+	// reservation as long as they are for all resources that any allocation of the partition reserves. A resource that no node of the
+	// partition has does not count.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16

@@ -13,6 +13,7 @@
 //   - partition.go, allocation.go: one object each
 //   - tree.go: what holds for all of them together
 //   - claim.go: which allocation a pod is of
+//   - resources.go: by which resources the pods of a partition are ordered
 //   - order.go: the pods of a partition in order
 //   - place.go: where a pod is in it, and why it waits there
 package allocations

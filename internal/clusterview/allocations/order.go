@@ -5,7 +5,6 @@ package allocations
 
 import (
 	"hash/maphash"
-	"maps"
 	"math"
 	"slices"
 
@@ -49,6 +48,8 @@ type Queue struct {
 	Partition *Partition
 	// Resources are those that its allocations reserve, by name. Where they reserve none they are CPU and memory.
 	Resources []corev1.ResourceName
+	// Absent are resources that its allocations reserve and no node of it knows. They are none of Resources.
+	Absent []corev1.ResourceName
 	// Size is what its nodes have of each, and Reserved what its allocations reserve.
 	Size, Reserved allocation.Vector
 	Nodes          int
@@ -196,19 +197,18 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 		Queue: Queue{Partition: p, Groups: make(map[GroupKey]*Group)}, root: &allocation.Allocation{},
 		pure: make(map[*Allocation]*allocation.Allocation), of: make(map[*allocation.Allocation]*Allocation),
 	}
-	reserves := make(map[corev1.ResourceName]bool)
-	for _, a := range t.Allocations {
-		if t.resolved[a].err != nil || t.resolved[a].partition != p {
-			continue
+	var own []*corev1.Node
+	for _, node := range nodes {
+		if t.PartitionOfNode(node) == p {
+			own = append(own, node)
 		}
-		for name := range a.Reserved {
-			reserves[name] = true
-		}
-		its := &allocation.Allocation{Name: a.Name, Rank: a.rank, Adjustment: a.adjustment, MaxUtilization: a.maxUtilization}
-		b.pure[a], b.of[its] = its, a
 	}
-	if b.Resources = slices.Sorted(maps.Keys(reserves)); len(b.Resources) == 0 {
-		b.Resources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+	b.Resources, b.Absent = t.resourcesOf(p, own)
+	for _, a := range t.Allocations {
+		if t.isOf(a, p) {
+			its := &allocation.Allocation{Name: a.Name, Rank: a.rank, Adjustment: a.adjustment, MaxUtilization: a.maxUtilization}
+			b.pure[a], b.of[its] = its, a
+		}
 	}
 	b.Reserved = make(allocation.Vector, len(b.Resources))
 	for _, a := range t.Allocations { // in order: that of a map would be another one each time
@@ -217,6 +217,9 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 			continue
 		}
 		its.Reserved = b.vector(func(name corev1.ResourceName) int64 { return a.Reserved[name] })
+		if len(a.Reserved) > 0 && !slices.ContainsFunc(its.Reserved, func(amount int64) bool { return amount > 0 }) {
+			its.MaxUtilization = 0 // it reserves what no node knows, and a maximum of nothing would have all its pods evicted
+		}
 		b.stamp("of "+a.Name, its.Reserved, int(a.Generation))
 		b.Reserved = b.Reserved.Plus(its.Reserved)
 		parent := b.root
@@ -228,13 +231,11 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 			b.Groups[GroupKey{a.Name, name}] = &Group{Size: size, Held: make(identity.Set), seen: make(identity.Set)}
 		}
 	}
-	for _, node := range nodes {
-		if t.PartitionOfNode(node) == p {
-			has := b.vector(func(name corev1.ResourceName) int64 { return max(0, amountOf(name, node.Status.Allocatable[name])) })
-			b.Nodes++
-			b.Size = b.Size.Plus(has)
-			b.stamp(node.Name, has, 0)
-		}
+	for _, node := range own {
+		has := b.vector(func(name corev1.ResourceName) int64 { return max(0, amountOf(name, node.Status.Allocatable[name])) })
+		b.Nodes++
+		b.Size = b.Size.Plus(has)
+		b.stamp(node.Name, has, 0)
 	}
 	return b
 }

@@ -67,6 +67,9 @@ func overcommitted(p *allocations.Partition, q *allocations.Queue) metav1.Condit
 			beyond = append(beyond, fmt.Sprintf("%s of %s %s", wants.String(), has.String(), name))
 		}
 	}
+	for _, name := range q.Absent {
+		beyond = append(beyond, fmt.Sprintf("%s, which no node has", name))
+	}
 	if len(beyond) == 0 {
 		return condition(placementv1alpha1.ConditionOvercommitted, false, placementv1alpha1.ReasonWithinFraction, "its allocations reserve no more than %d %% of what its nodes have", p.ReservablePercent)
 	}
@@ -88,18 +91,32 @@ func (s *statuses) allocationConditions(a *allocations.Allocation) []metav1.Cond
 	if err != nil {
 		return []metav1.Condition{conflicted, condition(placementv1alpha1.ConditionAccepted, false, reason, "%s; its pods that run go on, and those that wait stay Pending", err)}
 	}
-	message := "the allocation can be read"
-	if lacks := lacking(a, s.queueOf(p)); lacks != "" {
+	message, q := "the allocation can be read", s.queueOf(p)
+	if unknown := absent(a, q); unknown != "" {
+		message += "; no node of the partition has " + unknown + ", and to reserve it has no effect until one does: correct the name, or add such nodes"
+	}
+	if lacks := lacking(a, q); lacks != "" {
 		message += "; it reserves no " + lacks + ", which others of the partition do: reserve that as well, or all its pods are beyond the reservation"
 	}
 	return []metav1.Condition{conflicted, condition(placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid, "%s", message)}
 }
 
+// absent are the resources that an allocation reserves and no node of its partition has.
+func absent(a *allocations.Allocation, q *allocations.Queue) string {
+	var names []string
+	for _, name := range q.Absent {
+		if a.Reserved[name] > 0 {
+			names = append(names, string(name))
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
 // lacking are the resources that an allocation does not reserve, and others of its partition do. One that reserves nothing lacks none.
 func lacking(a *allocations.Allocation, q *allocations.Queue) string {
 	var names []string
-	for _, name := range q.Resources {
-		if a.Reserved[name] == 0 {
+	for i, name := range q.Resources {
+		if a.Reserved[name] == 0 && q.Reserved.At(i) > 0 {
 			names = append(names, string(name))
 		}
 	}

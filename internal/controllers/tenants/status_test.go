@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -119,6 +120,36 @@ func TestNotAccepted(t *testing.T) {
 	r.wantCondition(r.allocation("gpus").Conditions, placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid, "it reserves no cpu")
 	if got := r.pods(); got != "c1 c2" {
 		t.Errorf("of the pods there are %s", got)
+	}
+}
+
+// One allocation reserves what no node has, which is a word that it has mistyped. It is told so, and all others have what they reserve.
+func TestMistypedResource(t *testing.T) {
+	typo := func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{"cpus": resource.MustParse("10")}
+	}
+	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("prod", "4", capped), team("typo", "", typo, capped), pod("p1", "prod", "n1"), pod("t1", "typo", "n1"), pod("t2", "typo", "n1"))
+	r.mustLook()
+	for name, says := range map[string]string{
+		"prod": "the allocation can be read",
+		"typo": "no node of the partition has cpus, and to reserve it has no effect until one does: correct the name, or add such nodes; it reserves no cpu",
+	} {
+		r.wantCondition(r.allocation(name).Conditions, placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid, says)
+	}
+	if c := meta.FindStatusCondition(r.allocation("prod").Conditions, placementv1alpha1.ConditionAccepted); c.Message != "the allocation can be read" {
+		t.Errorf("the one beside it is told %q", c.Message)
+	}
+	r.wantCondition(r.partition("p").Conditions, placementv1alpha1.ConditionOvercommitted, true, placementv1alpha1.ReasonBeyondFraction, "its allocations reserve cpus, which no node has")
+	if got := say(r.allocation("prod")); !strings.Contains(got, "within 1") {
+		t.Errorf("prod has %s", got)
+	}
+	if got := r.pods(); got != "p1 t1 t2" {
+		t.Errorf("of the pods there are %s", got)
+	}
+	alone := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("typo", "", typo, capped), team("none", ""))
+	alone.mustLook()
+	if c := meta.FindStatusCondition(alone.allocation("typo").Conditions, placementv1alpha1.ConditionAccepted); strings.Contains(c.Message, "others of the partition do") {
+		t.Errorf("where nobody else reserves anything it is told %q", c.Message)
 	}
 }
 
