@@ -55,7 +55,8 @@ type PartitionSpec struct {
 	// +kubebuilder:validation:Maximum=100
 	ReservablePercent int32 `json:"reservablePercent,omitempty"`
 
-	// maxLeaseSeconds is the longest lease that a pod of its allocations may have. One with a longer lease waits. Without it, any may.
+	// maxLeaseSeconds is the longest lease that a pod of its allocations may have by its annotation espalier.dev/lease. One with a longer
+	// lease waits. Without it, any may. It does not bound deadlines that count as leases.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxLeaseSeconds *int64 `json:"maxLeaseSeconds,omitempty"`

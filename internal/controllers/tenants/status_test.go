@@ -184,3 +184,26 @@ func TestDeletedUnderItsPods(t *testing.T) {
 	r.mustLook()
 	r.wantCondition(r.allocation("prod").Conditions, placementv1alpha1.ConditionAccepted, false, placementv1alpha1.ReasonPartitionMissing, `there is no Partition "p"`)
 }
+
+// If another allocation claims the pods of one that is deleted, as its condition says before, they are its own from then on, with its maximum.
+// Made anew the one that was deleted is the younger.
+func TestDeletedBesideARival(t *testing.T) {
+	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("dev", "2"), pod("d1", "dev", "n1"), pod("d2", "dev", "n1"),
+		team("rival", "2", capped, func(s *placementv1alpha1.AllocationSpec) { s.Assignments[0].PodSelector = nil }))
+	r.mustLook()
+	r.wantCondition(r.allocation("rival").Conditions, placementv1alpha1.ConditionConflicted, true, placementv1alpha1.ReasonSharedPods, `"dev" (2 pods)`)
+	if got := r.pods(); got != "d1 d2" {
+		t.Errorf("of the pods there are %s", got)
+	}
+	if err := r.Client.Delete(t.Context(), &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.mustLook()
+	if err := r.Client.Create(t.Context(), team("dev", "2")(r)); err != nil {
+		t.Fatal(err)
+	}
+	r.mustLook()
+	if got := say(r.allocation("rival")); r.pods() != "d1" || !strings.Contains(got, "runs 1") {
+		t.Errorf("of the pods there are %s, and the rival has %s", r.pods(), got)
+	}
+}
