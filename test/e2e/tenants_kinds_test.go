@@ -140,6 +140,28 @@ func TestTenantsIdentities(t *testing.T) {
 	numbers("0", "1")
 }
 
+// Pods that stand by take nothing of the maximum from others of their allocation, though these come after them.
+func TestTenantsStandBys(t *testing.T) {
+	s := begin(t)
+	s.nodes(1, 20, nil)
+	s.share()
+	s.reserves("all", 4, func(spec *placementv1alpha1.AllocationSpec) {
+		spec.MaxUtilizationPercent = new(int32(100))
+		spec.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "shards", Count: new(int32(2))}}
+	})
+	shard := priorityOf(s.template("all", ""), "50")
+	shard.Labels["espalier.dev/identity-group"] = "shards"
+	for i := range 6 {
+		s.pod(fmt.Sprint("shard-", i), shard)
+	}
+	s.runningAre("all", "shard-0", "shard-1")
+	for i := range 3 {
+		s.pod(fmt.Sprint("web-", i), s.template("all", ""))
+	}
+	s.runningAre("all", "shard-0", "shard-1", "web-0", "web-1")
+	s.tellsOnce("AllocationAtMaximum", "web-2", "")
+}
+
 // What is wrong with an allocation is a condition. Its pods that run go on, and those of others do not even notice.
 func TestTenantsBadInput(t *testing.T) {
 	s := begin(t)
