@@ -12,9 +12,10 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Apart is the time between two Events of an object that is as it was, with one reason, if what they say differs. Of those within six minutes client-go
-// would only count the second, under the note of the first, and ask for a right that the controller has not.
-const Apart = 7 * time.Minute
+// Apart is the time between two Events of an object that is as it was, with one reason, if what they say differs. Of those that are closer client-go
+// would only count the second, under the note of the first, and ask for a right that the controller has not. It forgets an Event when it is
+// six minutes old, and looks for such every six minutes.
+const Apart = 13 * time.Minute
 
 const (
 	// maxNote is how many bytes the note of an Event may have. The API server refuses longer ones.

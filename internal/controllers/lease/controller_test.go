@@ -283,7 +283,7 @@ func TestAnotherReason(t *testing.T) {
 		at, end int64
 		changed bool
 		says    bool
-	}{{975, 1000, false, true}, {1006, 990, false, false}, {1394, 990, false, false}, {1395 + 30, 990, false, true}, {1460, 995, false, false}, {1500, 995, true, true}} {
+	}{{975, 1000, false, true}, {1006, 990, false, false}, {1754, 990, false, false}, {1755 + 30, 990, false, true}, {1820, 995, false, false}, {1860, 995, true, true}} {
 		change(&corev1.Node{}, "a", clusterview.ValidUntilAnnotation, text(look.end))
 		if look.changed {
 			change(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}, "web-1-0", "example.com/changed", "yes")

@@ -168,7 +168,7 @@ func TestReasonsThatChange(t *testing.T) {
 	r.change("pod", priority("two"))
 	r.wantSaid(said, time.Minute)
 	r.wantSaid(said, time.Minute)
-	r.wantSaid(said, 5*time.Minute, `pod Warning NotInOrder it waits as a pod of allocation "a": annotation espalier.dev/allocation-priority "two"`)
+	r.wantSaid(said, 11*time.Minute, `pod Warning NotInOrder it waits as a pod of allocation "a": annotation espalier.dev/allocation-priority "two"`)
 	r.wantSaid(said, 30*time.Minute)
 	r.wantSaid(said, 30*time.Minute, `pod Warning NotInOrder`)
 	r.change("pod", priority("3"))
