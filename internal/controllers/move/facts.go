@@ -4,7 +4,6 @@
 package move
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -237,7 +236,7 @@ func (o *objects) facts(now time.Time) facts {
 		f.extra, f.extraMarked = true, o.extra.Annotations[clusterview.RemovedForMoveAnnotation] == o.move.Name
 	}
 	if f.first = o.move.Spec.EvictsFirst(); f.first {
-		f.refusal = cmp.Or(o.needless(now), o.firstRefusal(now))
+		f.needless, f.refusal = o.needless(now), o.firstRefusal(now)
 		f.stuck = f.overdue && f.leaving && now.After(o.pod.DeletionTimestamp.Time) // that is when its time to end is over
 		return f
 	}

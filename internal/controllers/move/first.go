@@ -37,6 +37,8 @@ func (f *facts) evictedFirst() step {
 		return failed("somebody else has deleted the pod")
 	case f.dropped:
 		return failed("the Move was deleted")
+	case f.needless != "":
+		return failed(f.needless)
 	case f.refusal != "" && (f.late || f.overdue):
 		return failed("it was not begun in time: " + f.refusal)
 	case f.refusal != "":

@@ -125,6 +125,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.looked.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if move.Spec.Owner().UID != owner { // it was made anew for another one
+		return ctrl.Result{RequeueAfter: lookBeside}, nil
+	}
 	isHeld := slices.Contains(move.Finalizers, finalizer)
 	if move.DeletionTimestamp != nil && !isHeld {
 		return ctrl.Result{}, nil

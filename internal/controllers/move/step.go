@@ -32,6 +32,8 @@ type facts struct {
 	unwanted bool
 	// refusal is why nothing is begun, "" for no reason.
 	refusal string
+	// needless is why a pod is not to be evicted first at all any more, "" for no reason.
+	needless string
 	// marked says that the pod has the deletion cost with which it was handed back.
 	marked  bool
 	overdue bool
