@@ -216,10 +216,8 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 		if !ok {
 			continue
 		}
-		its.Reserved = b.vector(func(name corev1.ResourceName) int64 { return a.Reserved[name] })
-		if len(a.Reserved) > 0 && !slices.ContainsFunc(its.Reserved, func(amount int64) bool { return amount > 0 }) {
-			its.MaxUtilization = 0 // it reserves what no node knows, and a maximum of nothing would have all its pods evicted
-		}
+		reserved := func(name corev1.ResourceName) int64 { return a.Reserved[name] }
+		its.Reserved, its.Absent = vectorOf(b.Resources, reserved), vectorOf(b.Absent, reserved)
 		b.stamp("of "+a.Name, its.Reserved, int(a.Generation))
 		b.Reserved = b.Reserved.Plus(its.Reserved)
 		parent := b.root
@@ -232,7 +230,7 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 		}
 	}
 	for _, node := range own {
-		has := b.vector(func(name corev1.ResourceName) int64 { return max(0, amountOf(name, node.Status.Allocatable[name])) })
+		has := vectorOf(b.Resources, func(name corev1.ResourceName) int64 { return max(0, amountOf(name, node.Status.Allocatable[name])) })
 		b.Nodes++
 		b.Size = b.Size.Plus(has)
 		b.stamp(node.Name, has, 0)
@@ -240,10 +238,13 @@ func (t *Tree) queueOf(p *Partition, nodes []*corev1.Node) *queueBuilder {
 	return b
 }
 
-// vector has an amount for each resource.
-func (b *queueBuilder) vector(amount func(corev1.ResourceName) int64) allocation.Vector {
-	v := make(allocation.Vector, len(b.Resources))
-	for i, name := range b.Resources {
+// vectorOf has an amount for each of some resources.
+func vectorOf(resources []corev1.ResourceName, amount func(corev1.ResourceName) int64) allocation.Vector {
+	if len(resources) == 0 {
+		return nil
+	}
+	v := make(allocation.Vector, len(resources))
+	for i, name := range resources {
 		v[i] = amount(name)
 	}
 	return v
@@ -274,12 +275,13 @@ func (b *queueBuilder) hold(a *Allocation, pod *corev1.Pod, placed bool) {
 // add puts a pod in line.
 func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed bool, last *Order) {
 	its := b.pure[a]
-	key, demand, known := last.keyAndDemand(pod, b.Resources)
+	p, known := last.podOf(pod, &b.Queue)
 	if !known {
-		key, demand = pod.Namespace+"/"+pod.Name, b.demand(pod)
+		p = allocation.Pod{Key: pod.Namespace + "/" + pod.Name}
+		p.Demand, p.Absent = b.demand(pod)
 	}
-	b.stamp(a.Name, demand, priority)
-	p := allocation.Pod{Key: key, Index: len(b.objects), Demand: demand, Priority: priority, Placed: placed, Arrival: arrival(pod, placed)}
+	b.stamp(a.Name, p.Demand, priority)
+	p.Index, p.Priority, p.Placed, p.Arrival, p.Group = len(b.objects), priority, placed, arrival(pod, placed), nil
 	if g := b.groupOf(a, pod); g != nil {
 		p.Group = &g.waits
 	}
@@ -287,16 +289,16 @@ func (b *queueBuilder) add(a *Allocation, pod *corev1.Pod, priority int, placed 
 	b.objects = append(b.objects, pod)
 }
 
-// keyAndDemand are those of a pod that is the same object in an order, which may be nil, of the same resources.
-func (o *Order) keyAndDemand(pod *corev1.Pod, of []corev1.ResourceName) (key string, demand allocation.Vector, known bool) {
+// podOf is a pod that is the same object in an order, which may be nil, with the same resources as in a queue.
+func (o *Order) podOf(pod *corev1.Pod, in *Queue) (is allocation.Pod, known bool) {
 	if o == nil {
-		return "", nil, false
+		return is, false
 	}
 	place, ok := o.Place(pod)
-	if !ok || place.Entry().Object != pod || !slices.Equal(place.Resources, of) {
-		return "", nil, false
+	if !ok || place.Entry().Object != pod || !slices.Equal(place.Resources, in.Resources) || !slices.Equal(place.Absent, in.Absent) {
+		return is, false
 	}
-	return place.Entry().Pod.Key, place.Entry().Pod.Demand, true
+	return *place.Entry().Pod, true
 }
 
 // arrival is since when a pod runs, or waits if it does not. Of pods that run the one that was placed last is the last: nobody who runs is
@@ -328,15 +330,16 @@ func (b *queueBuilder) stamp(name string, amounts allocation.Vector, number int)
 	b.Stamp += h.Sum64()
 }
 
-// demand is what a pod requests.
-func (b *queueBuilder) demand(pod *corev1.Pod) allocation.Vector {
+// demand is what a pod requests, also of resources that no node knows.
+func (b *queueBuilder) demand(pod *corev1.Pod) (demand, absent allocation.Vector) {
 	b.requests = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{Reuse: b.requests})
-	return b.vector(func(name corev1.ResourceName) int64 {
+	amount := func(name corev1.ResourceName) int64 {
 		if name == corev1.ResourcePods {
 			return 1
 		}
 		return max(0, amountOf(name, b.requests[name]))
-	})
+	}
+	return vectorOf(b.Resources, amount), vectorOf(b.Absent, amount)
 }
 
 // build puts all in order.

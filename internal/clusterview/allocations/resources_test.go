@@ -51,3 +51,27 @@ func TestAbsentResources(t *testing.T) {
 		t.Errorf("where nothing else is reserved the order goes by %v, and the pod is evicted: %t", q.Resources, q.Entries[0].MustNotRun())
 	}
 }
+
+// A maximum holds for a resource that no node has yet: no more nodes are made for those that wait than may run, and nobody is evicted when the
+// first has come.
+func TestMaximumOfAbsentResources(t *testing.T) {
+	const gpu = "example.com/gpu"
+	wants := func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") }
+	tree := NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("prod", "p", reserving("4")), of("ml", "p", func(s *spec) {
+		s.Reserved, s.MaxUtilizationPercent = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), gpu: resource.MustParse("2")}, new(int32(100))
+	})})
+	pods := []*corev1.Pod{pod("g1", "ml", "1", "", wants), pod("g2", "ml", "1", "", wants), pod("g3", "ml", "1", "", wants)}
+	last := arrange(tree, []*corev1.Node{node("n", "p", "8")}, pods...)
+	for _, o := range []*Order{last, claims(tree).Arrange(Cluster{
+		Nodes: []*corev1.Node{node("n", "p", "8")}, Pods: pods, Schedules: func(string) bool { return true }, Last: last,
+	})} {
+		if len(o.Queues[0].Absent) != 1 {
+			t.Fatalf("%v are absent", o.Queues[0].Absent)
+		}
+		for i, capped := range []bool{false, false, true} {
+			if why := (Place{o.Queues[0], i}).Why(); (why != nil) != capped {
+				t.Errorf("position %d: %v", i+1, why)
+			}
+		}
+	}
+}

@@ -23,6 +23,8 @@ type Pod struct {
 	Index int
 	// Demand is what the pod requests.
 	Demand Vector
+	// Absent is what it requests of the resources of Allocation.Absent.
+	Absent Vector
 	// Priority is from 0 to MaxPriority, and holds inside the allocation only.
 	Priority int
 	// Placed says that the pod has a node. Of equals it comes first, so that nobody is evicted for the like of it (TV2).
@@ -45,6 +47,8 @@ type Allocation struct {
 	Name string
 	// Reserved is for the pods of this allocation. Those of its children is not part of it.
 	Reserved Vector
+	// Absent is reserved too, of resources that are not there. No utilization is measured by them, but MaxUtilization holds for them.
+	Absent Vector
 	// Rank is that of the pods; lower ones come first. Within the reservation it is less by Adjustment, which is not
 	// negative (TV3).
 	Rank, Adjustment int
@@ -134,8 +138,8 @@ func (a *Allocation) own() []Entry {
 
 // upTo is what the pods of an allocation come to up to one of them, by priority.
 type upTo struct {
-	// demand is that of all but those that stand by, and placed that of those that have a node.
-	demand, placed Vector
+	// all is what all but those that stand by request, and placed those that have a node.
+	all, placed requests
 	// waiting is how many wait of each group.
 	waiting map[*Group]int
 }
@@ -157,29 +161,41 @@ func (u *upTo) class(a *Allocation, p *Pod) Class {
 	if a.MaxUtilization <= 0 {
 		return class
 	}
-	u.demand = u.demand.Plus(p.Demand)
-	demand := u.demand
+	u.all.add(p)
+	sum := &u.all
 	if p.Placed {
 		// Those that wait do not count for it, as it is not known whether any node takes them.
-		u.placed = u.placed.Plus(p.Demand)
-		demand = u.placed
+		u.placed.add(p)
+		sum = &u.placed
 	}
-	if class == Last || a.exceeded(demand) {
+	if class == Last || a.exceeded(sum) {
 		return Capped // and so are all that follow of those that wait (TV4, TV11)
 	}
 	return class
 }
 
-// exceeded reports whether a demand is more than MaxUtilization allows of any resource that is reserved. Others are not
-// bounded: a bound of nothing would be one that nobody has set.
-func (a *Allocation) exceeded(demand Vector) bool {
+// requests is what some pods request.
+type requests struct{ demand, absent Vector }
+
+func (r *requests) add(p *Pod) {
+	r.demand = r.demand.Plus(p.Demand)
+	if len(p.Absent) > 0 {
+		r.absent = r.absent.Plus(p.Absent)
+	}
+}
+
+// exceeded reports whether pods request more than MaxUtilization allows of any resource that is reserved. Others are not
+// bounded: a bound of nothing would be one that nobody has set. Where nothing is reserved, anything is more.
+func (a *Allocation) exceeded(sum *requests) bool {
 	none := true
-	for i, reserved := range a.Reserved {
-		if reserved <= 0 {
-			continue
-		}
-		if none = false; float64(demand.At(i)) > a.MaxUtilization*float64(reserved) {
-			return true
+	for _, of := range [...]struct{ reserved, demand Vector }{{a.Reserved, sum.demand}, {a.Absent, sum.absent}} {
+		for i, reserved := range of.reserved {
+			if reserved <= 0 {
+				continue
+			}
+			if none = false; float64(of.demand.At(i)) > a.MaxUtilization*float64(reserved) {
+				return true
+			}
 		}
 	}
 	return none
