@@ -90,6 +90,7 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	t.order = order
 	t.version++
 	t.bindingsSeenLocked(all)
+	t.forgetEvictedLocked(all)
 	t.turns = turnsOf(order)
 	woken := make(map[string]*corev1.Pod)
 	forgotten := t.forgetTriedLocked(all, woken)
@@ -197,9 +198,7 @@ func runningAfter(q *allocations.Queue) []uint64 {
 func (t *Tenants) FoundNoPlace(at allocations.Place, pods ...*corev1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, pod := range pods {
-		t.waitsNoMoreLocked(pod.UID)
-	}
+	t.triedInVainLocked(pods)
 	t.tried[at.Entry().Object.UID] = t.afterLocked(at) // the queue has a group tried again with any of its pods
 }
 

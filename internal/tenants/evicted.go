@@ -20,6 +20,8 @@ type Evicted struct {
 	Nodes []string
 	Pods  map[types.UID]bool
 	Since time.Time
+	// inVain says that the pod has been tried since, and found no place, nor anybody else to make one.
+	inVain bool
 }
 
 // MadeWay notes that victims, which run, were evicted for a pod, and that it has a place on a node then. The stamp is that of its queue.
@@ -27,7 +29,6 @@ func (t *Tenants) MadeWay(stamp uint64, preemptor *corev1.Pod, node string, vict
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.made.Keep(func(uid string) bool { return t.order.Has(types.UID(uid)) })
-	maps.DeleteFunc(t.evicted, func(uid types.UID, _ Evicted) bool { return !t.order.Has(uid) })
 	its := Evicted{Nodes: []string{node}, Pods: make(map[types.UID]bool, len(victims)), Since: time.Now()}
 	for _, v := range victims {
 		t.made.Note(stamp, string(preemptor.UID), likeOf(v))
@@ -39,7 +40,8 @@ func (t *Tenants) MadeWay(stamp uint64, preemptor *corev1.Pod, node string, vict
 	t.evicting.Store(true)
 }
 
-// WaitsFor returns who made way for a pod. It is false if nobody did, if the pod has its node, or if it has found since that nobody helps.
+// WaitsFor returns who made way for a pod. It is false if nobody did, if the pod has its node, or if it was tried in vain when all of
+// these had gone.
 func (t *Tenants) WaitsFor(pod *corev1.Pod) (Evicted, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -57,7 +59,41 @@ func (t *Tenants) HasMadeWay(stamp uint64, pod, preemptor *corev1.Pod) bool {
 // Evicting reports whether any pod waits for those that made way for it. It costs next to nothing.
 func (t *Tenants) Evicting() bool { return t.evicting.Load() }
 
-// waitsNoMoreLocked notes that a pod has a place without those that made way for it, or that it has none in spite of them.
+// forgetEvictedLocked forgets who made way for pods that are in no order any more, and for those that were tried in vain when all had gone. A node
+// that is closed for a while may open before they have.
+func (t *Tenants) forgetEvictedLocked(all []*corev1.Pod) {
+	if len(t.evicted) == 0 {
+		return
+	}
+	there := make(map[types.UID]bool, len(all))
+	for _, pod := range all {
+		there[pod.UID] = true
+	}
+	maps.DeleteFunc(t.evicted, func(uid types.UID, its Evicted) bool {
+		if its.inVain && t.order.Has(uid) {
+			for victim := range its.Pods {
+				if there[victim] {
+					return false
+				}
+			}
+			return true
+		}
+		return !t.order.Has(uid)
+	})
+	t.evicting.Store(len(t.evicted) > 0)
+}
+
+// triedInVainLocked notes that pods found no place, and nobody else to make one.
+func (t *Tenants) triedInVainLocked(pods []*corev1.Pod) {
+	for _, pod := range pods {
+		if its, waits := t.evicted[pod.UID]; waits {
+			its.inVain = true
+			t.evicted[pod.UID] = its
+		}
+	}
+}
+
+// waitsNoMoreLocked notes that a pod has a place, or is gone.
 func (t *Tenants) waitsNoMoreLocked(pod types.UID) {
 	if len(t.evicted) > 0 {
 		delete(t.evicted, pod)

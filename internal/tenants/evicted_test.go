@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Who made way for a pod is known, and where, until the pod has its node, is gone or in no order, or has found that nobody helps.
+// Who made way for a pod is known, and where, until the pod has its node, is gone or in no order, or was tried in vain and none of them is there
+// any more. As long as one is, their node may be closed for a while.
 func TestEvicted(t *testing.T) {
 	for name, ends := range map[string]func(r *rig, pod *corev1.Pod){
 		"it is placed": func(r *rig, pod *corev1.Pod) {
@@ -18,17 +19,15 @@ func TestEvicted(t *testing.T) {
 			r.Reserve(pod, claims, r.allocations["a"])
 		},
 		"it is gone": func(r *rig, pod *corev1.Pod) { r.forget(pod) },
-		"nobody helps": func(r *rig, pod *corev1.Pod) {
-			order, _ := r.Order()
-			at, _ := order.Place(pod)
-			r.FoundNoPlace(at, pod)
+		"they are gone": func(r *rig, _ *corev1.Pod) {
+			for _, name := range []string{"near", "far"} {
+				r.must(r.pods.Delete(r.pod(name, "a")))
+			}
+			r.Compute()
 		},
 		"it is in no order any more": func(r *rig, pod *corev1.Pod) {
 			r.must(r.pods.Delete(pod))
 			r.Compute()
-			another := r.pod("another", "a")
-			r.MadeWay(1, another, "n", nil)
-			r.forget(another)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +43,13 @@ func TestEvicted(t *testing.T) {
 			}
 			if !r.HasMadeWay(1, far, pod) || r.HasMadeWay(1, pod, far) || r.HasMadeWay(2, far, pod) {
 				t.Error("it is not known who made way for whom")
+			}
+			order, _ := r.Order()
+			at, _ := order.Place(pod)
+			r.FoundNoPlace(at, pod)
+			r.Compute()
+			if _, waits := r.WaitsFor(pod); !waits || !r.Evicting() {
+				t.Error("it waits for nobody after it was tried again")
 			}
 			ends(r, pod)
 			if its, waits := r.WaitsFor(pod); waits || r.Evicting() {

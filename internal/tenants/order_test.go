@@ -238,7 +238,7 @@ func TestTriedAgain(t *testing.T) {
 		if !ok {
 			t.Fatal("it is in no order")
 		}
-		r.FoundNoPlace(at, waits)
+		r.FoundNoPlace(at)
 	}
 	notPlaced()
 	r.Compute()
@@ -270,7 +270,7 @@ func TestTriedAgainWhenReservationsChange(t *testing.T) {
 	order, _ := r.Order()
 	at, _ := order.Place(waits)
 	r.take(waits)
-	r.FoundNoPlace(at, waits)
+	r.FoundNoPlace(at)
 	r.Compute()
 	r.woken = nil
 	r.allocation("late", reserves(50))
@@ -292,7 +292,7 @@ func TestTriedAgainAfterVeryMany(t *testing.T) {
 		for _, p := range all {
 			if slices.Contains(r.woken, p.Name) {
 				at, _ := order.Place(p)
-				r.FoundNoPlace(at, p)
+				r.FoundNoPlace(at)
 			}
 		}
 		r.woken = nil

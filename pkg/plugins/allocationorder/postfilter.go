@@ -155,13 +155,14 @@ var nodeAlone = []string{"NodeResourcesFit", "HostPorts", "NodePorts"}
 
 // others are nodes that some filter refused which may look further than at one node. Zones take turns among them, as in the snapshot.
 func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []string, err error) {
-	nodes, err := statuses.NodesForStatusCode(pl.handle.SnapshotSharedLister().NodeInfos(), fwk.Unschedulable)
+	nodes, err := pl.handle.SnapshotSharedLister().NodeInfos().List() // NodesForStatusCode has them in the order of a map
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	for _, node := range nodes {
 		name := node.Node().Name
-		if plugin := statuses.Get(name).Plugin(); plugin != "" && !slices.Contains(nodeAlone, plugin) {
+		status := statuses.Get(name)
+		if status.Code() == fwk.Unschedulable && status.Plugin() != "" && !slices.Contains(nodeAlone, status.Plugin()) {
 			names = append(names, name)
 		}
 	}
