@@ -121,6 +121,14 @@ func TestTrimKeepsWhatAStatusIsComputedFrom(t *testing.T) {
 	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName != "data" || !pod.CreationTimestamp.Equal(&noon) {
 		t.Errorf("of its claims and its age it keeps %v, %v", kept, err)
 	}
+	kept, err = Trim(named("r", func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: noon, Message: "long"}}
+	}))
+	if pod, ok := kept.(*corev1.Pod); err != nil || !ok || len(pod.Spec.Tolerations) != 1 || len(pod.Status.Conditions) != 1 ||
+		pod.Status.Conditions[0] != (corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: noon}) {
+		t.Errorf("of what it tolerates, and whether it is ready, it keeps %v, %v", kept, err)
+	}
 }
 
 func TestPodMatters(t *testing.T) {

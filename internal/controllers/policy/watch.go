@@ -182,13 +182,20 @@ func Trim(obj any) (any, error) {
 			volumes = append(volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}})
 		}
 	}
+	// A disruption budget that blocks keeps those that are ready.
+	var ready []corev1.PodCondition
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			ready = append(ready, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			Labels: pod.Labels, Annotations: annotations, CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			OwnerReferences: owners,
 		},
-		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName, NodeName: pod.Spec.NodeName, Volumes: volumes},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+		Spec:   corev1.PodSpec{SchedulerName: pod.Spec.SchedulerName, NodeName: pod.Spec.NodeName, Volumes: volumes, Tolerations: pod.Spec.Tolerations},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: ready},
 	}, nil
 }
