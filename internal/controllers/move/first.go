@@ -164,6 +164,9 @@ func (l *Lookup) RefusesFirst(ctx context.Context, m *placementv1alpha1.Move, po
 	if !owner.EvictFirst {
 		return false, nil
 	}
+	if owner.ready() < owner.replicas() && readyFor(pod, 0, l.now) {
+		return true, nil // without a request for its pods: hundreds of workloads may wait so at each look
+	}
 	o := &objects{move: m, pod: pod, set: owner.Set, deployment: owner.Deployment, statefulSet: owner.StatefulSet}
 	var err error
 	if o.pods, err = l.podsOf(ctx, owner); err != nil || o.firstRefusal(l.now) != "" {

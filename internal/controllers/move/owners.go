@@ -85,6 +85,14 @@ func (o *Owner) replicas() int32 {
 	return ptr.Deref(o.Set.Spec.Replicas, 1)
 }
 
+// ready is how many of its pods are ready, by its status.
+func (o *Owner) ready() int32 {
+	if o.StatefulSet != nil {
+		return o.StatefulSet.Status.ReadyReplicas
+	}
+	return o.Set.Status.ReadyReplicas
+}
+
 // Top is the object by which people know the pods, and its kind.
 func (o *Owner) Top() (kind string, object client.Object) {
 	switch {
