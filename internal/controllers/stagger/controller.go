@@ -190,7 +190,7 @@ func (c *Controller) domain(n *corev1.Node) string { return clusterview.DomainOf
 // drain waits for the pods of a node that is out of service, and leaves it to be rebooted when they are gone, or time is up.
 func (c *Controller) drain(ctx context.Context, n *corev1.Node, now time.Time) error {
 	since, _ := outOfService(n)
-	left, err := c.left(ctx, n.Name)
+	left, err := c.left(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -205,8 +205,9 @@ func (c *Controller) drain(ctx context.Context, n *corev1.Node, now time.Time) e
 }
 
 // left counts the pods on a node that are to be moved: those of ReplicaSets and StatefulSets that our schedulers have placed. What becomes of all
-// others is for whoever reboots the node.
-func (c *Controller) left(ctx context.Context, node string) (n int, err error) {
+// others is for whoever reboots the node. Nobody evicts a pod of a StatefulSet that the cordon does not keep off, as it would come back, so nobody waits
+// for it either.
+func (c *Controller) left(ctx context.Context, node *corev1.Node) (n int, err error) {
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("listing pods: %w", err)
@@ -216,7 +217,8 @@ func (c *Controller) left(ctx context.Context, node string) (n int, err error) {
 		owner := metav1.GetControllerOfNoCopy(p)
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		moved := owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "StatefulSet" || owner.Kind == "Move")
-		if p.Spec.NodeName == node && !ended && moved && slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
+		moved = moved && (owner.Kind != "StatefulSet" || clusterview.KeepsOff(node, p))
+		if p.Spec.NodeName == node.Name && !ended && moved && slices.Contains(c.Schedulers, p.Spec.SchedulerName) {
 			n++
 		}
 	}

@@ -13,6 +13,12 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
+// tolerating has a pod tolerate all taints and the cordon.
+func tolerating(p *corev1.Pod) *corev1.Pod {
+	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	return p
+}
+
 // What becomes of one node, step by step.
 func TestANodeReachesItsEnd(t *testing.T) {
 	daemon, done := on("daemon", "n1"), on("done", "n1")
@@ -20,7 +26,9 @@ func TestANodeReachesItsEnd(t *testing.T) {
 	done.Status.Phase = corev1.PodSucceeded
 	others := on("others", "n1")
 	others.Spec.SchedulerName = "default-scheduler"
-	p := newPool(t, blue("a-day-later", "a"), blue("n1", "a"), on("web", "n1"), daemon, done, others)
+	stays := tolerating(on("stays", "n1")) // and would come back
+	stays.OwnerReferences[0].Kind = "StatefulSet"
+	p := newPool(t, blue("a-day-later", "a"), blue("n1", "a"), on("web", "n1"), daemon, done, others, stays)
 	p.lookAt(newYear)
 	if n := p.node("n1"); n.Annotations[clusterview.ValidUntilAnnotation] != "2018-01-20T23:59:59Z" || n.Annotations[clusterview.UpSinceAnnotation] != "2018-01-01T00:00:00Z first" {
 		t.Fatalf("it has the annotations %v", n.Annotations)
@@ -71,7 +79,9 @@ func TestANodeReachesItsEnd(t *testing.T) {
 
 // A node whose pods cannot be moved is left to be rebooted when time is up, and says how many are left.
 func TestPodsThatCannotBeMoved(t *testing.T) {
-	p := newPool(t, blue("n1", "a"), on("stuck", "n1"))
+	db := on("db", "n1")
+	db.OwnerReferences[0].Kind = "StatefulSet"
+	p := newPool(t, blue("n1", "a"), on("stuck", "n1"), db, tolerating(on("web", "n1")))
 	p.lookAt(newYear)
 	end := newYear.Add(21 * day)
 	p.lookAt(end)
@@ -81,7 +91,7 @@ func TestPodsThatCannotBeMoved(t *testing.T) {
 	}
 	p.lookAt(end.Add(time.Hour))
 	n := p.node("n1")
-	if due := rebootDue(n); due != "True DrainTimeout" || !strings.HasSuffix(n.Status.Conditions[len(n.Status.Conditions)-1].Message, "Pods that could not be moved in 1h0m0s: 1.") {
+	if due := rebootDue(n); due != "True DrainTimeout" || !strings.HasSuffix(n.Status.Conditions[len(n.Status.Conditions)-1].Message, "Pods that could not be moved in 1h0m0s: 3.") {
 		t.Errorf("its condition is %+v", n.Status.Conditions)
 	}
 }
