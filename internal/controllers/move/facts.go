@@ -229,7 +229,9 @@ func (o *objects) facts(now time.Time) facts {
 	f.late = now.Sub(o.move.CreationTimestamp.Time) > planTimeout
 	if o.pod != nil {
 		f.holder, f.leaving = o.holder(), o.pod.DeletionTimestamp != nil
-		_, f.marked = o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
+		_, costs := o.pod.Annotations[clusterview.CostBeforeMoveAnnotation]
+		_, goes := o.pod.Annotations[clusterview.RemovedForMoveAnnotation]
+		f.marked = costs && !goes // that is a mark of another Move, which would put it there again
 		f.unready = !readyFor(o.pod, 0, now)
 	}
 	if o.extra != nil {

@@ -30,10 +30,14 @@ func Histories(moves []placementv1alpha1.Move) map[string]History {
 		h.N++
 		h.next = max(h.next, numberOf(m)+1)
 		h.Active = h.Active || !m.Status.Phase.Ended()
-		if at := m.Status.EndedAt; at != nil && m.Status.Phase == placementv1alpha1.MoveFailed && at.After(h.failed) {
-			h.failed = at.Time
-		} else if at != nil && at.After(h.undone) {
-			h.undone = at.Time
+		if at := m.Status.EndedAt; at != nil {
+			last := &h.undone
+			if m.Status.Phase == placementv1alpha1.MoveFailed {
+				last = &h.failed
+			}
+			if at.After(*last) {
+				*last = at.Time
+			}
 		}
 		all[m.Spec.Pod.UID] = h
 	}

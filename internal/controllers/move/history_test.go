@@ -36,6 +36,8 @@ func TestHistories(t *testing.T) {
 		"handed back before": {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveUndone, 10*time.Minute)}, false},
 		"not begun":          {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, 59*time.Second)}, true},
 		"not begun before":   {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, time.Minute)}, false},
+		// By name, as the API server lists them, the tenth one comes before the second.
+		"not begun ten times": {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, time.Minute), ended(placementv1alpha1.MoveFailed, 5*time.Minute)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if h := Histories(tc.moves)["pod"]; h.Waits(now) != tc.waits || h.N != len(tc.moves) {

@@ -31,9 +31,11 @@ const (
 	goneCost = math.MinInt32 + 1
 )
 
-// setCost gives a pod another deletion cost, and keeps the one that it has.
+// setCost gives a pod another deletion cost, and keeps the one that it had before any Move.
 func setCost(pod *corev1.Pod, cost int) {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
+	if _, kept := pod.Annotations[clusterview.CostBeforeMoveAnnotation]; !kept {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, clusterview.CostBeforeMoveAnnotation, pod.Annotations[corev1.PodDeletionCost])
+	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, strconv.Itoa(cost))
 }
 

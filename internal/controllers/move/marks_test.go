@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,41 @@ func TestCostsAreRestored(t *testing.T) {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: costing(before)}}
 		if restore(p); !maps.Equal(p.Annotations, costing(before)) {
 			t.Errorf("with %q before, and nothing changed, it has %v", before, p.Annotations)
+		}
+	}
+}
+
+// A pod that is given another cost while it has one of a Move's has its own again all the same.
+func TestCostsAreKeptOnce(t *testing.T) {
+	for _, before := range []string{"", "-3"} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: costing(before)}}
+		setCost(p, keptCost)
+		setCost(p, goneCost)
+		if restore(p); !maps.Equal(p.Annotations, costing(before)) {
+			t.Errorf("with %q before it has %v", before, p.Annotations)
+		}
+	}
+}
+
+// A pod that is the one to go for another Move has the marks of that one. If its own Move took them off they would be put there again, and again.
+func TestMarksOfAnotherMoveStay(t *testing.T) {
+	for by, want := range map[string]step{
+		"":        {phase: placementv1alpha1.MoveUndoing, action: restoreCost},
+		"another": {phase: placementv1alpha1.MoveUndone, action: wait},
+	} {
+		pod := podOf("p", "ReplicaSet", "web-1")
+		pod.UID, pod.Annotations = "p", map[string]string{}
+		setCost(pod, keptCost)
+		if by != "" {
+			pod.Annotations[clusterview.RemovedForMoveAnnotation] = by
+		}
+		o := &objects{
+			move: &placementv1alpha1.Move{Status: placementv1alpha1.MoveStatus{Phase: placementv1alpha1.MoveUndoing}},
+			set:  &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{UID: "web-1"}}, pod: pod, pods: []corev1.Pod{*pod},
+		}
+		o.move.Spec.ReplicaSet.UID = "web-1"
+		if s := next(o.facts(noon)); s.phase != want.phase || s.action != want.action {
+			t.Errorf("marked for %q: %+v", by, s)
 		}
 	}
 }
