@@ -73,7 +73,8 @@ func (c *Controller) look(ctx context.Context) error {
 	}
 	var waiting []*appsv1.Deployment
 	for _, d := range deployments {
-		if c.quiet.look(d, now) >= c.Quiet && move.Surge(d) > 0 {
+		// One that is at work has been quiet for 0, which is as long as some want.
+		if c.quiet.look(d, now) >= c.Quiet && settled(d) && move.Surge(d) > 0 {
 			waiting = append(waiting, d)
 		}
 	}

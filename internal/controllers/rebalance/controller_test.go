@@ -268,9 +268,10 @@ func TestNoMoveIsMade(t *testing.T) {
 		"no surge": {change: func(d *appsv1.Deployment, _ *corev1.Pod) {
 			d.Spec.Strategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(0))
 		}},
-		"being updated":                 {change: func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 1 }},
-		"another namespace is selected": {option: func(o *Options) { o.Namespaces = labels.SelectorFromSet(labels.Set{"team": "db"}) }},
-		"another time of the day":       {option: func(o *Options) { o.Windows = []Window{{0, 60}} }},
+		"being updated": {change: func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 1 }},
+		"being updated, of those that need not be quiet": {change: func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 1 }, option: func(o *Options) { o.Quiet = 0 }},
+		"another namespace is selected":                  {option: func(o *Options) { o.Namespaces = labels.SelectorFromSet(labels.Set{"team": "db"}) }},
+		"another time of the day":                        {option: func(o *Options) { o.Windows = []Window{{0, 60}} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
