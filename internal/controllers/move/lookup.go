@@ -90,6 +90,13 @@ func (l *Lookup) Begin(api client.Reader, now time.Time) {
 // Refuse notes that a pod may not be moved.
 func (l *Lookup) Refuse(pod *corev1.Pod) { l.refused[pod.UID] = l.now }
 
+// RefuseUntil notes that a pod may not be moved before a time. It does not rest if that would be for longer.
+func (l *Lookup) RefuseUntil(pod *corev1.Pod, at time.Time) {
+	if at.Sub(l.now) >= refusedFor {
+		l.Refuse(pod)
+	}
+}
+
 // Rests reports that a pod was refused a moment ago.
 func (l *Lookup) Rests(pod *corev1.Pod) bool {
 	_, rests := l.refused[pod.UID]

@@ -60,7 +60,8 @@ func (c *Controller) Start(ctx context.Context) error {
 // faulty are the nodes that are marked, by revision.
 type faulty map[failure.Revision]sets.Set[string]
 
-// candidate is a pod that fails on a node that is faulty for it.
+// candidate is a pod that fails on a node that is faulty for some. Whether it is for its own revision is known with its owner, which is read when its turn
+// comes: a bad node may fail pods of hundreds, of which a few are moved at once.
 type candidate struct {
 	pod   *corev1.Pod
 	owner move.Owner
@@ -74,9 +75,8 @@ func (c *Controller) look(ctx context.Context) error {
 		return unread
 	}
 	candidates, err := c.candidates(ctx, marked)
-	unread = errors.Join(unread, err)
-	if len(candidates) == 0 {
-		return unread
+	if err != nil || len(candidates) == 0 {
+		return errors.Join(unread, err)
 	}
 	count := move.NewCount()
 	var moves placementv1alpha1.MoveList
@@ -92,8 +92,19 @@ func (c *Controller) look(ctx context.Context) error {
 			break
 		}
 		history := histories[string(one.pod.UID)]
+		if history.Fails(now) {
+			continue
+		}
+		if ok, err := c.readOwner(ctx, &one, marked); !ok || err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		due, allowed := c.Policy.Next(c.attempts(moves.Items, &one.owner), history.FailingSince(one.since))
-		if history.Fails(now) || budget.SpentFor(&one.owner) || !allowed || due.After(now) {
+		if !allowed || due.After(now) {
+			c.lookup.RefuseUntil(one.pod, due)
+			continue
+		}
+		if budget.SpentFor(&one.owner) {
 			continue
 		}
 		made, err := c.move(ctx, &one, history, count)
@@ -126,8 +137,7 @@ func (c *Controller) marked(ctx context.Context) (faulty, error) {
 	return marked, errors.Join(unread...)
 }
 
-// candidates are the pods that fail on nodes that are faulty for them, those that have failed for longest first. The error is of
-// pods whose owners cannot be read; they hold up no others.
+// candidates are the pods that fail on nodes that are faulty for some, those that have failed for longest first.
 func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate, error) {
 	var namespaces corev1.NamespaceList
 	if err := c.Client.List(ctx, &namespaces, client.MatchingLabelsSelector{Selector: c.Namespaces}); err != nil {
@@ -144,7 +154,6 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 	now := c.Clock.Now()
 	c.lookup.Begin(c.API, now)
 	var candidates []candidate
-	var unread []error
 	for i := range namespaces.Items {
 		var pods corev1.PodList
 		if err := c.Client.List(ctx, &pods, client.InNamespace(namespaces.Items[i].Name), client.UnsafeDisableDeepCopy); err != nil {
@@ -160,23 +169,25 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 			if c.lookup.Rests(pod) || !policies.Of(pod).Restarts(c.Mode == Enabled) {
 				continue
 			}
-			owner, ok, err := c.lookup.Owner(ctx, pod)
-			if !ok || err != nil {
-				unread = append(unread, err)
-				continue
-			}
-			if one := (candidate{pod, owner, since}); marked[revisionOf(&one)].Has(pod.Spec.NodeName) {
-				candidates = append(candidates, one)
-			} else {
-				c.lookup.Refuse(pod)
-			}
+			candidates = append(candidates, candidate{pod: pod, since: since})
 		}
 	}
 	c.failing.forget(now)
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	return candidates, errors.Join(unread...)
+	return candidates, nil
+}
+
+// readOwner reads what a candidate is of. It is false, and the pod rests, if the node is not faulty for its revision.
+func (c *Controller) readOwner(ctx context.Context, one *candidate, marked faulty) (ok bool, err error) {
+	if one.owner, ok, err = c.lookup.Owner(ctx, one.pod); !ok || err != nil {
+		return false, err
+	}
+	if ok = marked[revisionOf(one)].Has(one.pod.Spec.NodeName); !ok {
+		c.lookup.Refuse(one.pod)
+	}
+	return ok, nil
 }
 
 // revisionOf is how the records name the revision of a pod. Where a label names the workload, a hash is one of its owner's.

@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
@@ -243,6 +245,39 @@ func TestRestartsThatCameToNothing(t *testing.T) {
 		}
 		r.after(next-time.Second, "web-1-0")
 		r.after(time.Second, "web-1-0", "web-1-0-1")
+	}
+}
+
+// Nothing is read of pods that cannot have a Move now: a bad node may fail pods of hundreds of workloads.
+func TestRequestsOfPodsThatWait(t *testing.T) {
+	o := options()
+	o.AtOnce = 1
+	r := newRig(t, o, plain)
+	gets := 0
+	r.API = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, to client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			if _, record := into.(*corev1.ConfigMap); !record {
+				gets++
+			}
+			return to.Get(ctx, key, into, options...)
+		},
+	})
+	r.Policy.Delay = time.Hour
+	r.after(time.Second)
+	if gets == 0 {
+		t.Error("it is not asked what they are of")
+	}
+	gets = 0
+	r.after(time.Second)
+	r.Policy.Delay = 30 * time.Second
+	r.after(time.Second)
+	if gets != 0 {
+		t.Errorf("there were %d requests for pods that are not due", gets)
+	}
+	r.after(30*time.Second, "web-1-0")
+	gets = 0
+	if r.after(time.Second, "web-1-0"); gets != 0 {
+		t.Errorf("there were %d requests while as many are moved as may be", gets)
 	}
 }
 
