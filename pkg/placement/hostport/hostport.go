@@ -59,6 +59,9 @@ func (s Set) Conflicts(p Port) bool {
 	})
 }
 
+// Conflicts reports whether two pods cannot be on one node if each has one of the ports.
+func (p Port) Conflicts(other Port) bool { return Set{other.asRange()}.Conflicts(p) }
+
 // meet reports whether a socket at one address is in the way of one at the other.
 func meet(a, b netip.Addr) bool { return !a.IsValid() || !b.IsValid() || a == b }
 

@@ -30,7 +30,7 @@ func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGrou
 	case reason != "":
 		return nil, refused("%s", reason)
 	}
-	w := &groupWorld{pl.newWorld(ctx, order), schedule}
+	w := &groupWorld{pl.newWorld(ctx, order, at), schedule}
 	plan, err := pl.walkGroup(w, at, pods)
 	switch {
 	case err != nil:

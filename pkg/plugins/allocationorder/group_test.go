@@ -201,7 +201,7 @@ func TestGroupsKeepTheirOrder(t *testing.T) {
 	order, _ := r.tenants.Order()
 	r.tenants.Compute()
 	at, _, _ := r.pl.groupPlace(order, []*corev1.Pod{pod})
-	tail, err := r.pl.tail(r.pl.newWorld(t.Context(), order), at, []*corev1.Pod{pod}, func(string) bool { return true })
+	tail, err := r.pl.tail(r.pl.newWorld(t.Context(), order, at), at, []*corev1.Pod{pod}, func(string) bool { return true })
 	if err != nil || len(tail) != 1 {
 		t.Errorf("after it are %v, %v", tail, err)
 	}

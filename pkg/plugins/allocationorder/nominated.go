@@ -4,12 +4,22 @@
 package allocationorder
 
 import (
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
 
 // ErrReasonNominated is the reason of a node on which others have made way for a pod that comes before.
@@ -30,6 +40,9 @@ func (pl *AllocationOrder) takesPlace(pod *corev1.Pod, node fwk.NodeInfo) bool {
 		at, ok := order.Place(its)
 		if ok && its.UID != pod.UID && (!known || at.Queue == own.Queue && at.Index < own.Index) && corev1helpers.PodPriority(its) < corev1helpers.PodPriority(pod) {
 			addTo(before, its)
+			if shareHostPort(pod, its) {
+				return true
+			}
 		}
 	}
 	if len(before) == 0 {
@@ -50,9 +63,96 @@ func (pl *AllocationOrder) nominatedForOthers(statuses fwk.NodeToStatusReader) (
 	return slices.ContainsFunc(nodes, func(n fwk.NodeInfo) bool { return statuses.Get(n.Node().Name).Plugin() == Name }), err
 }
 
-// addTo adds what a pod requests.
+// nominatedAt are the pods that are nominated for a node: those that come after a place, and all others.
+func nominatedAt(handle fwk.PodNominator, order *allocations.Order, at allocations.Place, node string) (others, later []fwk.PodInfo) {
+	for _, info := range handle.NominatedPodsForNode(node) {
+		if its, ok := order.Place(info.GetPod()); ok && its.Queue == at.Queue && its.Index > at.Index {
+			later = append(later, info)
+		} else {
+			others = append(others, info)
+		}
+	}
+	return others, later
+}
+
+// filter is RunFilterPluginsWithNominatedPods, but for pods that come later than the preemptors: they keep nobody off who comes before them. The framework
+// goes by their PriorityClass, which most often is the same.
+func (w *world) filter(p preemptor, node fwk.NodeInfo) *fwk.Status {
+	others, later := nominatedAt(w.handle, w.order, w.at, node.Node().Name)
+	if len(later) == 0 {
+		return w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node)
+	}
+	beside, state := node.Snapshot(), p.state.Clone()
+	for _, info := range others {
+		if its := info.GetPod(); its.UID == p.pod.UID || corev1helpers.PodPriority(its) < corev1helpers.PodPriority(p.pod) {
+			continue
+		}
+		beside.AddPodInfo(info)
+		if status := w.handle.RunPreFilterExtensionAddPod(w.ctx, state, p.pod, info, beside); !status.IsSuccess() {
+			return status
+		}
+	}
+	if status := w.handle.RunFilterPlugins(w.ctx, state, p.pod, beside); !status.IsSuccess() {
+		return status
+	}
+	return w.handle.RunFilterPlugins(w.ctx, p.state, p.pod, node) // a pod nearby may be what it needs, and may never come
+}
+
+// nominatedForLater is an open node on which the preemptor fits, and is refused for pods alone that are nominated for it and come later. It is "" if there
+// is none. Nobody has to go there, who would if the later ones took it.
+func (w *world) nominatedForLater(open func(node string) bool) string {
+	nodes, err := w.snapshot.NodeInfos().List()
+	w.fail(err)
+	for _, node := range nodes {
+		name := node.Node().Name
+		if !open(name) {
+			continue
+		}
+		if _, later := nominatedAt(w.handle, w.order, w.at, name); len(later) > 0 && w.Fits(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// takeNominations takes from pods that come after a place what they are nominated for, as it is for the pod of that place now. That has them tried again,
+// as by kube-scheduler's preemption.
+func (pl *AllocationOrder) takeNominations(ctx context.Context, order *allocations.Order, at allocations.Place, node string) {
+	_, later := nominatedAt(pl.handle, order, at, node)
+	for _, info := range later {
+		pod := info.GetPod()
+		pl.handle.DeleteNominatedPodIfExists(pod)
+		if err := pl.denominate(ctx, pod); err != nil {
+			// It is tried again all the same, as soon as anything changes.
+			klog.FromContext(ctx).Error(err, "Taking back a nomination", "pod", klog.KObj(pod), "node", node)
+		}
+	}
+}
+
+// denominate writes that a pod is nominated for no node.
+func (pl *AllocationOrder) denominate(ctx context.Context, pod *corev1.Pod) error {
+	if cacher := pl.handle.APICacher(); cacher != nil {
+		_, err := cacher.PatchPodStatus(pod, nil, nominated("").NominatingInfo)
+		return err
+	}
+	patch := []byte(`{"status":{"nominatedNodeName":null}}`)
+	if _, err := pl.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); !apierrors.IsNotFound(err) {
+		return err //nolint:wrapcheck // the one caller says what for
+	}
+	return nil
+}
+
+// shareHostPort reports whether two pods cannot be on one node for a host port that both have.
+func shareHostPort(pod, other *corev1.Pod) bool {
+	held := clusterview.HostPorts(other)
+	return slices.ContainsFunc(clusterview.HostPorts(pod), func(p hostport.Port) bool { return slices.ContainsFunc(held, p.Conflicts) })
+}
+
+// addTo adds what a pod requests, and the pod to their number.
 func addTo(sum corev1.ResourceList, pod *corev1.Pod) {
-	for name, more := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	requests[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	for name, more := range requests {
 		all := sum[name]
 		all.Add(more)
 		sum[name] = all
@@ -71,6 +171,8 @@ func hasRoom(node fwk.NodeInfo, wants corev1.ResourceList) bool {
 			free = has.GetMemory() - taken.GetMemory() - amount
 		case corev1.ResourceEphemeralStorage:
 			free = has.GetEphemeralStorage() - taken.GetEphemeralStorage() - amount
+		case corev1.ResourcePods:
+			free = int64(has.GetAllowedPodNumber()-len(node.GetPods())) - amount
 		default:
 			free = has.GetScalarResources()[name] - taken.GetScalarResources()[name] - amount
 		}

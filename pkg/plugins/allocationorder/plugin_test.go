@@ -83,8 +83,9 @@ func TestVector_TV23_Reserve(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a", 0, ofTwo)
 	r.node("n", 20)
-	pods := []*corev1.Pod{r.pod("p0", "a", 1, "", inGroup), r.pod("p1", "a", 1, "", inGroup), r.pod("p2", "a", 1, "", inGroup), r.pod("plain", "a", 1, "")}
+	pods := []*corev1.Pod{r.pod("p0", "a", 1, "", inGroup), r.pod("p1", "a", 1, "", inGroup)}
 	r.start()
+	pods = append(pods, r.pod("p2", "a", 1, "", inGroup), r.pod("plain", "a", 1, "")) // whose places are not known yet
 	reserve := func(pod *corev1.Pod, want string) {
 		t.Helper()
 		state := framework.NewCycleState()

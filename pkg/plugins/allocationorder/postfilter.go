@@ -55,7 +55,7 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		pl.tenants.FoundNoPlace(at, pod)
 		return nil, refused("a pod like it has just found nobody: %s", at)
 	}
-	plan, victims, err := pl.walk(pl.newWorld(ctx, order), cycle, pod, at, open, statuses)
+	plan, victims, err := pl.walk(pl.newWorld(ctx, order, at), cycle, pod, open, statuses)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
@@ -70,6 +70,10 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 	if err := pl.evict(ctx, []preemptor{{pod: pod, node: plan.Node}}, at, victims); err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
 	}
+	pl.takeNominations(ctx, order, at, plan.Node)
+	if len(victims) == 0 {
+		pl.tenants.Retry(pod) // nobody who goes has it tried again
+	}
 	return nominated(plan.Node), fwk.NewStatus(fwk.Success, fmt.Sprintf("those after it make way on node %s, %d of them: %s", plan.Node, len(victims), at))
 }
 
@@ -78,14 +82,17 @@ func nominated(node string) *fwk.PostFilterResult {
 }
 
 // walk tries out who has to go. The plan is nil if nobody helps.
-func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod, at allocations.Place, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
+func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
+	if name := w.nominatedForLater(open); name != "" || w.err != nil {
+		return &eviction.Plan{Node: name}, nil, w.err
+	}
 	others, err := pl.others(statuses)
 	if err != nil {
 		return nil, nil, err
 	}
-	tail, err := pl.tail(w, at, []*corev1.Pod{pod}, open)
+	tail, err := pl.tail(w, w.at, []*corev1.Pod{pod}, open)
 	if err != nil || len(tail) == 0 {
 		return nil, nil, err
 	}

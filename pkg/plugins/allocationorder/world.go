@@ -39,8 +39,9 @@ type preemptor struct {
 type world struct {
 	handle   fwk.Handle
 	snapshot fwk.MutableSnapshotSharedLister
-	// order is that of the preemptors' place. Another one may hold meanwhile, in which the place is none.
+	// order is that of the preemptors' place, which is at. Another one may hold meanwhile, in which the place is none.
 	order      *allocations.Order
+	at         allocations.Place
 	candidates []victim
 	preemptors []preemptor
 	request    [2]int64 // of the one preemptor: CPU and memory
@@ -49,8 +50,8 @@ type world struct {
 	err error
 }
 
-func (pl *AllocationOrder) newWorld(ctx context.Context, order *allocations.Order) *world {
-	return &world{handle: pl.handle, snapshot: pl.handle.MutableSnapshotSharedLister(), order: order, ctx: ctx}
+func (pl *AllocationOrder) newWorld(ctx context.Context, order *allocations.Order, at allocations.Place) *world {
+	return &world{handle: pl.handle, snapshot: pl.handle.MutableSnapshotSharedLister(), order: order, at: at, ctx: ctx}
 }
 
 func (w *world) fail(err error) {
@@ -101,7 +102,7 @@ func (w *world) Fits(name string) bool {
 }
 
 func (w *world) fits(p preemptor, node fwk.NodeInfo) bool {
-	status := w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node)
+	status := w.filter(p, node)
 	if !status.IsSuccess() && !status.IsRejected() {
 		w.fail(status.AsError())
 	}

@@ -1,0 +1,118 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocationorder
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// A pod that is nominated for a node keeps nobody off who comes before it. Nobody goes for the one that comes before: it has the nomination, and the other
+// one is tried again.
+func TestLaterNominationIsTaken(t *testing.T) {
+	for name, priority := range map[string]int32{"of the same PriorityClass": 0, "of a higher PriorityClass": 1000} {
+		r := newRig(t)
+		r.allocation("prod", 4)
+		r.allocation("qa", 2)
+		r.allocation("dev", 0)
+		r.node("empty", 4)
+		r.node("full", 4)
+		later := r.pod("later", "dev", 4, "", func(p *corev1.Pod) { p.Spec.Priority = new(priority) })
+		r.pod("q", "qa", 4, "full")
+		before := r.pod("before", "prod", 4, "")
+		r.start()
+		r.tenants.MadeWay(0, later, "empty", nil)
+		r.nominate(later, "empty")
+
+		r.wantEvicted(before, "empty")
+		if infos := r.queue.NominatedPodsForNode("empty"); len(infos) > 0 {
+			t.Errorf("%s: the later one is still nominated", name)
+		}
+		r.queue.Delete(r.logger(), later)
+		r.nominate(before, "empty")
+		r.tenants.Compute()
+		if r.woken["before"] == nil {
+			t.Errorf("%s: the one before is not tried again", name)
+		}
+		if fits, _, status := r.try(before); !slices.Equal(fits, []string{"empty"}) {
+			t.Errorf("%s: the one before fits on %q: %v", name, fits, status)
+		}
+		if fits, _, _ := r.try(later); len(fits) > 0 {
+			t.Errorf("%s: the later one takes %q", name, fits)
+		}
+	}
+}
+
+// A pod that comes before stays where it is nominated, and so does one of another partition or of none.
+func TestOtherNominationsStay(t *testing.T) {
+	for name, team := range map[string]string{"before it": "prod", "of no allocation": "none"} {
+		r := newRig(t)
+		r.allocation("prod", 4)
+		r.allocation("dev", 0)
+		r.node("n", 4)
+		other := r.pod("other", team, 4, "")
+		pod := r.pod("pod", "dev", 4, "")
+		r.start()
+		r.nominate(other, "n")
+		r.wantEvicted(pod, "")
+		if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
+			t.Errorf("%s: %d are nominated", name, len(infos))
+		}
+	}
+}
+
+// Beside who goes, later pods that are nominated for the node do not count either.
+func TestVictimsBesideALaterNomination(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	r.pod("victim", "dev", 4, "n")
+	later := r.pod("later", "dev", 4, "")
+	before := r.pod("before", "prod", 8, "")
+	r.start()
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n", "victim")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) > 0 {
+		t.Error("the later one is still nominated")
+	}
+}
+
+// The place of a pod is kept from others of a higher PriorityClass also where it is the last one that a node may have, or a host port.
+func TestPlaceByNumberAndHostPort(t *testing.T) {
+	port := func(n int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: n, ContainerPort: n}}
+		}
+	}
+	high := func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) }
+	for name, tc := range map[string]struct {
+		pods        string
+		prod, again int32
+		takes       bool
+	}{
+		"the last pod of a node": {"1", 1, 2, false},
+		"the same host port":     {"100", 80, 80, false},
+		"another host port":      {"100", 80, 81, true},
+	} {
+		r := newRig(t)
+		r.allocation("prod", 4)
+		r.allocation("dev", 0)
+		r.node("n", 40).Status.Allocatable[corev1.ResourcePods] = resource.MustParse(tc.pods)
+		prod := r.pod("prod", "prod", 3, "", port(tc.prod))
+		again := r.pod("again", "dev", 2, "", high, port(tc.again))
+		r.start()
+		r.tenants.MadeWay(0, prod, "n", nil)
+		r.nominate(prod, "n")
+		if fits, _, status := r.try(again); (len(fits) > 0) != tc.takes {
+			t.Errorf("%s: it fits on %q: %v", name, fits, status)
+		}
+		if fits, _, status := r.try(prod); len(fits) == 0 {
+			t.Errorf("%s: the one that is nominated fits nowhere: %v", name, status)
+		}
+	}
+}
