@@ -219,6 +219,9 @@ func (t *Tenants) Take(pod *corev1.Pod, claims *allocations.Claims, a *allocatio
 		t.dirty()
 		return err
 	}
+	if err := t.mayBeTried(pod); err != nil {
+		return err
+	}
 	partition, _, _ := claims.PartitionOf(a)
 	let := t.taken(pod, partition.Name)
 	if len(let) == 0 {
@@ -230,6 +233,25 @@ func (t *Tenants) Take(pod *corev1.Pod, claims *allocations.Claims, a *allocatio
 	}
 	t.activate(woken)
 	return nil
+}
+
+// mayBeTried says why a pod must not be tried by now, nil if it may. It was let in by the order of then, and the queue asks no more about pods that wait
+// to be tried again: another one may have taken the last that its allocation may have.
+func (t *Tenants) mayBeTried(pod *corev1.Pod) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	place, placed := t.order.Place(pod)
+	if !placed {
+		return nil
+	}
+	err := place.Why()
+	if w := t.windows[place.Partition.Name]; err != nil && w != nil {
+		w.leave(pod.UID)
+	}
+	if err != nil {
+		t.held[pod.UID] = pod
+	}
+	return err
 }
 
 func (t *Tenants) taken(pod *corev1.Pod, partition string) (let []*corev1.Pod) {

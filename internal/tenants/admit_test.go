@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -295,4 +296,68 @@ func TestPropertyEverybodyIsLetIn(t *testing.T) {
 			rt.Errorf("%s was never let in", name)
 		}
 	})
+}
+
+// A pod that was let in waits to be tried, as in the backoff of the queue, which does not ask again. If another one has become the last that its allocation
+// may have meanwhile, it is not tried: it would be bound and evicted. It is put into the queue again when it may.
+func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		s.MaxUtilizationPercent = new(int32(100))
+	})
+	low := r.pod("low", "a")
+	_ = r.Admit(low)
+	r.Compute()
+	if !r.take(low) {
+		t.Fatal("it is not tried alone")
+	}
+	high := r.pod("high", "a", func(p *corev1.Pod) { p.Annotations = map[string]string{"espalier.dev/allocation-priority": "50"} })
+	r.bind(high, nil)
+	r.Compute()
+	r.woken = nil
+	if r.take(low) {
+		t.Error("it is tried beside another one that is the last")
+	}
+	r.Compute()
+	r.wantWoken()
+	r.must(r.pods.Delete(high))
+	r.podChanged(high, nil)
+	r.Compute()
+	r.wantWoken("low")
+	if !r.take(low) {
+		t.Error("it is not tried when the other one is gone")
+	}
+}
+
+// The queue may ask about a pod that has just gone, or waits no more. It is not held: the order would be computed again and again for it.
+func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
+	for name, change := range map[string]func(r *rig, pod *corev1.Pod){
+		"gone":        func(r *rig, pod *corev1.Pod) { r.must(r.pods.Delete(pod)) },
+		"failed":      func(r *rig, pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed },
+		"terminating": func(_ *rig, pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.NewTime(begin)) },
+		"another one": func(_ *rig, pod *corev1.Pod) { pod.UID = "another" },
+	} {
+		r := newRig(t)
+		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+			s.MaxUtilizationPercent = new(int32(100)) // so that none is let in whose place is not known
+		})
+		pod := r.pod("pod", "a")
+		r.Compute()
+		now := pod.DeepCopy()
+		if change(r, now); name != "gone" {
+			r.must(r.pods.Update(now))
+		}
+		r.podChanged(pod, nil)
+		_ = r.Admit(pod)
+		r.Compute()
+		for len(r.changed) > 0 {
+			<-r.changed
+		}
+		r.Compute()
+		if len(r.changed) > 0 || len(r.held) > 0 {
+			t.Errorf("%s: the order is to be computed again: %t, and %d are held", name, len(r.changed) > 0, len(r.held))
+		}
+	}
 }

@@ -115,12 +115,23 @@ func (t *Tenants) replace(order *allocations.Order, all []*corev1.Pod) map[strin
 	}
 	clear(t.retry)
 	for uid, pod := range t.held {
+		if !t.order.Has(uid) && !t.waits(pod) {
+			delete(t.held, uid)
+			continue
+		}
 		// Most wait behind a full window: of thousands it is not written down why.
 		if !t.shutOutLocked(pod) && t.admitLocked(pod) == nil {
 			woken[string(uid)] = pod
 		}
 	}
 	return woken
+}
+
+// waits reports whether a pod is there, and may be given a node some time. The queue may ask about one that has just gone: it was held for ever then, and had
+// the order computed again and again.
+func (t *Tenants) waits(pod *corev1.Pod) bool {
+	is, err := t.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err == nil && is.UID == pod.UID && is.Spec.NodeName == "" && is.DeletionTimestamp == nil && is.Status.Phase != corev1.PodSucceeded && is.Status.Phase != corev1.PodFailed
 }
 
 // forgetTriedLocked has the windows let pods in anew that were tried, if Partitions, Allocations or namespaces are others, or nodes are open to
