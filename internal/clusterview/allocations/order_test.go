@@ -414,3 +414,13 @@ func TestTenThousandPodsWithin50Milliseconds(t *testing.T) {
 		t.Errorf("it took %s", best)
 	}
 }
+
+// A pod of priority 0 in an allocation with a maximum is told that it never runs, and not that others are in its way.
+func TestPriority0WithAMaximum(t *testing.T) {
+	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), func(s *spec) { s.MaxUtilizationPercent = new(int32(100)) })}), nil,
+		pod("zero", "a", "1", "", func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "0" }))
+	const want = `no pod of priority 0 runs in allocation "a", which has a maxUtilizationPercent: give it a priority of 1 or more: position 1 of 1 in partition "p", allocation "a"`
+	if err := (Place{o.Queues[0], 0}).Why(); err == nil || err.Error() != want {
+		t.Errorf("it waits for %v", err)
+	}
+}

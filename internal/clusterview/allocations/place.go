@@ -28,10 +28,12 @@ func (p Place) String() string {
 
 // Why says why the pod must not be tried, nil if it may.
 func (p Place) Why() error {
-	switch e := p.Entry(); e.Class {
-	case allocation.Capped:
+	switch e := p.Entry(); {
+	case e.Class == allocation.Capped && e.Pod.Priority == 0:
+		return fmt.Errorf("no pod of priority 0 runs in allocation %q, which has a maxUtilizationPercent: give it a priority of 1 or more: %s", e.Allocation.Name, p)
+	case e.Class == allocation.Capped:
 		return fmt.Errorf("allocation %q has as many pods before it as its maxUtilizationPercent lets run: %s", e.Allocation.Name, p)
-	case allocation.StandsBy:
+	case e.Class == allocation.StandsBy:
 		name, size, _ := e.Allocation.Group(e.Object)
 		return fmt.Errorf("identity group %q has no identity left, all %d are held: %s", name, size, p)
 	}

@@ -193,6 +193,9 @@ func reasonOf(e *allocations.Entry) string {
 func (w *waiting) event() (kind, note string) {
 	switch w.reason {
 	case reasonMaximum:
+		if w.at.Entry().Pod.Priority == 0 {
+			return corev1.EventTypeNormal, w.at.Waits() // which says what to do
+		}
 		note = "raise maxUtilizationPercent or what is reserved, or remove pods before this one"
 	case reasonIdentity:
 		note = "it is next when one is free; a larger count of the group lets more run"
