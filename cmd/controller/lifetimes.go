@@ -53,7 +53,7 @@ func (o *options) lifetimeFlags(flags *pflag.FlagSet) {
 func (o *options) readLifetimes() error {
 	l := &o.lifetimes
 	if l.renew {
-		l.renewals.Schedulers, l.renewals.AtOnce = o.schedulers, o.drain.AtOnce
+		l.renewals.Schedulers, l.renewals.AtOnce, l.renewals.Allocations = o.schedulers, o.drain.AtOnce, o.tenants
 		var err error
 		if l.renewals.Namespaces, err = namespaceSelector("renew", l.renewIn); err != nil {
 			return err

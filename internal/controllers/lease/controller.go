@@ -36,6 +36,9 @@ type Options struct {
 	Namespaces labels.Selector
 	// AtOnce bounds the Moves that have not ended, of all reasons.
 	AtOnce int
+	// Allocations is whether schedulers keep pods to the nodes of their allocations. Where they do not, there may be objects of that kind all the
+	// same.
+	Allocations bool
 }
 
 // Validate returns what is wrong with the options, nil if nothing is.

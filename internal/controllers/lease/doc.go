@@ -9,4 +9,5 @@
 //
 //   - controller.go: the look at all pods that ask
 //   - renewal.go: what becomes of one of them
+//   - nodes.go: which nodes take it
 package lease

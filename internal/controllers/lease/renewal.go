@@ -18,6 +18,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/internal/upstream/filters"
@@ -37,8 +38,9 @@ type look struct {
 	count     *move.Count
 	histories map[string]move.History
 	budget    *move.Budget
-	// filters are made for the first pod whose node does not live long enough.
+	// filters and claims are made for the first pod whose node does not live long enough.
 	filters *filters.Cluster
+	claims  *allocations.Claims
 }
 
 func (l *look) readNodes(ctx context.Context) error {
@@ -117,36 +119,29 @@ func endOf(node *corev1.Node) (end time.Time, text string) {
 
 // elsewhere is a node that takes another pod like this one and lives for longer than a lease, "" if there is none.
 func (l *look) elsewhere(ctx context.Context, pod *corev1.Pod, lease time.Duration) (string, error) {
-	var candidates []string
+	var candidates []*corev1.Node
 	for _, n := range l.nodes {
 		end, err := clusterview.EndOf(n)
 		if err == nil && n.Name != pod.Spec.NodeName && lifetime.Outlives(end, l.now, lease) && clusterview.Leaving(n) == "" && !clusterview.Unready(n) {
-			candidates = append(candidates, n.Name)
+			candidates = append(candidates, n)
 		}
 	}
 	if len(candidates) == 0 {
 		return "", nil
 	}
-	if l.filters == nil {
-		var namespaces corev1.NamespaceList
-		if err := l.Client.List(ctx, &namespaces, client.UnsafeDisableDeepCopy); err != nil {
-			return "", fmt.Errorf("listing namespaces: %w", err)
-		}
-		known := make([]*corev1.Namespace, len(namespaces.Items))
-		for i := range namespaces.Items {
-			known[i] = &namespaces.Items[i]
-		}
-		var err error
-		if l.filters, err = filters.New(ctx, l.nodes, l.pods, known); err != nil {
-			return "", err
-		}
+	if err := l.prepare(ctx); err != nil {
+		return "", err
+	}
+	allows := allowing(l.claims, pod)
+	if candidates = slices.DeleteFunc(candidates, func(n *corev1.Node) bool { return !allows(n) }); len(candidates) == 0 {
+		return "", nil
 	}
 	fits, err := l.filters.Fits(ctx, pod)
 	if err != nil {
 		return "", err
 	}
-	if at := slices.IndexFunc(candidates, fits); at >= 0 {
-		return candidates[at], nil
+	if at := slices.IndexFunc(candidates, func(n *corev1.Node) bool { return fits(n.Name) }); at >= 0 {
+		return candidates[at].Name, nil
 	}
 	return "", nil
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -25,7 +24,6 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
-	"github.com/espalier-scheduler/espalier/internal/controllers/policy"
 )
 
 // Kinds are those whose statuses are written.
@@ -68,42 +66,30 @@ func (c *Controller) Start(ctx context.Context) error {
 
 // look brings the statuses up to date, says why pods wait, and evicts what must not run.
 func (c *Controller) look(ctx context.Context) error {
-	partitions, err := policy.List(ctx, c.Client, kindPartition, "")
-	if err != nil {
+	all, err := read(ctx, c.Client)
+	if err != nil || len(all.partitions)+len(all.allocations) == 0 {
 		return err
 	}
-	all, err := policy.List(ctx, c.Client, kindAllocation, "")
-	if err != nil || len(partitions)+len(all) == 0 {
-		return err
-	}
-	var readPartitions []*allocations.Partition
-	var read []*allocations.Allocation
-	for i := range partitions {
-		readPartitions = append(readPartitions, allocations.DecodePartition(&partitions[i]))
-	}
-	for i := range all {
-		read = append(read, allocations.DecodeAllocation(&all[i]))
-	}
-	order, cluster, err := c.arrange(ctx, allocations.NewTree(readPartitions, read))
+	order, cluster, err := c.arrange(ctx, &all)
 	if err != nil {
 		return err
 	}
 	c.tell(order, cluster.Pods)
 	s := statuses{order: order, nodes: cluster.Nodes, now: metav1.NewTime(c.Clock.Now())}
 	var errs []error
-	for i := range partitions {
-		was := statusOf[placementv1alpha1.PartitionStatus](&partitions[i])
-		errs = append(errs, c.write(ctx, &partitions[i], was, s.ofPartition(readPartitions[i], was)))
+	for i, p := range all.readPartitions {
+		was := statusOf[placementv1alpha1.PartitionStatus](&all.partitions[i])
+		errs = append(errs, c.write(ctx, &all.partitions[i], was, s.ofPartition(p, was)))
 	}
-	for i := range all {
-		was := statusOf[placementv1alpha1.AllocationStatus](&all[i])
-		errs = append(errs, c.write(ctx, &all[i], was, s.ofAllocation(read[i], was)))
+	for i, a := range all.readAllocations {
+		was := statusOf[placementv1alpha1.AllocationStatus](&all.allocations[i])
+		errs = append(errs, c.write(ctx, &all.allocations[i], was, s.ofAllocation(a, was)))
 	}
 	return errors.Join(append(errs, c.evict(ctx, order))...)
 }
 
 // arrange puts the pods of the cluster in order, and returns what it is that was put in order.
-func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (order *allocations.Order, cluster allocations.Cluster, err error) {
+func (c *Controller) arrange(ctx context.Context, all *objects) (order *allocations.Order, cluster allocations.Cluster, err error) {
 	var namespaces corev1.NamespaceList
 	var nodes corev1.NodeList
 	var pods corev1.PodList
@@ -112,15 +98,10 @@ func (c *Controller) arrange(ctx context.Context, tree *allocations.Tree) (order
 			return nil, cluster, fmt.Errorf("listing %s: %w", what, err)
 		}
 	}
-	labelsOf := make(map[string]labels.Set, len(namespaces.Items))
-	for i := range namespaces.Items {
-		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
-	}
-	claims := tree.Claims(func(name string) (labels.Set, bool) { set, known := labelsOf[name]; return set, known })
 	cluster = allocations.Cluster{
 		Nodes: pointers(nodes.Items), Pods: pointers(pods.Items), Schedules: func(name string) bool { return slices.Contains(c.Schedulers, name) },
 	}
-	return claims.Arrange(cluster), cluster, nil
+	return all.claims(namespaces.Items).Arrange(cluster), cluster, nil
 }
 
 func pointers[T any](items []T) []*T {

@@ -9,6 +9,7 @@
 // other pods to place meanwhile.
 //
 //   - controller.go: looks every few seconds, and writes what differs
+//   - read.go: what Partitions and Allocations say, which another controller asks too
 //   - status.go: the statuses; conditions.go: their conditions
 //   - waiting.go: Events on pods that wait
 //   - evict.go: pods that must not run
