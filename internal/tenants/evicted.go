@@ -56,19 +56,34 @@ func (t *Tenants) HasMadeWay(stamp uint64, pod, preemptor *corev1.Pod) bool {
 	return t.made.For(stamp, string(preemptor.UID), likeOf(pod))
 }
 
+// NoteDeleted notes that a pod was deleted.
+func (t *Tenants) NoteDeleted(pod types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deleted[pod] = true
+}
+
+// WasDeleted reports whether a pod was deleted by this process. The pod itself need not show yet that it terminates.
+func (t *Tenants) WasDeleted(pod types.UID) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.deleted[pod]
+}
+
 // Evicting reports whether any pod waits for those that made way for it. It costs next to nothing.
 func (t *Tenants) Evicting() bool { return t.evicting.Load() }
 
 // forgetEvictedLocked forgets who made way for pods that are in no order any more, and for those that were tried in vain when all had gone. A node
-// that is closed for a while may open before they have.
+// that is closed for a while may open before they have. Deleted pods are forgotten when they are gone.
 func (t *Tenants) forgetEvictedLocked(all []*corev1.Pod) {
-	if len(t.evicted) == 0 {
+	if len(t.evicted) == 0 && len(t.deleted) == 0 {
 		return
 	}
 	there := make(map[types.UID]bool, len(all))
 	for _, pod := range all {
 		there[pod.UID] = true
 	}
+	maps.DeleteFunc(t.deleted, func(uid types.UID, _ bool) bool { return !there[uid] })
 	maps.DeleteFunc(t.evicted, func(uid types.UID, its Evicted) bool {
 		if its.inVain && t.order.Has(uid) {
 			for victim := range its.Pods {

@@ -58,3 +58,20 @@ func TestEvicted(t *testing.T) {
 		})
 	}
 }
+
+// A pod that was deleted is known as such as long as it may be in the cache.
+func TestDeleted(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	pod, other := r.pod("pod", "a"), r.pod("other", "a")
+	r.NoteDeleted(pod.UID)
+	r.Compute()
+	if !r.WasDeleted(pod.UID) || r.WasDeleted(other.UID) {
+		t.Error("it is not known which pod was deleted")
+	}
+	r.must(r.pods.Delete(pod))
+	r.Compute()
+	if r.WasDeleted(pod.UID) {
+		t.Error("a pod that is gone is remembered")
+	}
+}

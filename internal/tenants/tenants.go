@@ -70,6 +70,8 @@ type Tenants struct {
 	// made is who made way for whom, and evicted who did for each pod that waits for that.
 	made    eviction.MadeWay
 	evicted map[types.UID]Evicted
+	// deleted are the pods that were deleted and may be in the cache still.
+	deleted map[types.UID]bool
 	// version is another one whenever somebody may find a place who did not.
 	version uint64
 }
@@ -158,7 +160,7 @@ func newTenants(factory informers.SharedInformerFactory, activate func(map[strin
 		partitions: make(map[string]*allocations.Partition), allocations: make(map[string]*allocations.Allocation),
 		windows: make(map[string]*window), turns: make(map[types.UID]turn),
 		held: make(map[types.UID]*corev1.Pod), retry: make(map[types.UID]*corev1.Pod), tried: make(map[types.UID]uint64),
-		reserved: make(map[types.UID]reservation), evicted: make(map[types.UID]Evicted),
+		reserved: make(map[types.UID]reservation), evicted: make(map[types.UID]Evicted), deleted: make(map[types.UID]bool),
 	}
 	t.of[ofPartitions] = optionalkind.New(noun, placementv1alpha1.PartitionResource, handler(t, t.partitions, allocations.DecodePartition))
 	t.of[ofAllocations] = optionalkind.New(noun, placementv1alpha1.AllocationResource, handler(t, t.allocations, allocations.DecodeAllocation))

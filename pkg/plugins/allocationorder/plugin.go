@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -27,6 +28,7 @@ const Name = "AllocationOrder"
 type AllocationOrder struct {
 	handle  fwk.Handle
 	tenants *tenants.Tenants
+	pods    corelisters.PodLister
 	budgets policylisters.PodDisruptionBudgetLister
 
 	// What follows is not locked: only PostFilter touches it, and the scheduler runs that for one pod at a time.
@@ -67,6 +69,7 @@ func newOver(known *tenants.Tenants, handle fwk.Handle) *AllocationOrder {
 	register()
 	return &AllocationOrder{
 		handle: handle, tenants: known, unevictable: make(map[types.UID]unevictable),
+		pods:    handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 		budgets: handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
 	}
 }

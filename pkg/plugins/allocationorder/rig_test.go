@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
@@ -127,11 +128,22 @@ func (r *rig) pod(name, team string, cpu int64, node string, change ...func(*cor
 	return p
 }
 
-// budget lets so many pods of a team be disrupted.
+// ready makes a pod one that is ready.
+func ready(p *corev1.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+}
+
+// budget lets so many pods of a team be disrupted, of those that were added.
 func (r *rig) budget(team string, allowed int32) {
+	var healthy int32
+	for _, p := range r.pods {
+		if p.Labels["team"] == team && podutil.IsPodReady(p) {
+			healthy++
+		}
+	}
 	r.budgets = append(r.budgets, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: team}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}},
-		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: healthy - allowed},
 	})
 }
 
