@@ -59,7 +59,7 @@ func (r *rig) placeGroup(pods []*corev1.Pod) (*fwk.PodGroupAssignments, *fwk.Sta
 		for _, n := range r.nodes {
 			node, err := snapshot.NodeInfos().Get(n.Name)
 			r.must(err)
-			if at == "" && r.f.RunFilterPlugins(r.Context(), state, pod, node).IsSuccess() {
+			if at == "" && r.f.RunFilterPluginsWithNominatedPods(r.Context(), state, pod, node).IsSuccess() {
 				at = n.Name
 			}
 		}

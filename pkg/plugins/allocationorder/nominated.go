@@ -98,6 +98,17 @@ func (w *world) filter(p preemptor, node fwk.NodeInfo) *fwk.Status {
 	return w.handle.RunFilterPlugins(w.ctx, p.state, p.pod, node) // a pod nearby may be what it needs, and may never come
 }
 
+// fitsBesideAll reports whether the preemptor fits on a node beside all pods that are nominated for it.
+func (w *world) fitsBesideAll(name string) bool {
+	node, err := w.snapshot.NodeInfos().Get(name)
+	if err != nil {
+		w.fail(err)
+		return false
+	}
+	p := w.preemptors[0]
+	return w.passes(w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node))
+}
+
 // nominatedForLater is an open node on which the preemptor fits, and is refused for pods alone that are nominated for it and come later. It is "" if there
 // is none. Nobody has to go there, who would if the later ones took it.
 func (w *world) nominatedForLater(open func(node string) bool) string {
@@ -115,7 +126,7 @@ func (w *world) nominatedForLater(open func(node string) bool) string {
 	return ""
 }
 
-// takeNominations takes from pods that come after a place what they are nominated for, as it is for the pod of that place now. That has them tried again,
+// takeNominations takes from pods that come after a place what they are nominated for, as there is no room for them beside the pod of that place. That has them tried again,
 // as by kube-scheduler's preemption.
 func (pl *AllocationOrder) takeNominations(ctx context.Context, order *allocations.Order, at allocations.Place, node string) {
 	_, later := nominatedAt(pl.handle, order, at, node)

@@ -82,6 +82,40 @@ func TestVictimsBesideALaterNomination(t *testing.T) {
 	}
 }
 
+// One that fits beside the pod that comes before keeps its nomination: who made way for it would have gone in vain.
+func TestLaterNominationBesideWhichAllFitStays(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 6)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	r.pod("victim", "dev", 6, "n")
+	later := r.pod("later", "dev", 2, "")
+	before := r.pod("before", "prod", 6, "")
+	r.start()
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n", "victim")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
+		t.Error("the later one is not nominated any more")
+	}
+}
+
+// The scheduler finds no node for a group where a later pod is nominated, so as many go as if that one ran.
+func TestGroupBesideALaterNomination(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 8)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	r.pod("victim", "dev", 4, "n")
+	later := r.pod("later", "dev", 4, "")
+	member := r.pod("member", "prod", 4, "")
+	r.start()
+	r.nominate(later, "n")
+	result, status := r.tryGroup(member)
+	if got := r.deleted(); !status.IsSuccess() || len(result.NominatingInfos) != 1 || !slices.Equal(got, []string{"victim"}) {
+		t.Errorf("got %+v, %v, and evicted are %q", result, status, got)
+	}
+}
+
 // The place of a pod is kept from others of a higher PriorityClass also where it is the last one that a node may have, or a host port.
 func TestPlaceByNumberAndHostPort(t *testing.T) {
 	port := func(n int32) func(*corev1.Pod) {

@@ -55,7 +55,8 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		pl.tenants.FoundNoPlace(at, pod)
 		return nil, refused("a pod like it has just found nobody: %s", at)
 	}
-	plan, victims, err := pl.walk(pl.newWorld(ctx, order, at), cycle, pod, open, statuses)
+	w := pl.newWorld(ctx, order, at)
+	plan, victims, err := pl.walk(w, cycle, pod, open, statuses)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
@@ -70,7 +71,9 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 	if err := pl.evict(ctx, []preemptor{{pod: pod, node: plan.Node}}, at, victims); err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
 	}
-	pl.takeNominations(ctx, order, at, plan.Node)
+	if w.laterInWay {
+		pl.takeNominations(ctx, order, at, plan.Node)
+	}
 	if len(victims) == 0 {
 		pl.tenants.Retry(pod) // nobody who goes has it tried again
 	}
@@ -86,6 +89,7 @@ func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod,
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
 	if name := w.nominatedForLater(open); name != "" || w.err != nil {
+		w.laterInWay = true
 		return &eviction.Plan{Node: name}, nil, w.err
 	}
 	others, err := pl.others(statuses)
@@ -116,7 +120,8 @@ func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod,
 	if !ok || w.err != nil {
 		return nil, nil, w.err
 	}
-	return &found, w.victimsOf(found), nil
+	w.laterInWay = !w.fitsBesideAll(found.Node)
+	return &found, w.victimsOf(found), w.err
 }
 
 // reaches reports whether an anti-affinity may be about a pod that is on another node. In which namespaces it is is not looked at.

@@ -46,6 +46,8 @@ type world struct {
 	preemptors []preemptor
 	request    [2]int64 // of the one preemptor: CPU and memory
 	ctx        context.Context
+	// laterInWay says that pods which are nominated for the preemptor's node and come later do not fit beside it.
+	laterInWay bool
 	// err is the first error. Nothing fits after that.
 	err error
 }
@@ -98,11 +100,11 @@ func (w *world) Fits(name string) bool {
 	if w.err != nil || w.request[0] > 0 && w.request[0]+takes.GetMilliCPU() > has.GetMilliCPU() || w.request[1] > 0 && w.request[1]+takes.GetMemory() > has.GetMemory() {
 		return false
 	}
-	return w.fits(w.preemptors[0], node)
+	return w.passes(w.filter(w.preemptors[0], node))
 }
 
-func (w *world) fits(p preemptor, node fwk.NodeInfo) bool {
-	status := w.filter(p, node)
+// passes reports whether the filters let a pod be on a node, by what they said.
+func (w *world) passes(status *fwk.Status) bool {
 	if !status.IsSuccess() && !status.IsRejected() {
 		w.fail(status.AsError())
 	}
@@ -163,7 +165,8 @@ func (w *groupWorld) Fits() bool {
 			w.fail(err)
 			fits = false
 		}
-		if fits = fits && w.fits(p, node); !fits {
+		// All that are nominated count, as they do where Place looks. A victim without whom that finds nothing would be put back otherwise.
+		if fits = fits && w.passes(w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node)); !fits {
 			break
 		}
 		w.fail(w.snapshot.AddPod(p.info, p.node))
