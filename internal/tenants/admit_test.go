@@ -334,7 +334,7 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
 	for name, change := range map[string]func(r *rig, pod *corev1.Pod){
 		"gone":        func(r *rig, pod *corev1.Pod) { r.must(r.pods.Delete(pod)) },
-		"failed":      func(r *rig, pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed },
+		"failed":      func(_ *rig, pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed },
 		"terminating": func(_ *rig, pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.NewTime(begin)) },
 		"another one": func(_ *rig, pod *corev1.Pod) { pod.UID = "another" },
 	} {
