@@ -37,7 +37,8 @@ func deletedAfter(seconds int64) func(*corev1.PodSpec) {
 	}
 }
 
-// silenced stops nodes, and returns when Kubernetes has seen that.
+// silenced stops nodes, and returns when Kubernetes has seen that: their pods are to go, and no new ones are to come. One taint says the one and
+// another the other, and pods tolerate the first for five minutes. The node lifecycle controller writes them one after the other.
 func (s *story) silenced(nodes ...string) {
 	s.Helper()
 	s.devcluster(append([]string{"stop-node"}, nodes...)...)
@@ -47,7 +48,10 @@ func (s *story) silenced(nodes ...string) {
 			if err != nil {
 				return err
 			}
-			if clusterview.Silent(n) == nil {
+			closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoSchedule
+			})
+			if clusterview.Silent(n) == nil || !closed {
 				return fmt.Errorf("the taints of %s are %v", node, n.Spec.Taints)
 			}
 		}
