@@ -9,6 +9,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -124,31 +125,33 @@ func TestHandle(t *testing.T) {
 
 // A scheduler writes which devices a pod has got, and binds it at once. The watch shows that while the binding waits.
 func TestDevicesAreShownLater(t *testing.T) {
-	const gpu = "example.com/gpu"
-	n := nodeOf("n", 1000)
-	n.Status.Allocatable[gpu] = resource.MustParse("0") // as where a device plugin was, and claims have taken its place
-	p := podOf("p", 100, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") })
-	pods := apiWith(t, p)
-	h := &Handler{Ledger: ledgerOf(n), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
-	if h.Handle(t.Context(), asked(t, "p", "n")).Allowed {
-		t.Error("a pod without devices is admitted to a node without devices")
-	}
-	shown := make(chan error, 1)
-	time.AfterFunc(catchUp/2, func() {
-		var now corev1.Pod
-		err := pods.Get(t.Context(), client.ObjectKeyFromObject(p), &now)
-		now.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
-			RequestMappings: []corev1.ContainerExtendedResourceRequest{{ContainerName: "c", ResourceName: gpu, RequestName: "r"}},
+	synctest.Test(t, func(t *testing.T) {
+		const gpu = "example.com/gpu"
+		n := nodeOf("n", 1000)
+		n.Status.Allocatable[gpu] = resource.MustParse("0") // as where a device plugin was, and claims have taken its place
+		p := podOf("p", 100, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") })
+		pods := apiWith(t, p)
+		h := &Handler{Ledger: ledgerOf(n), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+		if h.Handle(t.Context(), asked(t, "p", "n")).Allowed {
+			t.Error("a pod without devices is admitted to a node without devices")
 		}
-		shown <- errors.Join(err, pods.Status().Update(t.Context(), &now))
+		shown := make(chan error, 1)
+		time.AfterFunc(catchUp/2, func() {
+			var now corev1.Pod
+			err := pods.Get(t.Context(), client.ObjectKeyFromObject(p), &now)
+			now.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
+				RequestMappings: []corev1.ContainerExtendedResourceRequest{{ContainerName: "c", ResourceName: gpu, RequestName: "r"}},
+			}
+			shown <- errors.Join(err, pods.Status().Update(t.Context(), &now))
+		})
+		got := h.Handle(t.Context(), asked(t, "p", "n"))
+		if err := <-shown; err != nil {
+			t.Fatal(err)
+		}
+		if !got.Allowed {
+			t.Errorf("a pod that has its devices is refused: %v", got.Result)
+		}
 	})
-	got := h.Handle(t.Context(), asked(t, "p", "n"))
-	if err := <-shown; err != nil {
-		t.Fatal(err)
-	}
-	if !got.Allowed {
-		t.Errorf("a pod that has its devices is refused: %v", got.Result)
-	}
 }
 
 // vanishing shows a pod once. Then it is gone, and the ledger is told.
