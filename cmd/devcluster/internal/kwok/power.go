@@ -29,7 +29,7 @@ const (
 	stoppedHolder       = "devcluster-stopped"
 	stoppedLeaseSeconds = 1 << 30 // kwok takes a lease back when it runs out: in 34 years
 
-	powerLimit = 30 * time.Second
+	powerLimit = time.Minute
 	// settlePeriod is many times what a watch event takes on one machine.
 	settlePeriod = 500 * time.Millisecond
 )

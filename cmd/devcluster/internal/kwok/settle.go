@@ -24,7 +24,7 @@ const (
 	askAnnotation    = Prefix + "stages-wanted"
 	answerAnnotation = Prefix + "stages-seen"
 
-	settleLimit = 20 * time.Second
+	settleLimit = time.Minute // a busy machine has kwok answer after 20 s
 	nudgePeriod = 200 * time.Millisecond
 )
 
