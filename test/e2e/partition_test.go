@@ -67,6 +67,7 @@ func (s *story) partition(lasts time.Duration, stock map[string]stockApp) {
 		s.Logf("%s has %d pods on the nodes that fall silent", app, len(before[app]))
 	}
 
+	s.closed(gone...)
 	begun := time.Now()
 	s.silenced(gone...)
 	s.awaiting("app", len(before["app"]), int(pods["app"]))
@@ -86,6 +87,9 @@ func (s *story) partition(lasts time.Duration, stock map[string]stockApp) {
 
 	s.devcluster(append([]string{"start-node"}, gone...)...)
 	s.moved(len(before["app"]), placementv1alpha1.MoveUndone)
+	for _, node := range gone {
+		s.taint(node, "[]")
+	}
 	s.even(s.settled("app", int(pods["app"])))
 	s.returned(before["app"], s.podsOn("app", gone...), 300)
 	s.wroteNoReplicas("app")
