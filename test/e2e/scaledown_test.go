@@ -147,6 +147,7 @@ func TestScaleDownKeepsShares(t *testing.T) {
 	s.nodes(3, 50, zone("zone-b"))
 	s.deploy("app", 100, "spread="+zoneLabel+";weight.zone-a=70;weight.zone-b=30")
 	s.settled("app", 100)
+	s.available("app", "the pods to be known to be ready")
 	s.scale("app", 10)
 	s.exactly(s.settled("app", 10), 0, map[string]int{"zone-a": 7, "zone-b": 3})
 }
@@ -323,6 +324,7 @@ func TestScaleDownAfterLoss(t *testing.T) {
 	s.settled("app", 60)
 	s.lose(all[0][0], all[0][1], all[1][0])
 	s.settled("app", 60)
+	s.available("app", "the pods to be known to be ready") // those that are not go first
 	s.scale("app", 20)
 	s.counts(s.settled("app", 20), 0, 7, 7, 6)
 	s.wroteNoPods()
@@ -338,6 +340,7 @@ func TestScaleDownWritesNoPods(t *testing.T) {
 	for _, pods := range []int{1000, 300, 1000} {
 		s.scale("app", pods)
 		s.even(s.settled("app", pods))
+		s.available("app", "the pods to be known to be ready")
 	}
 	s.wroteNoPods()
 }
