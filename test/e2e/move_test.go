@@ -230,7 +230,7 @@ func TestMoveIsUndone(t *testing.T) {
 	before := s.settled("app", 1).Pods[0]
 	s.keeps("app", 1)
 	stop := s.neverBelow("app", 1)
-	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 10})
+	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 30})
 	s.moved(1, placementv1alpha1.MoveUndone)
 	after := s.settled("app", 1).Pods[0]
 	stop()
@@ -259,7 +259,7 @@ func TestMoveIsTriedAgain(t *testing.T) {
 	bad := s.nodes(1, 20, zone("zone-b"))[0]
 	s.fail("image", bad)
 	stop := s.neverOutside("app", 1, 2)
-	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 10})
+	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 30})
 	s.until("the other pod to fail", func() error {
 		for name, p := range s.podsOn("app", bad) {
 			if len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Waiting != nil {

@@ -191,7 +191,7 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 		"spec": map[string]any{
 			"pod":        map[string]any{"name": only[0].Name, "uid": string(only[0].UID)},
 			"replicaSet": map[string]any{"name": set.Name, "uid": string(set.UID)},
-			"reason":     "Drain", "deadlineSeconds": int64(30),
+			"reason":     "Drain", "deadlineSeconds": int64(60), // the Move is to be begun by then, however slowly controllers start
 		},
 	}}, metav1.CreateOptions{})
 	s.must(err, "creating a Move")
@@ -209,12 +209,13 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 		return is
 	}
 	deaths := 0
-	for begun := time.Now(); phase(&app[0]) != "Done" || phase(&only[0]) != "Undone"; {
-		if time.Since(begun) > timeout {
-			s.Fatalf("after %d deaths one pod is %s and the other %s", deaths, phase(&app[0]), phase(&only[0]))
+	for last := time.Now(); phase(&app[0]) != "Done" || phase(&only[0]) != "Undone"; {
+		if time.Since(last) > timeout {
+			s.Fatalf("after %d deaths one pod is %s and the other %s, and nothing has changed for %s", deaths, phase(&app[0]), phase(&only[0]), timeout)
 		}
 		if s.dies(binary, config, deaths) {
 			deaths++
+			last = time.Now()
 		}
 	}
 	if low := lowestOfApp(); low < 3 {
