@@ -82,9 +82,9 @@ func TestLeaseWaitsForANode(t *testing.T) {
 	short := s.nodes(2, 20, zone("zone-a"))
 	s.annotate(short[0], endAnnotation, after(time.Hour))
 	s.annotate(short[1], endAnnotation, "tomorrow")
+	s.tells("NodeEndUnreadable", "Node", short[1]) // so that the scheduler knows both ends when the pod comes
 	s.leased("waits", "app", "72h")
 	s.refusedFor("waits", "1 node(s) ended before the pod's lease would", "1 node(s) had a malformed annotation espalier.dev/valid-until")
-	s.tells("NodeEndUnreadable", "Node", short[1])
 	s.leased("odd", "app", "3d")
 	s.refusedFor("odd", `annotation espalier.dev/lease: no duration "3d": use hours, minutes or seconds`)
 	s.deploy("others", 4, "") // which have no lease, and are none of this

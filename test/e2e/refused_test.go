@@ -6,6 +6,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,25 @@ func (s *story) refusal(name string) (condition, event string) {
 		return nil
 	})
 	return condition, event
+}
+
+// tried waits until a pod has a node, which is returned, or is unschedulable.
+func (s *story) tried(name string) (node string) {
+	s.Helper()
+	s.until("pod "+name+" to be tried", func() error {
+		pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		unschedulable := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		})
+		if node = pod.Spec.NodeName; node == "" && !unschedulable {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	return node
 }
 
 // A placement that cannot be read keeps the pod pending, says which part it is and
