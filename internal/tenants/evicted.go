@@ -40,6 +40,16 @@ func (t *Tenants) MadeWay(stamp uint64, preemptor *corev1.Pod, node string, vict
 	t.evicting.Store(true)
 }
 
+// NominationTaken notes that a pod has not got the place for which others made way, as one that comes before has it. It waits for them no more, and
+// is tried again with the next order.
+func (t *Tenants) NominationTaken(pod *corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waitsNoMoreLocked(pod.UID)
+	t.retry[pod.UID] = pod
+	t.dirty()
+}
+
 // WaitsFor returns who made way for a pod. It is false if nobody did, if the pod has its node, or if it was tried in vain when all of
 // these had gone.
 func (t *Tenants) WaitsFor(pod *corev1.Pod) (Evicted, bool) {

@@ -82,31 +82,64 @@ func (w *world) filter(p preemptor, node fwk.NodeInfo) *fwk.Status {
 	if len(later) == 0 {
 		return w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node)
 	}
-	beside, state := node.Snapshot(), p.state.Clone()
-	for _, info := range others {
-		if its := info.GetPod(); its.UID == p.pod.UID || corev1helpers.PodPriority(its) < corev1helpers.PodPriority(p.pod) {
-			continue
-		}
-		beside.AddPodInfo(info)
-		if status := w.handle.RunPreFilterExtensionAddPod(w.ctx, state, p.pod, info, beside); !status.IsSuccess() {
-			return status
-		}
-	}
-	if status := w.handle.RunFilterPlugins(w.ctx, state, p.pod, beside); !status.IsSuccess() {
+	if status := w.filterBeside(p, node, asHigh(others, p.pod), nil); !status.IsSuccess() {
 		return status
 	}
 	return w.handle.RunFilterPlugins(w.ctx, p.state, p.pod, node) // a pod nearby may be what it needs, and may never come
 }
 
-// fitsBesideAll reports whether the preemptor fits on a node beside all pods that are nominated for it.
-func (w *world) fitsBesideAll(name string) bool {
+// asHigh are those pods of which the framework has another one wait for the place.
+func asHigh(pods []fwk.PodInfo, other *corev1.Pod) (all []fwk.PodInfo) {
+	for _, info := range pods {
+		if its := info.GetPod(); its.UID != other.UID && corev1helpers.PodPriority(its) >= corev1helpers.PodPriority(other) {
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
+// filterBeside runs the filters as if some pods were on the node, and others were not.
+func (w *world) filterBeside(p preemptor, node fwk.NodeInfo, there, gone []fwk.PodInfo) *fwk.Status {
+	beside, state := node.Snapshot(), p.state.Clone()
+	for _, info := range gone {
+		if err := beside.RemovePod(klog.FromContext(w.ctx), info.GetPod()); err != nil {
+			return fwk.AsStatus(err)
+		}
+		if status := w.handle.RunPreFilterExtensionRemovePod(w.ctx, state, p.pod, info, beside); !status.IsSuccess() {
+			return status
+		}
+	}
+	for _, info := range there {
+		beside.AddPodInfo(info)
+		if status := w.handle.RunPreFilterExtensionAddPod(w.ctx, state, p.pod, info, beside); !status.IsSuccess() {
+			return status
+		}
+	}
+	return w.handle.RunFilterPlugins(w.ctx, state, p.pod, beside)
+}
+
+// inWay are pods that are nominated for a node, come later, and do not fit there beside the preemptor: the last ones, as few as it takes. Gone are pods
+// of the node that count no more.
+func (w *world) inWay(name string, gone []fwk.PodInfo) (pods []*corev1.Pod) {
 	node, err := w.snapshot.NodeInfos().Get(name)
 	if err != nil {
 		w.fail(err)
-		return false
+		return nil
 	}
 	p := w.preemptors[0]
-	return w.passes(w.handle.RunFilterPluginsWithNominatedPods(w.ctx, p.state, p.pod, node))
+	others, later := nominatedAt(w.handle, w.order, w.at, name)
+	slices.SortFunc(later, func(a, b fwk.PodInfo) int { return w.index(a) - w.index(b) })
+	stay := asHigh(others, p.pod)
+	for n := len(later); n > 0 && !w.passes(w.filterBeside(p, node, slices.Concat(stay, later[:n]), gone)); n-- {
+		pods = append(pods, later[n-1].GetPod())
+	}
+	return pods
+}
+
+// index is the place of a pod in the queue of the preemptors.
+func (w *world) index(info fwk.PodInfo) int {
+	place, _ := w.order.Place(info.GetPod())
+	return place.Index
 }
 
 // nominatedForLater is an open node on which the preemptor fits, and is refused for pods alone that are nominated for it and come later. It is "" if there
@@ -126,16 +159,19 @@ func (w *world) nominatedForLater(open func(node string) bool) string {
 	return ""
 }
 
-// takeNominations takes from pods that come after a place what they are nominated for, as there is no room for them beside the pod of that place. That has them tried again,
-// as by kube-scheduler's preemption.
-func (pl *AllocationOrder) takeNominations(ctx context.Context, order *allocations.Order, at allocations.Place, node string) {
-	_, later := nominatedAt(pl.handle, order, at, node)
-	for _, info := range later {
-		pod := info.GetPod()
+// takeNominations takes from pods what they are nominated for, as there is no room for them beside one that comes before. Those that have no room when the
+// pods that leave the node are gone, either, wait for nobody there any more.
+func (pl *AllocationOrder) takeNominations(ctx context.Context, pods, forGood []*corev1.Pod) {
+	for _, pod := range pods {
 		pl.handle.DeleteNominatedPodIfExists(pod)
 		if err := pl.denominate(ctx, pod); err != nil {
-			// It is tried again all the same, as soon as anything changes.
-			klog.FromContext(ctx).Error(err, "Taking back a nomination", "pod", klog.KObj(pod), "node", node)
+			// It is tried again all the same.
+			klog.FromContext(ctx).Error(err, "Taking back a nomination", "pod", klog.KObj(pod))
+		}
+		if slices.ContainsFunc(forGood, func(p *corev1.Pod) bool { return p.UID == pod.UID }) {
+			pl.tenants.NominationTaken(pod)
+		} else {
+			pl.tenants.Retry(pod)
 		}
 	}
 }

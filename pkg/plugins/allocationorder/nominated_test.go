@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A pod that is nominated for a node keeps nobody off who comes before it. Nobody goes for the one that comes before: it has the nomination, and the other
@@ -35,8 +36,8 @@ func TestLaterNominationIsTaken(t *testing.T) {
 		r.queue.Delete(r.logger(), later)
 		r.nominate(before, "empty")
 		r.tenants.Compute()
-		if r.woken["before"] == nil {
-			t.Errorf("%s: the one before is not tried again", name)
+		if r.woken["before"] == nil || r.woken["later"] == nil {
+			t.Errorf("%s: only %v are tried again", name, r.woken)
 		}
 		if fits, _, status := r.try(before); !slices.Equal(fits, []string{"empty"}) {
 			t.Errorf("%s: the one before fits on %q: %v", name, fits, status)
@@ -96,6 +97,86 @@ func TestLaterNominationBesideWhichAllFitStays(t *testing.T) {
 	r.wantEvicted(before, "n", "victim")
 	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
 		t.Error("the later one is not nominated any more")
+	}
+}
+
+// Whoever is still to leave for a pod whose place another one has got leaves in vain: the pod does not wait for that.
+func TestNominationIsTakenForGood(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("qa", 2)
+	r.allocation("dev", 0)
+	r.node("n", 6)
+	r.node("m", 4)
+	leaves := r.pod("leaves", "dev", 2, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	r.pod("another", "dev", 4, "m")
+	later := r.pod("later", "qa", 4, "")
+	before := r.pod("before", "prod", 4, "")
+	r.start()
+	r.tenants.MadeWay(0, later, "n", []*corev1.Pod{leaves})
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n")
+	before.Spec.NodeName = "n"
+	r.again(r.pods...)
+	r.wantEvicted(later, "m", "another")
+}
+
+// Pods that leave the node are no reason for a nomination to be taken, where the one before has to wait all the same.
+func TestNominationBesideThoseThatLeaveStays(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	r.pod("victim", "dev", 4, "n")
+	later := r.pod("later", "dev", 4, "")
+	before := r.pod("before", "prod", 4, "")
+	r.start()
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n", "victim")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
+		t.Error("the later one is not nominated any more")
+	}
+}
+
+// Where a pod fits before those that leave have gone, it does not wait for them. The later one waits for them on.
+func TestNominationIsTakenForNow(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	leaves := r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	later := r.pod("later", "dev", 4, "")
+	before := r.pod("before", "prod", 4, "")
+	r.start()
+	r.tenants.MadeWay(0, later, "n", []*corev1.Pod{leaves})
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 0 {
+		t.Error("the later one is still nominated")
+	}
+	if _, waits := r.tenants.WaitsFor(later); !waits {
+		t.Error("the later one does not wait any more")
+	}
+}
+
+// Of several nominations the last ones are taken, as few as it takes.
+func TestFewNominationsAreTaken(t *testing.T) {
+	for cpu, want := range map[int64]int{4: 1, 5: 0} {
+		r := newRig(t)
+		r.allocation("prod", cpu)
+		r.allocation("dev", 0)
+		r.node("n", 6)
+		small := r.pod("small", "dev", 2, "")
+		large := r.pod("large", "dev", 4, "")
+		before := r.pod("before", "prod", cpu, "")
+		r.start()
+		r.nominate(large, "n")
+		r.nominate(small, "n")
+		r.wantEvicted(before, "n")
+		if infos := r.queue.NominatedPodsForNode("n"); len(infos) != want || want > 0 && infos[0].GetPod().Name != "small" {
+			t.Errorf("beside one of %d CPUs %d are nominated, want %d, the first ones", cpu, len(infos), want)
+		}
 	}
 }
 

@@ -71,9 +71,7 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 	if err := pl.evict(ctx, []preemptor{{pod: pod, node: plan.Node}}, at, victims); err != nil {
 		return nil, fwk.AsStatus(fmt.Errorf("plugin %s: %w", Name, err))
 	}
-	if w.laterInWay {
-		pl.takeNominations(ctx, order, at, plan.Node)
-	}
+	pl.takeNominations(ctx, w.taken, w.takenForGood)
 	if len(victims) == 0 {
 		pl.tenants.Retry(pod) // nobody who goes has it tried again
 	}
@@ -89,7 +87,8 @@ func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod,
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
 	if name := w.nominatedForLater(open); name != "" || w.err != nil {
-		w.laterInWay = true
+		// It is to have its place now, and not when others have left.
+		w.taken, w.takenForGood = w.inWay(name, nil), w.inWay(name, pl.leaving(w, name))
 		return &eviction.Plan{Node: name}, nil, w.err
 	}
 	others, err := pl.others(statuses)
@@ -120,8 +119,24 @@ func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod,
 	if !ok || w.err != nil {
 		return nil, nil, w.err
 	}
-	w.laterInWay = !w.fitsBesideAll(found.Node)
+	w.taken = w.inWay(found.Node, pl.leaving(w, found.Node))
+	w.takenForGood = w.taken
 	return &found, w.victimsOf(found), w.err
+}
+
+// leaving are the pods of a node that terminate, or were deleted by now.
+func (pl *AllocationOrder) leaving(w *world, node string) (pods []fwk.PodInfo) {
+	info, err := w.snapshot.NodeInfos().Get(node)
+	if err != nil {
+		w.fail(err)
+		return nil
+	}
+	for _, p := range info.GetPods() {
+		if p.GetPod().DeletionTimestamp != nil || pl.tenants.WasDeleted(p.GetPod().UID) {
+			pods = append(pods, p)
+		}
+	}
+	return pods
 }
 
 // reaches reports whether an anti-affinity may be about a pod that is on another node. In which namespaces it is is not looked at.

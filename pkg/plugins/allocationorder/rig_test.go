@@ -174,7 +174,7 @@ func (r *rig) start() *rig {
 	}
 	r.tenants = tenants.Fixed(r.factory, "ours", func(pods map[string]*corev1.Pod) { r.woken = pods }, partitions, r.all)
 	r.events = events.NewFakeRecorder(100)
-	r.queue = internalqueue.NewSchedulingQueue(nil, r.factory)
+	r.queue = internalqueue.NewSchedulingQueue(func(a, b fwk.QueuedEntityInfo) bool { return r.pl.Less(a, b) }, r.factory)
 	r.profile()
 	r.factory.Start(r.Context().Done())
 	r.factory.WaitForCacheSync(r.Context().Done())

@@ -46,8 +46,9 @@ type world struct {
 	preemptors []preemptor
 	request    [2]int64 // of the one preemptor: CPU and memory
 	ctx        context.Context
-	// laterInWay says that pods which are nominated for the preemptor's node and come later do not fit beside it.
-	laterInWay bool
+	// taken are pods that are nominated for the preemptor's node, come later, and do not fit there beside it. Of these, takenForGood do not when the pods that
+	// leave the node are gone, either.
+	taken, takenForGood []*corev1.Pod
 	// err is the first error. Nothing fits after that.
 	err error
 }
