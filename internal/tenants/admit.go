@@ -36,13 +36,14 @@ type window struct {
 
 func newWindow() *window { return &window{in: make(map[types.UID]time.Time)} }
 
-// renew begins with the order that holds now. Pods that were let in stay in, if they still wait.
+// renew begins with the order that holds now. Pods that were let in stay in, if they still wait. Those that have not been tried, and must not be any
+// more, do not: they would keep others out.
 func (w *window) renew(q *allocations.Queue, reserved func(types.UID) bool) {
 	w.queue, w.after, w.next = q, nil, 0
 	waiting := make(map[types.UID]time.Time, len(w.in))
 	for i := range q.Entries {
 		if uid := q.Entries[i].Object.UID; !q.Entries[i].Pod.Placed && !reserved(uid) {
-			if since, in := w.in[uid]; in {
+			if since, in := w.in[uid]; in && (since.IsZero() || (allocations.Place{Queue: q, Index: i}).Why() == nil) {
 				waiting[uid] = since
 			}
 		}
@@ -209,8 +210,12 @@ func (t *Tenants) emptyLocked(w *window) bool {
 	return w.queue != nil && w.next == len(w.queue.Entries)
 }
 
+// FullError says that a pod must wait because its allocation or its identity group has as many as it may have.
+type FullError struct{ error }
+
 // Take notes that a pod of an allocation was taken from the queue, to be tried. Others are let in for it. The error says why it must wait all the
-// same, as when its Partition is gone since it was let in: then it is put into the queue again when it may.
+// same, as when its Partition is gone since it was let in: then it is put into the queue again when it may. It is a FullError if others have become the last
+// that there may be.
 func (t *Tenants) Take(pod *corev1.Pod, claims *allocations.Claims, a *allocations.Allocation) error {
 	if err := claims.Check(pod, a); err != nil {
 		t.mu.Lock()
@@ -220,7 +225,7 @@ func (t *Tenants) Take(pod *corev1.Pod, claims *allocations.Claims, a *allocatio
 		return err
 	}
 	if err := t.mayBeTried(pod); err != nil {
-		return err
+		return FullError{err}
 	}
 	partition, _, _ := claims.PartitionOf(a)
 	let := t.taken(pod, partition.Name)

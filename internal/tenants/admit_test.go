@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -316,8 +317,10 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 	r.bind(high, nil)
 	r.Compute()
 	r.woken = nil
-	if r.take(low) {
-		t.Error("it is tried beside another one that is the last")
+	claims, _ := r.Claims()
+	claim, _ := claims.Of(low)
+	if err := r.Take(low, claims, claim.Allocation); !errors.As(err, &FullError{}) {
+		t.Errorf("it is tried beside another one that is the last: %v", err)
 	}
 	r.Compute()
 	r.wantWoken()
@@ -327,6 +330,30 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 	r.wantWoken("low")
 	if !r.take(low) {
 		t.Error("it is not tried when the other one is gone")
+	}
+}
+
+// Pods that were let in and not tried, and must not be any more, keep nobody out.
+func TestPodsBeyondTheMaximumKeepNobodyOut(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+	})
+	r.allocation("b")
+	for _, p := range slices.Concat(r.podsOf("a", windowSize), r.podsOf("b", 1)) {
+		_ = r.Admit(p)
+	}
+	r.Compute()
+	if slices.Contains(r.woken, "b-0000") {
+		t.Fatal("the window is not full")
+	}
+	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		s.MaxUtilizationPercent = new(int32(100))
+	})
+	r.Compute()
+	if !slices.Contains(r.woken, "b-0000") {
+		t.Error("pods of which one alone may be tried keep another one out")
 	}
 }
 

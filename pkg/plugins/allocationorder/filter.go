@@ -5,6 +5,7 @@ package allocationorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -14,11 +15,13 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
+	"github.com/espalier-scheduler/espalier/internal/tenants"
 )
 
 // What is counted of what is refused.
 var (
 	podUnreadable = refusal.CounterOf(Name, refusal.Unreadable)
+	full          = refusal.CounterOf(Name, "full")
 	elsewhere     = refusal.CounterOf(Name, "partition")
 	outOfTurn     = refusal.CounterOf(Name, "nominated")
 )
@@ -41,7 +44,11 @@ func (pl *AllocationOrder) PreFilter(_ context.Context, cycle fwk.CycleState, po
 	if !known || claim.Allocation == nil {
 		return nil, fwk.NewStatus(fwk.Skip) // one of a namespace that is not known was not let in
 	}
-	if err := pl.tenants.Take(pod, claims, claim.Allocation); err != nil {
+	switch err := pl.tenants.Take(pod, claims, claim.Allocation); {
+	case errors.As(err, &tenants.FullError{}):
+		full.Inc()
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	case err != nil:
 		podUnreadable.Inc()
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
