@@ -85,7 +85,13 @@ func (s *story) podsOn(app string, nodes ...string) map[string]corev1.Pod {
 // awaiting waits for so many Moves that wait for a node, and for so many ready pods of the app.
 func (s *story) awaiting(app string, moves, ready int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d Moves to wait, and %d pods to be ready", moves, ready), func() error {
+	s.awaitingWithin(timeout, app, moves, ready)
+}
+
+// awaitingWithin is awaiting for what takes another time.
+func (s *story) awaitingWithin(limit time.Duration, app string, moves, ready int) {
+	s.Helper()
+	s.untilWithin(limit, fmt.Sprintf("%d Moves to wait, and %d pods to be ready", moves, ready), func() error {
 		n, others := 0, []string(nil)
 		for _, m := range s.moves() {
 			others = append(others, fmt.Sprintf("%s: %s", m.Status.Phase, m.Status.Message))

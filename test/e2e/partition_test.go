@@ -70,7 +70,8 @@ func (s *story) partition(lasts time.Duration, stock map[string]stockApp) {
 	s.closed(gone...)
 	begun := time.Now()
 	s.silenced(gone...)
-	s.awaiting("app", len(before["app"]), int(pods["app"]))
+	// The Moves of one Deployment come one after the other, and all are to wait before the nodes are back.
+	s.awaitingWithin(max(timeout, lasting(lasts, 0)), "app", len(before["app"]), int(pods["app"]))
 	s.Logf("all of the other pods are ready %s after the nodes were last heard of", time.Since(begun).Round(time.Second))
 	for app, a := range stock {
 		if a.killed {
