@@ -67,7 +67,7 @@ func (w *window) slide(reserved func(types.UID) bool) (let []*corev1.Pod) {
 	groups := make(map[string]bool)
 	for ; w.untried < windowSize && w.next < len(w.queue.Entries); w.next++ {
 		e := &w.queue.Entries[w.next]
-		if e.Pod.Placed || reserved(e.Object.UID) || (allocations.Place{Queue: w.queue, Index: w.next}).Why() != nil {
+		if !w.waits(w.next, reserved) {
 			continue
 		}
 		if w.let(e.Object.UID) {
@@ -82,11 +82,17 @@ func (w *window) slide(reserved func(types.UID) bool) (let []*corev1.Pod) {
 	}
 	// A group of pods is one thing to the queue: those of its pods that come later are let in with the first.
 	for i := w.next; i < len(w.queue.Entries); i++ {
-		if e := &w.queue.Entries[i]; !e.Pod.Placed && !reserved(e.Object.UID) && groups[groupOf(e.Object)] && w.let(e.Object.UID) {
+		if e := &w.queue.Entries[i]; groups[groupOf(e.Object)] && w.waits(i, reserved) && w.let(e.Object.UID) {
 			let = append(let, e.Object)
 		}
 	}
 	return let
+}
+
+// waits reports whether an entry is one of a pod that may be tried.
+func (w *window) waits(index int, reserved func(types.UID) bool) bool {
+	e := &w.queue.Entries[index]
+	return !e.Pod.Placed && !reserved(e.Object.UID) && (allocations.Place{Queue: w.queue, Index: index}).Why() == nil
 }
 
 // groupOf names the group in which a pod is placed, "" for none.
@@ -107,12 +113,12 @@ func (w *window) let(uid types.UID) bool {
 	return true
 }
 
-// tried notes that a pod was taken from the queue.
+// tried notes that a pod was taken from the queue. It is in from then on: one that no window let in any more may have been in the queue still.
 func (w *window) tried(uid types.UID) {
 	if !w.in[uid].IsZero() {
-		w.in[uid] = time.Time{}
 		w.untried--
 	}
+	w.in[uid] = time.Time{}
 }
 
 // leave notes that a pod does not wait any more.

@@ -333,27 +333,48 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 	}
 }
 
-// Pods that were let in and not tried, and must not be any more, keep nobody out.
+// Pods that were let in and not tried, and must not be any more, keep nobody out, also those of a group of which the first may be tried.
 func TestPodsBeyondTheMaximumKeepNobodyOut(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
-	})
-	r.allocation("b")
-	for _, p := range slices.Concat(r.podsOf("a", windowSize), r.podsOf("b", 1)) {
-		_ = r.Admit(p)
+	for name, group := range map[string]*corev1.PodSchedulingGroup{"alone": nil, "in a group": {PodGroupName: new("g")}} {
+		r := newRig(t)
+		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+		})
+		r.allocation("b")
+		for i := range windowSize {
+			_ = r.Admit(r.pod(fmt.Sprintf("a-%04d", i), "a", func(p *corev1.Pod) { p.Spec.SchedulingGroup = group }))
+		}
+		others := r.podsOf("b", 2*windowSize)
+		for _, p := range others {
+			_ = r.Admit(p)
+		}
+		r.Compute()
+		if slices.Contains(r.woken, "b-0000") {
+			t.Fatalf("%s: the window is not full", name)
+		}
+		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
+			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+			s.MaxUtilizationPercent = new(int32(100))
+		})
+		r.Compute()
+		for i, p := range others {
+			if !slices.Contains(r.woken, p.Name) {
+				t.Fatalf("%s: the other pods are let in but for the last %d", name, len(others)-i)
+			}
+			r.take(p)
+		}
 	}
-	r.Compute()
-	if slices.Contains(r.woken, "b-0000") {
-		t.Fatal("the window is not full")
+}
+
+// A pod may be tried that was in the queue still when its window had let it in no more. It counts as tried.
+func TestTriedFromOutsideOfTheWindow(t *testing.T) {
+	w := newWindow()
+	w.tried("pod")
+	if since, in := w.in["pod"]; !in || !since.IsZero() || w.untried != 0 {
+		t.Errorf("it is in: %t, since %s, and %d are untried", in, since, w.untried)
 	}
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-		s.MaxUtilizationPercent = new(int32(100))
-	})
-	r.Compute()
-	if !slices.Contains(r.woken, "b-0000") {
-		t.Error("pods of which one alone may be tried keep another one out")
+	if w.let("pod") {
+		t.Error("it is let in as if it had not been tried")
 	}
 }
 
