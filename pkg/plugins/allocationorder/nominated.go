@@ -130,6 +130,9 @@ func (w *world) inWay(name string, gone []fwk.PodInfo) (pods []*corev1.Pod) {
 	others, later := nominatedAt(w.handle, w.order, w.at, name)
 	slices.SortFunc(later, func(a, b fwk.PodInfo) int { return w.index(a) - w.index(b) })
 	stay := asHigh(others, p.pod)
+	if len(later) > 0 && len(gone) > 0 && !w.passes(w.filterBeside(p, node, stay, gone)) {
+		gone = nil // one of them is what it needs nearby
+	}
 	for n := len(later); n > 0 && !w.passes(w.filterBeside(p, node, slices.Concat(stay, later[:n]), gone)); n-- {
 		pods = append(pods, later[n-1].GetPod())
 	}

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // A pod that is nominated for a node keeps nobody off who comes before it. Nobody goes for the one that comes before: it has the nomination, and the other
@@ -121,13 +123,17 @@ func TestNominationIsTakenForGood(t *testing.T) {
 	r.wantEvicted(later, "m", "another")
 }
 
-// Pods that leave the node are no reason for a nomination to be taken, where the one before has to wait all the same.
+// Pods that leave the node are no reason for a nomination to be taken, where the one before has to wait all the same. When it need not any more it does not
+// wait for those that leave for the later one.
 func TestNominationBesideThoseThatLeaveStays(t *testing.T) {
 	r := newRig(t)
 	r.allocation("prod", 4)
 	r.allocation("dev", 0)
 	r.node("n", 8)
-	r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	leaves := r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) {
+		p.DeletionTimestamp = &metav1.Time{Time: begin}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
+	})
 	r.pod("victim", "dev", 4, "n")
 	later := r.pod("later", "dev", 4, "")
 	before := r.pod("before", "prod", 4, "")
@@ -136,6 +142,57 @@ func TestNominationBesideThoseThatLeaveStays(t *testing.T) {
 	r.wantEvicted(before, "n", "victim")
 	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
 		t.Error("the later one is not nominated any more")
+	}
+	r.again(leaves, later, before)
+	r.wantEvicted(before, "n")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 0 {
+		t.Error("the later one is still nominated")
+	}
+}
+
+// A pod that leaves may be the one that another needs nearby. Without it no nomination could stay.
+func TestNominationBesideOneThatIsNeededStays(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	r.pod("leaves", "dev", 2, "n", func(p *corev1.Pod) {
+		p.DeletionTimestamp = &metav1.Time{Time: begin}
+		p.Labels["app"] = "needed"
+	})
+	r.pod("victim", "dev", 4, "n")
+	later := r.pod("later", "dev", 2, "")
+	before := r.pod("before", "prod", 4, "", func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "needed"}}, TopologyKey: corev1.LabelHostname,
+		}}}}
+	})
+	r.start()
+	r.nominate(later, "n")
+	r.wantEvicted(before, "n", "victim")
+	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
+		t.Error("the later one is not nominated any more")
+	}
+}
+
+// A node that an extender has refused is not refused for a nomination: to take that would help nobody, again and again.
+func TestNominationOnANodeThatAnExtenderRefuses(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 4)
+	r.allocation("dev", 0)
+	r.node("n", 8)
+	later := r.pod("later", "dev", 4, "")
+	before := r.pod("before", "prod", 4, "")
+	r.start()
+	r.nominate(later, "n")
+	state := framework.NewCycleState()
+	if _, status, _ := r.f.RunPreFilterPlugins(t.Context(), state, before); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	statuses := framework.NewDefaultNodeToStatus()
+	statuses.Set("n", fwk.NewStatus(fwk.Unschedulable, "an extender says so"))
+	if result, status := r.pl.PostFilter(t.Context(), state, before, statuses); status.IsSuccess() {
+		t.Errorf("it is nominated: %+v, %v", result, status)
 	}
 }
 

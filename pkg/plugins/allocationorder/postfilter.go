@@ -86,7 +86,9 @@ func nominated(node string) *fwk.PostFilterResult {
 func (pl *AllocationOrder) walk(w *world, cycle fwk.CycleState, pod *corev1.Pod, open func(node string) bool, statuses fwk.NodeToStatusReader) (plan *eviction.Plan, victims []victim, err error) {
 	w.preemptors = []preemptor{{pod: pod, state: cycle.Clone()}}
 	w.request = requestOf(pod)
-	if name := w.nominatedForLater(open); name != "" || w.err != nil {
+	// What an extender has refused names no plugin, and no nomination is the reason.
+	byPlugin := func(node string) bool { return open(node) && statuses.Get(node).Plugin() != "" }
+	if name := w.nominatedForLater(byPlugin); name != "" || w.err != nil {
 		// It is to have its place now, and not when others have left.
 		w.taken, w.takenForGood = w.inWay(name, nil), w.inWay(name, pl.leaving(w, name))
 		return &eviction.Plan{Node: name}, nil, w.err
@@ -209,7 +211,7 @@ func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool
 	if !known {
 		its.Nodes = []string{pod.Status.NominatedNodeName} // for which a former scheduler had others make way, perhaps
 	}
-	for i, name := range its.Nodes {
+	for _, name := range its.Nodes {
 		node, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
 		if err != nil || !open(name) {
 			continue
@@ -217,7 +219,7 @@ func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool
 		for _, info := range node.GetPods() {
 			p := info.GetPod()
 			leaves := p.DeletionTimestamp != nil
-			if its.Pods[p.UID] && (leaves || time.Since(its.Since) < maxEvicting) || leaves && i == 0 && preempted(p) {
+			if its.Pods[p.UID] && (leaves || time.Since(its.Since) < maxEvicting) || leaves && !known && preempted(p) {
 				return fmt.Sprintf("it waits until those that made way on node %s are gone, of which pod %s/%s is the first: see what keeps it if it lasts", name, p.Namespace, p.Name)
 			}
 		}
