@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
 
 func TestNew(t *testing.T) {
@@ -161,5 +163,30 @@ func TestSign(t *testing.T) {
 		if got := sign(pod); got != want {
 			t.Errorf("%s: got %q, want %q", pod.Name, got, want)
 		}
+	}
+}
+
+// A pod that must wait because its allocation has as many as it may is not counted as one that cannot be read.
+func TestFullIsNotUnreadable(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 1, func(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = new(int32(100)) })
+	r.node("n", 4)
+	r.pod("runs", "a", 1, "n")
+	waits := r.pod("waits", "a", 1, "")
+	r.start()
+	counts := func() (all [2]float64) {
+		for i, c := range []refusal.Counter{full, podUnreadable} {
+			n, err := testutil.GetCounterMetricValue(c.CounterMetric)
+			r.must(err)
+			all[i] = n
+		}
+		return all
+	}
+	before := counts()
+	if fits, _, status := r.try(waits); len(fits) > 0 || status.IsSuccess() {
+		t.Fatalf("it fits on %q: %v", fits, status)
+	}
+	if now := counts(); now[0] != before[0]+1 || now[1] != before[1] {
+		t.Errorf("counted are %v, and were %v", now, before)
 	}
 }
