@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version/verflag"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 
@@ -45,10 +44,7 @@ func newCommand(version string) *cobra.Command {
 	}
 	options = append(options, app.WithPlugin(replicas.Name, around.Before(active.Plugin)))
 	cmd := newUpstreamCommand("espalier-scheduler", func(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
-		if err := adapt(ctx, cmd, config, sched); err != nil {
-			return err
-		}
-		return share(ctx, around, active, config, sched)
+		return adapt(ctx, cmd, around, active, config, sched)
 	}, around, options...)
 	cmd.Long = description
 	// Help is a page long. After a mistyped flag you want to read which one it was.
@@ -85,39 +81,29 @@ func newCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// adapt gives the scheduler's profiles their fast path, has them confirm what they bind, keep pace with it and bind elsewhere what is
-// refused, writes refusals beside, and has the queue look at fewer pods.
-func adapt(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+// adapt has a scheduler do what kube-scheduler does not, as one of several that are active at once if it is.
+func adapt(ctx context.Context, cmd *cobra.Command, around *fence.Fence, active *replicas.Replicas, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
 	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
 	}
-	upstream.Confirm(sched.Profiles, client, fence.ErrFormerLeader)
-	sched.FailureHandler = upstream.FailAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
-	sched.NextEntity = upstream.Pace(sched.Profiles, upstream.Yield(sched.NextEntity))
-	candidates, announced := bindings(config.ComponentConfig.Profiles)
-	upstream.Rebind(sched, candidates)
-	upstream.Announce(sched.Profiles, announced)
-	sched.SchedulingQueue = upstream.Narrow(ctx, sched.SchedulingQueue, sched.Profiles, config.ComponentConfig.Profiles)
-	cache, changes := upstream.Track(sched.Cache)
-	sched.Cache = cache
-	without := upstream.Wrap(klog.Background(), sched.Profiles, config.ComponentConfig.Profiles, changes, plugins.NodeLocal())
-	for _, reason := range append(without, upstream.Sample(sched.Profiles)...) {
+	profiles := config.ComponentConfig.Profiles
+	options := upstream.Options{Profiles: profiles, NodeLocal: plugins.NodeLocal(), Client: client, Unsent: fence.ErrFormerLeader}
+	options.Candidates, options.Announced = bindings(profiles)
+	if active.On() {
+		if err := active.Join(ctx, config.LeaderElection); err != nil {
+			return err
+		}
+		around.Final()
+		options.Share = &upstream.Sharing{
+			Owner: active, Plugin: replicas.Name, Single: plugins.Single(), Pods: config.InformerFactory.Core().V1().Pods().Lister(),
+		}
+	}
+	warnings, err := upstream.Adapt(ctx, sched, options)
+	for _, reason := range warnings {
 		cmd.PrintErrln("Warning:", reason)
 	}
-	return nil
-}
-
-// share has a scheduler place its share of the workloads, if it is one of several that are active at once.
-func share(ctx context.Context, around *fence.Fence, active *replicas.Replicas, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
-	if !active.On() {
-		return nil
-	}
-	if err := active.Join(ctx, config.LeaderElection); err != nil {
-		return err
-	}
-	around.Final()
-	return upstream.Share(ctx, sched, config.InformerFactory.Core().V1().Pods().Lister(), replicas.Name, plugins.Single(), active)
+	return err
 }
 
 // untilTold runs kube-scheduler, which ends in an error when it is terminated.

@@ -15,9 +15,9 @@ import (
 // scheduled is the reason of the event that a bound pod gets.
 const scheduled = "Scheduled"
 
-// Announce has the profiles of a scheduler that is not running yet write the event Scheduled only for pods that they should, by profile; all of
-// them, where nothing is said. Where a pod was bound to another node than its cycle knows of, the event names that one. It is for after Rebind.
-func Announce(profiles profile.Map, should map[string]func(*corev1.Pod) bool) {
+// announce has the profiles of a scheduler that is not running yet write the event Scheduled only for pods that they should, by profile; all of
+// them, where nothing is said. Where a pod was bound to another node than its cycle knows of, the event names that one.
+func announce(profiles profile.Map, should map[string]func(*corev1.Pod) bool) {
 	for name, f := range profiles {
 		a := announcer{EventRecorderLogger: f.EventRecorder(), should: should[name]}
 		a.rebinds, _ = f.(*rebindingFramework)

@@ -35,9 +35,9 @@ type trackedCache struct {
 	tooMany bool
 }
 
-// Track wraps the cache of a scheduler that is not running yet, and returns what says which
+// track wraps the cache of a scheduler that is not running yet, and returns what says which
 // nodes have changed in it.
-func Track(cache internalcache.Cache) (internalcache.Cache, podcount.Changes) {
+func track(cache internalcache.Cache) (internalcache.Cache, podcount.Changes) {
 	j := newJournal()
 	return &trackedCache{Cache: cache, journal: j, noted: sets.New[string]()}, j
 }

@@ -46,7 +46,7 @@ type shelf struct {
 }
 
 func newShelf(t *testing.T, nodes int) *shelf {
-	cache, _ := Track(internalcache.New(t.Context(), nil, false, false))
+	cache, _ := track(internalcache.New(t.Context(), nil, false, false))
 	s := &shelf{trackedCache: cache.(*trackedCache), logger: logr.Discard(), snapshot: internalcache.NewEmptySnapshot(), seen: make(map[string]int64)}
 	for i := range nodes {
 		s.AddNode(s.logger, st.MakeNode().Name(fmt.Sprint("n", i)).Obj())

@@ -43,10 +43,10 @@ func NewClient(config *rest.Config) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Confirm has the profiles of a scheduler that is not running yet look for the pods that they
+// confirm has the profiles of a scheduler that is not running yet look for the pods that they
 // failed to bind, unless the error is one that says that nothing was sent. What an extender
 // binds is not theirs.
-func Confirm(profiles profile.Map, client kubernetes.Interface, unsent error) {
+func confirm(profiles profile.Map, client kubernetes.Interface, unsent error) {
 	for name, f := range profiles {
 		profiles[name] = &confirmingFramework{f, client, unsent}
 	}

@@ -88,7 +88,7 @@ func TestConfirm(t *testing.T) {
 					return true, a.pod, a.err
 				})
 				profiles := profile.Map{"one": &binder{status: tc.status}}
-				Confirm(profiles, client, errUnsent)
+				confirm(profiles, client, errUnsent)
 				begin := time.Now()
 				got := profiles["one"].RunBindPlugins(t.Context(), nil, pod("1", ""), "a")
 				took := time.Since(begin)
@@ -118,7 +118,7 @@ func TestConfirmEnds(t *testing.T) {
 		client := fake.NewClientset()
 		client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errAway })
 		profiles := profile.Map{"one": &binder{status: fwk.AsStatus(errAway)}}
-		Confirm(profiles, client, errUnsent)
+		confirm(profiles, client, errUnsent)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()

@@ -5,6 +5,7 @@
 // extension point. It knows no plugin of ours but by the interface Hinter. It and package filters
 // below it are the only importers of k8s.io/kubernetes/pkg/scheduler.
 //
+//   - adapt.go: all that follows, in its order
 //   - hints.go, hinting.go, filters.go, metrics.go: a plugin proposes a node, and all others need
 //     no look
 //   - preemption.go: of nodes on which as many victims would make way, the plugin says which is the best

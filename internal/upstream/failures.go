@@ -26,7 +26,7 @@ import (
 // mostFailures is how many refused pods are written down at a time. The next one waits.
 const mostFailures = 32
 
-// FailAsync has a scheduler that is not running yet take up the next pod while it writes down why the last one was refused, until
+// failAsync has a scheduler that is not running yet take up the next pod while it writes down why the last one was refused, until
 // the context ends.
 //
 // Otherwise nothing is decided until the API server has taken the pod's condition, some milliseconds in a burst. The bindings before
@@ -41,7 +41,7 @@ const mostFailures = 32
 //
 // The handler is returned as it is where an extender binds, which does not ask us before it does. It does all itself where the scheduler
 // makes its requests in the background anyway (the feature gate SchedulerAsyncAPICalls).
-func FailAsync(ctx context.Context, profiles profile.Map, extenders []fwk.Extender, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+func failAsync(ctx context.Context, profiles profile.Map, extenders []fwk.Extender, handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
 	if slices.ContainsFunc(extenders, fwk.Extender.IsBinder) {
 		return handle
 	}

@@ -49,7 +49,7 @@ func newRegistry(t *testing.T) *registry {
 	ctx, stop := context.WithCancel(t.Context())
 	r := &registry{T: t, stop: stop, release: make(chan struct{})}
 	r.profiles = profile.Map{"one": r}
-	r.fail = FailAsync(ctx, r.profiles, nil, func(_ context.Context, f framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
+	r.fail = failAsync(ctx, r.profiles, nil, func(_ context.Context, f framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
 		r.note(func() { r.queued++ })
 		refused := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}
 		if cacher := f.APICacher(); cacher != nil {
@@ -199,7 +199,7 @@ func TestFailAsyncLeavesOthersAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := &hanging{}
 			profiles := profile.Map{"one": before}
-			FailAsync(t.Context(), profiles, tc.extenders, nil)
+			failAsync(t.Context(), profiles, tc.extenders, nil)
 			if wrapped := profiles["one"] != framework.Framework(before); wrapped != tc.want {
 				t.Errorf("refusals are written beside: %t", wrapped)
 			}

@@ -20,7 +20,7 @@ import (
 // All others look further: at pods on other nodes (InterPodAffinity, also for the sake of
 // pods that are there already; PodTopologySpread), or at objects that no node knows of
 // (volumes, resource claims). Those skip the pods that are none of their concern, and say
-// so to the framework in PreFilter. Of other plugins the caller of Wrap knows.
+// so to the framework in PreFilter. Of other plugins the caller of Adapt knows.
 var nodeLocal = []string{
 	names.NodeName,
 	names.NodeUnschedulable,

@@ -49,13 +49,13 @@ type Hinter interface {
 	Follow(changes podcount.Changes)
 }
 
-// Wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
+// wrap wraps the profiles of a scheduler that is not running yet, and tells their Hinters who
 // knows which nodes have changed. Their preemption asks the Hinter too, with hints or without. It returns, a sentence each, why profiles that place pods
 // by a Hinter have no hints although their arguments do not switch them off.
 //
 // Beside those of kube-scheduler, local names the filters that look at nothing but the pod and
 // one node. The profiles are those that are configured.
-func Wrap(logger klog.Logger, profiles profile.Map, configured []config.KubeSchedulerProfile, changes podcount.Changes, local []string) (without []string) {
+func wrap(logger klog.Logger, profiles profile.Map, configured []config.KubeSchedulerProfile, changes podcount.Changes, local []string) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		h := hinterOf(f)

@@ -51,7 +51,7 @@ func TestWrap(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.OpportunisticBatching, tc.gate)
 			profiles := profile.Map{"it": r.framework(tc.configuration, tc.opts...)}
 			before := profiles["it"]
-			without := Wrap(r.logger, profiles, []schedulerapi.KubeSchedulerProfile{r.profile(tc.configuration)}, nil, plugins.NodeLocal())
+			without := wrap(r.logger, profiles, []schedulerapi.KubeSchedulerProfile{r.profile(tc.configuration)}, nil, plugins.NodeLocal())
 			_, hinted := profiles["it"].(*hintingFramework)
 			_, preempts := profiles["it"].(preemptingFramework)
 			if hinted != tc.hinted || !hinted && preempts == (profiles["it"] == before) || !hinted && preempts != strings.Contains(tc.configuration, "SpreadTree, weight") {

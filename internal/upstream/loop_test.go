@@ -86,15 +86,17 @@ func startLoopOf(t *testing.T, as string, candidates int, objects ...runtime.Obj
 		scheduler.WithProfiles(configuration.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithPercentageOfNodesToScore(configuration.PercentageOfNodesToScore), scheduler.WithComponentConfigVersion(configuration.APIVersion))
 	l.must(err)
-	Rebind(l.sched, map[string]int{"espalier-scheduler": candidates})
-	Announce(l.sched.Profiles, map[string]func(*corev1.Pod) bool{"espalier-scheduler": func(p *corev1.Pod) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.hears(p)
-	}})
-	tracked, changes := Track(l.sched.Cache)
-	l.sched.Cache = tracked
-	if without := append(Wrap(logr.Discard(), l.sched.Profiles, configuration.Profiles, changes, plugins.NodeLocal()), Sample(l.sched.Profiles)...); len(without) > 0 {
+	without, err := Adapt(ctx, l.sched, Options{
+		Profiles: configuration.Profiles, NodeLocal: plugins.NodeLocal(), Client: l.client,
+		Candidates: map[string]int{"espalier-scheduler": candidates},
+		Announced: map[string]func(*corev1.Pod) bool{"espalier-scheduler": func(p *corev1.Pod) bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.hears(p)
+		}},
+	})
+	l.must(err)
+	if len(without) > 0 {
 		t.Fatal(without)
 	}
 	informers.StartWithContext(ctx)

@@ -24,7 +24,7 @@ import (
 // Each of them refuses only pods that say so in their spec: see awaitsPods.
 var helpedByPods = []string{names.GangScheduling, names.InterPodAffinity, names.PodTopologySpread}
 
-// Narrow returns the queue of a scheduler that is not running yet, such that a pod that was bound
+// narrow returns the queue of a scheduler that is not running yet, such that a pod that was bound
 // is shown only to waiting pods that it can help: those with required inter-pod affinity, with
 // topology spread constraints that say DoNotSchedule, or in a scheduling group.
 //
@@ -33,7 +33,7 @@ var helpedByPods = []string{names.GangScheduling, names.InterPodAffinity, names.
 //
 // The queue is returned as it is where another plugin, or an extender, wants to know of bound
 // pods, and where constraints of the configuration hold for pods that have none.
-func Narrow(ctx context.Context, queue internalqueue.SchedulingQueue, profiles profile.Map, configured []config.KubeSchedulerProfile) internalqueue.SchedulingQueue {
+func narrow(ctx context.Context, queue internalqueue.SchedulingQueue, profiles profile.Map, configured []config.KubeSchedulerProfile) internalqueue.SchedulingQueue {
 	for _, f := range profiles {
 		if others := awaitedByOthers(ctx, f); others != "" {
 			klog.FromContext(ctx).Info("Every waiting pod is looked at after every binding, because a plugin wants to know of bound pods", "plugin", others)

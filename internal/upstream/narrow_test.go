@@ -70,7 +70,7 @@ func TestNarrow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			queue := &internalqueue.PriorityQueue{}
-			got := Narrow(t.Context(), queue, profile.Map{"one": &extended{plugins: tc.plugins}}, tc.configured)
+			got := narrow(t.Context(), queue, profile.Map{"one": &extended{plugins: tc.plugins}}, tc.configured)
 			if narrowed := got != internalqueue.SchedulingQueue(queue); narrowed != tc.want {
 				t.Errorf("narrowed: %v, want %v", narrowed, tc.want)
 			}
@@ -106,7 +106,7 @@ func TestNarrowedQueue(t *testing.T) {
 		internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
 			"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
 		}))
-	narrowed := Narrow(ctx, queue, profile.Map{}, nil)
+	narrowed := narrow(ctx, queue, profile.Map{}, nil)
 	for _, pod := range waiting {
 		narrowed.Add(ctx, pod)
 		entity, err := queue.Pop(logger)
@@ -156,7 +156,7 @@ func TestNarrowedQueue(t *testing.T) {
 func TestNarrowedQueueWithNobodyToHelp(t *testing.T) {
 	logger, ctx := ktesting.NewTestContext(t)
 	moves := &moved{}
-	queue := Narrow(ctx, moves, profile.Map{}, nil)
+	queue := narrow(ctx, moves, profile.Map{}, nil)
 	plain := st.MakePod().Name("plain").Namespace("ns").UID("plain").Obj()
 	affine := st.MakePod().Name("affine").Namespace("ns").UID("affine").PodAffinityExists("app", "zone", st.PodAffinityWithRequiredReq).Obj()
 	tamed := affine.DeepCopy()

@@ -38,7 +38,7 @@ type road struct {
 func newRoad(t *testing.T) *road {
 	release := make(chan struct{})
 	profiles := profile.Map{"one": &hanging{release: release}, "two": &hanging{release: release}}
-	paced := Pace(profiles, func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, nil }) //nolint:nilnil // it is not looked at
+	paced := pace(profiles, func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, nil }) //nolint:nilnil // it is not looked at
 	return &road{t, profiles, paced, release}
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
-// Rebind has a scheduler that is not running yet bind a pod to the next best node when the binding to the last one was refused, because the
+// rebind has a scheduler that is not running yet bind a pod to the next best node when the binding to the last one was refused, because the
 // node has no room: at once, without a turn in the queue, without back-off, and without a failure of the pod. candidates is by profile how many
 // nodes a pod is bound to at most. After the last it is tried again as after any other failure.
 //
@@ -33,7 +33,7 @@ import (
 //
 // Where that cannot be right there is a new cycle at once: for pods that have written something for their node before they are bound, as those
 // with volumes and claims have; for those that were nominated for it; and for those of a group.
-func Rebind(sched *scheduler.Scheduler, candidates map[string]int) {
+func rebind(sched *scheduler.Scheduler, candidates map[string]int) {
 	r := &rebinder{sched: sched, idle: make(chan struct{}, 1), again: make(map[types.UID]int)}
 	r.idle <- struct{}{}
 	rebinds := false

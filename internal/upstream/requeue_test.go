@@ -39,7 +39,7 @@ func TestFailAsyncLosesNoPod(t *testing.T) {
 	context.AfterFunc(ctx, queue.Close)
 
 	profiles := profile.Map{"one": &registry{T: t}}
-	fail := FailAsync(ctx, profiles, nil, func(_ context.Context, _ framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
+	fail := failAsync(ctx, profiles, nil, func(_ context.Context, _ framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
 		pod = pod.DeepCopy()
 		pod.UnschedulablePlugins = sets.New("refusing")
 		if err := queue.AddUnschedulablePodIfNotPresent(logger, pod, 0); err != nil {

@@ -80,8 +80,8 @@ func newRig(ctx context.Context, t placementtest.TB) *rig {
 	r.nominator = make(nominations)
 	profiles := profile.Map{"espalier-scheduler": r.framework(configuration)}
 	var changes podcount.Changes
-	r.cache, changes = Track(r.cache)
-	if without := Wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
+	r.cache, changes = track(r.cache)
+	if without := wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.wrapped, r.judge = profiles["espalier-scheduler"], r.framework(configuration)

@@ -23,15 +23,15 @@ type Sampler interface {
 	Sample(fits func(node string) bool) []string
 }
 
-// Sample has a scheduler that is not running yet decide by a sample about pods on the full path, in the profiles that have
-// a Sampler. It is for after Wrap: a pod for which a node is proposed needs no sample.
+// sample has a scheduler that is not running yet decide by a sample about pods on the full path, in the profiles that have
+// a Sampler. A pod for which a node is proposed needs no sample.
 //
 // All nodes of a sample have passed the filters. So preemption never comes to see a sample, which would have it evict
 // pods although there is room elsewhere: where no node of one fits, the pod is decided about by all.
 //
 // It returns, a sentence each, why profiles that have a Sampler do not sample. Extenders filter after all plugins: one that refuses
 // the nodes of a sample would leave a pod Pending although others fit.
-func Sample(profiles profile.Map) (without []string) {
+func sample(profiles profile.Map) (without []string) {
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
 		f := profiles[name]
 		s := samplerOf(f)

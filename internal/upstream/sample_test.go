@@ -40,11 +40,11 @@ func newSampling(t placementtest.TB, r *rig, nodes int) *rig {
 	}
 	profiles := profile.Map{"espalier-scheduler": r.framework(sampled)}
 	var changes podcount.Changes
-	r.cache, changes = Track(r.cache)
-	if without := Wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
+	r.cache, changes = track(r.cache)
+	if without := wrap(r.logger, profiles, nil, changes, plugins.NodeLocal()); len(without) > 0 {
 		t.Fatal(without)
 	}
-	if without := Sample(profiles); len(without) > 0 {
+	if without := sample(profiles); len(without) > 0 {
 		t.Fatal(without)
 	}
 	r.wrapped = profiles["espalier-scheduler"]
@@ -155,7 +155,7 @@ func TestNoSampleBesideExtendersThatFilter(t *testing.T) {
 	for filters, want := range map[bool]string{false: "", true: `profile "it": sampling disabled`} {
 		f := r.framework(sampled, frameworkruntime.WithExtenders([]fwk.Extender{filtering{}, filtering{filters: filters}}))
 		profiles := profile.Map{"it": f}
-		without := strings.Join(Sample(profiles), "")
+		without := strings.Join(sample(profiles), "")
 		if samples := profiles["it"] != f; samples == filters || !strings.HasPrefix(without, want) || filters != (without != "") {
 			t.Errorf("an extender that filters, %t: it samples, %t, and says %q", filters, samples, without)
 		}

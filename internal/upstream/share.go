@@ -37,13 +37,13 @@ type Ownership interface {
 	OnChange(changed func())
 }
 
-// Share has a scheduler that is not running yet place its own pods and no others. A plugin of that name in all of its
+// share has a scheduler that is not running yet place its own pods and no others. A plugin of that name in all of its
 // profiles keeps others out of what is tried. It remains what has become another's since it was let in: that is handed
 // back when it is taken up, when it is refused, and when it is about to be bound, and nobody hears of it.
 //
 // Single names the PreEnqueue plugins that go by what one scheduler alone does: a profile with one of them is refused. Each scheduler orders nodes that
 // tie in its own way.
-func Share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, plugin string, single []string, owner Ownership) error {
+func share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, plugin string, single []string, owner Ownership) error {
 	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.CoordinatedLeaderElection} {
 		if feature.DefaultFeatureGate.Enabled(gate) {
 			return fmt.Errorf("the feature gate %s is on, with which replicas cannot be active at once: switch off one of the two", gate)
@@ -60,75 +60,75 @@ func Share(ctx context.Context, sched *Scheduler, pods corelisters.PodLister, pl
 		}
 	}
 	registerShare()
-	s := &share{sched, pods, owner}
+	p := &part{sched, pods, owner}
 	for name, f := range sched.Profiles {
 		if h := hinterOf(f); h != nil {
 			h.HashTies(owner.Identity())
 		}
 		sched.Profiles[name] = &sharedFramework{f, owner}
 	}
-	sched.NextEntity = s.next(ctx, sched.NextEntity)
-	sched.FailureHandler = s.failed(sched.FailureHandler)
-	owner.OnChange(func() { s.activate(klog.FromContext(ctx)) })
+	sched.NextEntity = p.next(ctx, sched.NextEntity)
+	sched.FailureHandler = p.failed(sched.FailureHandler)
+	owner.OnChange(func() { p.activate(klog.FromContext(ctx)) })
 	return nil
 }
 
-// share is the part of one scheduler.
-type share struct {
+// part is what one of several schedulers places.
+type part struct {
 	sched *Scheduler
 	pods  corelisters.PodLister
 	owner Ownership
 }
 
 // next takes up the next pod of its own.
-func (s *share) next(ctx context.Context, next Next) Next {
+func (p *part) next(ctx context.Context, next Next) Next {
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		for {
 			entity, err := next(logger)
 			info, ok := entity.(*framework.QueuedPodInfo)
-			if err != nil || !ok || s.owner.Owns(info.Pod) {
+			if err != nil || !ok || p.owner.Owns(info.Pod) {
 				return entity, err
 			}
-			s.handBack(ctx, info.Pod)
+			p.handBack(ctx, info.Pod)
 		}
 	}
 }
 
 // failed passes on what became of pods of its own.
-func (s *share) failed(handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
+func (p *part) failed(handle scheduler.FailureHandlerFn) scheduler.FailureHandlerFn {
 	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		if s.owner.Owns(pod.Pod) {
+		if p.owner.Owns(pod.Pod) {
 			handle(ctx, f, pod, status, nominating, start)
 			return
 		}
-		s.handBack(ctx, pod.Pod)
+		p.handBack(ctx, pod.Pod)
 	}
 }
 
 // handBack puts a pod where those wait that are not its own, as it is now. If it is gone, or bound, it is in no queue.
-func (s *share) handBack(ctx context.Context, pod *corev1.Pod) {
+func (p *part) handBack(ctx context.Context, pod *corev1.Pod) {
 	handedBack.Inc()
-	s.sched.SchedulingQueue.Done(pod.UID)
-	now, err := s.pods.Pods(pod.Namespace).Get(pod.Name)
+	p.sched.SchedulingQueue.Done(pod.UID)
+	now, err := p.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err == nil && now.UID == pod.UID && now.Spec.NodeName == "" {
-		s.sched.SchedulingQueue.Add(ctx, now)
+		p.sched.SchedulingQueue.Add(ctx, now)
 	}
 }
 
 // activate has all pods tried that are its own by now. Those that are tried already are not tried twice.
-func (s *share) activate(logger klog.Logger) {
-	all, err := s.pods.List(labels.Everything())
+func (p *part) activate(logger klog.Logger) {
+	all, err := p.pods.List(labels.Everything())
 	if err != nil {
 		logger.Error(err, "Cannot list the pods that are to be placed by this replica")
 		return
 	}
 	own := make(map[string]*corev1.Pod)
 	for _, pod := range all {
-		if pod.Spec.NodeName == "" && s.owner.Owns(pod) {
+		if pod.Spec.NodeName == "" && p.owner.Owns(pod) {
 			own[pod.Namespace+"/"+pod.Name] = pod
 		}
 	}
-	s.sched.SchedulingQueue.Activate(logger, own)
+	p.sched.SchedulingQueue.Activate(logger, own)
 }
 
 // sharedFramework is a profile that binds no pod of another replica's, and evicts none for it.

@@ -94,7 +94,7 @@ func newSharing(t *testing.T) *sharing {
 			s.failed = append(s.failed, pod.Pod.Name)
 		},
 	}
-	if err := Share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", nil, s.owner); err != nil {
+	if err := share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", nil, s.owner); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -224,7 +224,7 @@ func TestShareEvicts(t *testing.T) {
 func TestShareNeedsThePlugin(t *testing.T) {
 	for want, names := range map[string][]string{"plugins.preEnqueue": {"Another"}, "wants one scheduler": {"Owner", "Owner"}} {
 		sched := &Scheduler{Profiles: profile.Map{"mine": &gated{by: &owner{}}}}
-		err := Share(t.Context(), sched, nil, names[0], names[1:], &owner{})
+		err := share(t.Context(), sched, nil, names[0], names[1:], &owner{})
 		if err == nil || !strings.Contains(err.Error(), "profile mine") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

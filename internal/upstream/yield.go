@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Yield lets others run before a scheduler takes up its next pod: those that bind the
+// yield lets others run before a scheduler takes up its next pod: those that bind the
 // pods before it, above all.
 //
 // A decision that takes some tens of microseconds is made a hundred times faster than a
@@ -21,7 +21,7 @@ import (
 // nodes went from 0.30 ms to between 0.13 and 0.17, and the pods bound a second from 0.92 of
 // what a scheduler binds that decides nothing to between 0.94 and 1.09 (`make perf
 // ONLY=Spread2`, in runs of two and of three rounds).
-func Yield(next func(klog.Logger) (framework.QueuedEntityInfo, error)) func(klog.Logger) (framework.QueuedEntityInfo, error) {
+func yield(next func(klog.Logger) (framework.QueuedEntityInfo, error)) func(klog.Logger) (framework.QueuedEntityInfo, error) {
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		runtime.Gosched()
 		return next(logger)

@@ -18,7 +18,7 @@ func TestYieldLetsOthersRun(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else runs unless we let them
 	var ran atomic.Bool
 	closed := errors.New("the queue is closed")
-	next := Yield(func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, closed })
+	next := yield(func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, closed })
 	go func() { ran.Store(true) }()
 	// One turn in 61 is the scheduler's own again, by Go's rules of fairness.
 	for range 3 {

@@ -83,12 +83,9 @@ func start(t *testing.T, server *apiServer) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.NextEntity = upstream.Yield(r.NextEntity)
-	r.SchedulingQueue = upstream.Narrow(r.ctx, r.SchedulingQueue, r.Profiles, c.Profiles)
-	cache, changes := upstream.Track(r.Cache)
-	r.Cache = cache
-	if without := upstream.Wrap(klog.FromContext(r.ctx), r.Profiles, c.Profiles, changes, plugins.NodeLocal()); len(without) > 0 {
-		t.Fatal(without)
+	without, err := upstream.Adapt(r.ctx, r.Scheduler, upstream.Options{Profiles: c.Profiles, NodeLocal: plugins.NodeLocal(), Client: server})
+	if err != nil || len(without) > 0 {
+		t.Fatal(without, err)
 	}
 	r.turn.Lock()
 	pop := r.NextEntity

@@ -89,9 +89,11 @@ func New(ctx context.Context, o Options) (*Simulator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a scheduler: %w", err)
 	}
-	tracked, changes := upstream.Track(sched.Cache)
-	sched.Cache = tracked
-	upstream.Wrap(klog.FromContext(ctx), sched.Profiles, o.Config.Profiles, changes, o.NodeLocal)
+	// As the scheduler is that ships. What it does when it binds, announces or takes up pods is never asked for here. Why profiles have no fast path is
+	// said by that scheduler: the decisions are the same.
+	if _, err := upstream.Adapt(ctx, sched, upstream.Options{Profiles: o.Config.Profiles, NodeLocal: o.NodeLocal, Client: client, NoSampling: true}); err != nil {
+		return nil, fmt.Errorf("making a scheduler: %w", err)
+	}
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSyncWithContext(ctx)
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
