@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -52,11 +51,12 @@ func (s *story) collected() {
 	})
 }
 
-// A Move goes in another way than by its own steps: with all that depends on it, or without the finalizer that has it wait. The pod is its
-// ReplicaSet's again, and was ready all the time.
+// A Move goes in another way than by its own steps: because somebody deletes it, with all that depends on it, or without the finalizer that has
+// it wait. The pod is its ReplicaSet's again, and was ready all the time.
 func TestMoveIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*story, *placementv1alpha1.Move){
+		"alone": func(s *story, m *placementv1alpha1.Move) { s.must(s.policies().Delete(s.ctx, m), "deleting the Move") },
 		"with-its-dependents": func(s *story, m *placementv1alpha1.Move) {
 			s.must(s.policies().Delete(s.ctx, m, client.PropagationPolicy(metav1.DeletePropagationForeground)), "deleting the Move")
 		},
@@ -105,15 +105,6 @@ func (s *story) sweptOff(pod *corev1.Pod) {
 	})
 }
 
-// A Deployment that is scaled to none while its pod is moved has none, though a disruption budget wants one.
-func TestDeploymentIsScaledAway(t *testing.T) {
-	s := begin(t, byZone)
-	s.replacing("app")
-	s.scale("app", 0)
-	s.settled("app", 0)
-	s.moved(1, placementv1alpha1.MoveDone)
-}
-
 // A Move that somebody has made by hand goes with the Deployment, as those of the controller do, though a disruption budget wants its pod.
 func TestMoveByHandGoesWithTheDeployment(t *testing.T) {
 	s := begin(t, byZone)
@@ -139,25 +130,4 @@ func TestMoveByHandGoesWithTheDeployment(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// A Move of a pod that has no node comes to nothing, and ends.
-func TestMoveOfAPodWithoutANode(t *testing.T) {
-	s := begin(t, byZone)
-	s.deploy("app", 2, "")
-	var pods []corev1.Pod
-	s.until("two pods that wait for a node", func() error {
-		if pods = s.podsOf("app"); len(pods) != 2 {
-			return errors.New("they are not there")
-		}
-		return nil
-	})
-	s.move(&pods[0], placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, Avoid: &placementv1alpha1.Domain{TopologyKey: corev1.LabelHostname}})
-	s.move(&pods[1], placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDisconnect, Keep: original})
-	s.moved(2, placementv1alpha1.MoveFailed)
-	for _, p := range s.podsOf("app") {
-		if by := metav1.GetControllerOf(&p); by.Kind != "ReplicaSet" {
-			t.Errorf("pod %s is of %s %s", p.Name, by.Kind, by.Name)
-		}
-	}
 }

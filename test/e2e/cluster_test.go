@@ -146,13 +146,6 @@ func (s *story) cordon(closed bool, nodes ...string) {
 
 func zone(name string) map[string]string { return map[string]string{zoneLabel: name} }
 
-func place(zone, row, rack string) map[string]string {
-	labels := map[string]string{zoneLabel: zone}
-	if row != "" {
-		labels[rowLabel] = row
-	}
-	if rack != "" {
-		labels[rackLabel] = rack
-	}
-	return labels
+func place(zone, rack string) map[string]string {
+	return map[string]string{zoneLabel: zone, rackLabel: rack}
 }

@@ -52,9 +52,9 @@ func (s *story) governs(p *placementv1alpha1.ClusterPlacementPolicy, selected, g
 // selected by their labels, from the moment they have them.
 func TestClusterPolicies(t *testing.T) {
 	s := begin(t, byZone, byRack)
-	s.nodes(2, 60, place("zone-a", "", "rack-1"))
-	s.nodes(1, 60, place("zone-a", "", "rack-2"))
-	s.nodes(1, 60, place("zone-b", "", "rack-3"))
+	s.nodes(2, 60, place("zone-a", "rack-1"))
+	s.nodes(1, 60, place("zone-a", "rack-2"))
+	s.nodes(1, 60, place("zone-b", "rack-3"))
 	byDefault := s.clusterPolicy("default", "app", placementv1alpha1.ModeDefault)
 	s.governs(byDefault, 0, 0)
 	s.deploy("app", 12, "")

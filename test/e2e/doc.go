@@ -10,7 +10,7 @@
 // of its own, with the rights of manifests/ and no others.
 //
 //	go test ./test/e2e                                      # everything on a devcluster
-//	go test ./test/e2e -run Weights -v                      # one story
+//	go test ./test/e2e -run SharesAndPack -v                # one story
 //	go test ./test/e2e -run Partition -v -whole             # at its whole length, as make e2e-slow does
 //	go test ./test/e2e -kubeconfig FILE                     # on another cluster
 //	go test ./test/e2e -kubeconfig FILE -scheduler=deployed # with the scheduler that runs there

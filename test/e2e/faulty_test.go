@@ -44,33 +44,6 @@ func TestOneZoneRejects(t *testing.T) {
 	s.exactly(o, 0, map[string]int{"zone-a": 0, "zone-b": 15, "zone-c": 15})
 }
 
-// A workload of few pods shows its error on most of the nodes that it was tried on, and
-// is to blame for it as far as anybody can tell. It gets away from the zone all the same.
-func TestOneZoneRejectsFewPods(t *testing.T) {
-	for _, tc := range []struct {
-		replicas int32
-		most     int
-	}{{1, 3}, {3, 8}} {
-		t.Run(fmt.Sprint(tc.replicas), func(t *testing.T) {
-			s := begin(t, byZone)
-			// Zones of its own: what other stories run in a zone is load, by which the first pod would go elsewhere.
-			bad := s.nodes(4, 20, zone(s.name+"-a"))
-			s.nodes(4, 20, zone(s.name+"-b"))
-			s.nodes(4, 20, zone(s.name+"-c"))
-			s.fail("rejected", bad...)
-			lost := s.losses()
-			s.deploy("app", tc.replicas, "spread="+zoneLabel)
-			o := s.settled("app", int(tc.replicas))
-			s.lostAtMost(lost, tc.most, bad...)
-			for _, node := range bad {
-				if n := o.OnNodes()[node]; n > 0 {
-					s.Errorf("%d pods run on %s", n, node)
-				}
-			}
-		})
-	}
-}
-
 // A Job replaces what fails by itself, and ends.
 func TestJobWithABadNode(t *testing.T) {
 	s := begin(t)

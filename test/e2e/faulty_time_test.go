@@ -73,39 +73,6 @@ func (s *story) replicas(app string) int {
 	return int(*d.Spec.Replicas)
 }
 
-// What failed may have been the revision: a new one starts clean, long before the mark
-// of the old one fades, and a second workload has never heard of it.
-func TestNewRevisionStartsClean(t *testing.T) {
-	s := begin(t)
-	good, bad := s.bad("rejected", 4, 40)
-	lost := s.losses()
-	s.deploy("app", 12, "")
-	s.eachHas(s.settled("app", 12), 4, good...)
-	s.marked(lost, bad, "Deployment", "app", 12)
-	s.heal(bad)
-	s.scale("app", 24)
-	s.eachHas(s.settled("app", 24), 8, good...)
-	s.deploy("other", 8, "")
-	s.eachHas(s.settled("other", 8), 2, append(good, bad)...)
-	s.roll("app", "2")
-	s.eachHas(s.settled("app", 24), 6, append(good, bad)...)
-}
-
-// A node that is marked for everything still takes what can go nowhere else.
-func TestFaultyNodeIsNeverExcluded(t *testing.T) {
-	s := begin(t)
-	good, bad := s.bad("rejected", 3, 10)
-	lost := s.losses()
-	s.deploy("app", 12, "")
-	s.eachHas(s.settled("app", 12), 6, good...)
-	s.marked(lost, bad, "Deployment", "app", 12)
-	s.heal(bad)
-	s.scale("app", 26)
-	o := s.settled("app", 26)
-	s.eachHas(o, 10, good...)
-	s.eachHas(o, 6, bad)
-}
-
 // The scheduler dies after the mark. Its successor knows what it knew, though nothing
 // of the failed pods is left in the API: neither those of a Deployment nor those of a
 // StatefulSet, whose controller deletes a pod that failed to make it anew.

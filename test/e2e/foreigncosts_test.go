@@ -17,22 +17,6 @@ import (
 // sentinel is the cost that Karpenter's controller of deletion costs gives the pods of a node that it is about to disrupt.
 const sentinel = "-2147483648"
 
-// A template with a cost of its own is left alone, and an Event on the Deployment says so.
-func TestScaleDownWithForeignCosts(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(2, 50, zone("zone-a"))
-	template := s.template("app", "")
-	template.Annotations[corev1.PodDeletionCost] = "7"
-	s.deployment("app", 3, template)
-	o := s.settled("app", 3)
-	for i := range o.Pods {
-		if a := o.Pods[i].Annotations; a[corev1.PodDeletionCost] != "7" || a["espalier.dev/deletion-ordinal"] != "" {
-			t.Errorf("pod %s has %v", o.Pods[i].Name, a)
-		}
-	}
-	s.tells("DeletionCostForeign", "Deployment", "app")
-}
-
 // Somebody else writes the cost of one pod when all are bound, as Karpenter does. Nobody touches it, pods that come later get no cost, and
 // costs are not repaired any more.
 func TestScaleDownBesideAnotherWriter(t *testing.T) {

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -57,51 +56,6 @@ func (s *story) refusedFor(pod string, reasons ...string) {
 	}
 }
 
-// waiting returns the app's pod without a node, when just one of n has none.
-func (s *story) waiting(app string, n int) (name string) {
-	s.Helper()
-	s.until(fmt.Sprintf("all but one of %d pods to be placed", n), func() error {
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-		if err != nil {
-			return err
-		}
-		placed := 0
-		for _, p := range pods.Items {
-			if p.Spec.NodeName == "" {
-				name = p.Name
-			} else {
-				placed++
-			}
-		}
-		if len(pods.Items) != n || placed != n-1 {
-			return fmt.Errorf("%d of %d pods are placed", placed, len(pods.Items))
-		}
-		return nil
-	})
-	return name
-}
-
-// A workload with a host port is one pod a node, as even as the nodes allow. The pod
-// that is left over says which port it is about, and gets the next node that comes.
-func TestHostPortWithFewerNodesThanPods(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(4, 20, zone("zone-a"))
-	s.nodes(2, 20, zone("zone-b"))
-	s.nodes(1, 20, zone("zone-c"))
-	s.deploy("app", 5, "spread="+zoneLabel, onHostPort(18080))
-	s.exactly(s.settled("app", 5), 0, map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 1})
-
-	s.scale("app", 8)
-	s.refusedFor(s.waiting("app", 8), "7 node(s) didn't have free host port 18080/tcp")
-
-	last := s.nodes(1, 20, zone("zone-c"))[0]
-	o := s.settled("app", 8)
-	s.exactly(o, 0, map[string]int{"zone-a": 4, "zone-b": 2, "zone-c": 2})
-	if on := o.OnNodes(); len(on) != 8 || on[last] != 1 {
-		s.Errorf("pods with one host port are on %v, want one on each of 8 nodes", on)
-	}
-}
-
 // A port that a node holds itself is not given to pods until the node gives it up, nor
 // is any while nobody can say which it holds; pods without host ports do not care.
 func TestPortHeldByTheNode(t *testing.T) {
@@ -142,27 +96,4 @@ func (s *story) highPriority() func(*corev1.PodSpec) {
 		}
 	})
 	return func(spec *corev1.PodSpec) { spec.PriorityClassName = s.name }
-}
-
-// A pod of higher priority takes the port from another pod, and not from the node.
-func TestPreemptionForAHostPort(t *testing.T) {
-	s := begin(t, byZone)
-	high := s.highPriority()
-	nodes := s.nodes(2, 20, zone("zone-a"))
-	s.reserve(nodes[0], "38443/tcp")
-	s.pod("low", s.template("low", "", onHostPort(38443), func(spec *corev1.PodSpec) { spec.NodeSelector[corev1.LabelHostname] = nodes[1] }))
-	s.onNode("low", nodes[1])
-
-	s.pod("high", s.template("high", "", onHostPort(38443), high))
-	s.onNode("high", nodes[1])
-	s.until("the pod of low priority to be gone", func() error {
-		_, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "low", metav1.GetOptions{})
-		switch {
-		case gone(err):
-			return nil
-		case err == nil:
-			return errors.New("it is still there")
-		}
-		return err
-	})
 }

@@ -4,14 +4,11 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -94,41 +91,4 @@ func TestLeaseWaitsForANode(t *testing.T) {
 	ready := time.Now()
 	s.onNode("waits", another)
 	t.Logf("the pod had its node %s after it was ready", time.Since(ready).Round(10*time.Millisecond))
-}
-
-// The deadline of a Job is the lease of its pods.
-func TestLeaseOfAJob(t *testing.T) {
-	s := begin(t, byZone)
-	s.leasing()
-	short, long := s.nodes(1, 20, zone("zone-a"))[0], s.nodes(1, 20, zone("zone-b"))[0]
-	s.annotate(short, endAnnotation, after(time.Hour))
-	s.annotate(long, endAnnotation, after(100*time.Hour))
-	for name, deadline := range map[string]int64{"long": 72 * 60 * 60, "short": 30 * 60} {
-		template := s.template(name, "")
-		template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		template.Annotations = runFor("24h")
-		_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       batchv1.JobSpec{Completions: ptr.To[int32](6), Parallelism: ptr.To[int32](6), ActiveDeadlineSeconds: &deadline, Template: template},
-		}, metav1.CreateOptions{})
-		s.must(err, "creating Job "+name)
-	}
-	s.exactly(s.settled("long", 6), 0, map[string]int{"zone-a": 0, "zone-b": 6})
-	s.exactly(s.settled("short", 6), 0, map[string]int{"zone-a": 3, "zone-b": 3})
-}
-
-// Of nodes that tie the one that lives longest gets the pod, until it is full.
-func TestLongestLivedFirst(t *testing.T) {
-	s := begin(t, byZone)
-	nodes := s.nodes(4, 2, zone("zone-a"))
-	for i, hours := range map[int]int{0: 20, 2: 30, 3: 10} {
-		s.annotate(nodes[i], endAnnotation, after(time.Duration(hours)*time.Hour))
-	}
-	for i, want := range []int{1, 1, 2, 2, 0, 0, 3, 3} {
-		app := fmt.Sprint("app-", i)
-		s.deploy(app, 1, "")
-		if node := s.settled(app, 1).Pods[0].Spec.NodeName; node != nodes[want] {
-			t.Errorf("%s is on %s, want %s", app, node, nodes[want])
-		}
-	}
 }

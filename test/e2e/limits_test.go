@@ -109,8 +109,8 @@ func (s *story) putInRack(node, rack string) {
 // soon as a rack comes, or a pod goes. A node without a rack takes none.
 func TestLimitsAtTwoLevels(t *testing.T) {
 	s := begin(t, byRack)
-	s.nodes(3, 20, place("zone-a", "", "rack-1"))
-	s.nodes(3, 20, place("zone-a", "", "rack-2"))
+	s.nodes(3, 20, place("zone-a", "rack-1"))
+	s.nodes(3, 20, place("zone-a", "rack-2"))
 	bare := s.nodes(1, 20, zone("zone-a"))[0]
 	s.limited("app", 7, onePerNode+","+rackLabel+"=2")
 	const full = "node(s) were in a domain with as many of the workload's pods as its domain limits allow"
@@ -121,7 +121,7 @@ func TestLimitsAtTwoLevels(t *testing.T) {
 		s.Errorf("the node without a rack has %d pods", n)
 	}
 
-	s.nodes(1, 20, place("zone-a", "", "rack-3"))
+	s.nodes(1, 20, place("zone-a", "rack-3"))
 	s.within(s.stuck("app", 5, 2, full), 1, 2)
 	s.putInRack(bare, "rack-3")
 	s.within(s.stuck("app", 6, 1, full), 1, 2)
@@ -133,40 +133,4 @@ func TestLimitsAtTwoLevels(t *testing.T) {
 	s.within(s.stuck("app", 6, 1, full), 1, 2)
 	s.scale("app", 6)
 	s.within(s.settled("app", 6), 1, 2)
-}
-
-// A Deployment with a pod on every node, one each, that starts new pods first: the new
-// revision is counted for itself, so that the rollout neither waits for ever nor ends
-// with two pods on a node.
-func TestRolloutUnderALimitOfOnePerNode(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(2, 20, zone("zone-a"))
-	s.nodes(2, 20, zone("zone-b"))
-	s.limited("app", 4, onePerNode)
-	s.within(s.settled("app", 4), 1, 2)
-	for _, revision := range []string{"r1", "r2"} {
-		s.roll("app", revision)
-		s.within(s.settled("app", 4), 1, 2)
-	}
-}
-
-// Limits that cannot be read keep the pod pending, and once mended it is placed.
-func TestMalformedDomainLimits(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(1, 20, zone("zone-a"))
-	template := s.template("app", "")
-	template.Annotations[limitsAnnotation] = onePerNode + "," + rackLabel + "=two"
-	s.pod("app", template)
-	condition, event := s.refusal("app")
-	for _, message := range []string{condition, event} {
-		for _, want := range []string{limitsAnnotation, `"two"`, "a whole number of pods"} {
-			if !strings.Contains(message, want) {
-				s.Errorf("the message does not name %q: %s", want, message)
-			}
-		}
-	}
-	mend := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, limitsAnnotation, onePerNode)
-	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, "app", types.StrategicMergePatchType, []byte(mend), metav1.PatchOptions{})
-	s.must(err, "mending the limits")
-	s.settled("app", 1)
 }

@@ -295,29 +295,6 @@ func TestMoveIsTriedAgain(t *testing.T) {
 	s.settled("app", 1)
 }
 
-// A Move that is deleted is given up: the pod is its ReplicaSet's again.
-func TestMoveIsDeleted(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(1, 1, zone("zone-a"))
-	s.deploy("app", 1, "")
-	before := s.settled("app", 1).Pods[0]
-	stop := s.neverBelow("app", 1)
-	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 600})
-	s.moved(1, placementv1alpha1.MoveReplacing)
-	s.must(s.policies().Delete(s.ctx, &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: before.Name}}), "deleting the Move")
-	s.until("the Move to be gone", func() error {
-		if n := len(s.moves()); n > 0 {
-			return fmt.Errorf("there are %d", n)
-		}
-		return nil
-	})
-	after := s.settled("app", 1).Pods[0]
-	stop()
-	if after.UID != before.UID || metav1.GetControllerOf(&after).Kind != "ReplicaSet" {
-		t.Errorf("pod %s of %v is there, and not %s", after.Name, after.OwnerReferences, before.Name)
-	}
-}
-
 // Whatever somebody else does to the Deployment while pods of it are moved, it ends with the pods that are wanted, and each Move ends.
 func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
 	t.Parallel()

@@ -121,32 +121,14 @@ func over(key placementv1alpha1.TopologyKey) placementv1alpha1.Level {
 	return placementv1alpha1.Level{TopologyKey: key}
 }
 
-// A status that somebody else has written over, as a controller that was about to stop may, is put right
-// although neither the policy nor a pod changes.
-func TestStatusIsPutRight(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(1, 10, zone("zone-a"))
-	p := s.policy("zones", "app", over(zoneLabel))
-	s.deploy("app", 3, "")
-	s.settled("app", 3)
-	s.status(p, 3)
-	wrong := p.DeepCopy()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"selectedPods":0,"governedPods":0}}`))
-	s.must(s.policies().Status().Patch(s.ctx, wrong, patch), "writing over the status")
-	if ptr.Deref(wrong.Status.GovernedPods, -1) != 0 {
-		s.Fatalf("the status says %d after it was written over", ptr.Deref(wrong.Status.GovernedPods, -1))
-	}
-	s.status(p, 3)
-}
-
 // A policy is created, changed and deleted while another workload comes and goes. Each
 // rolling update is placed by the policy of its time, and by nothing of the one before.
 func TestPolicyUnderLoad(t *testing.T) {
 	s := begin(t, byZone, byRack)
-	s.nodes(3, 60, place("zone-a", "", "rack-1"))
-	s.nodes(1, 60, place("zone-a", "", "rack-2"))
-	s.nodes(1, 60, place("zone-b", "", "rack-3"))
-	s.nodes(1, 60, place("zone-c", "", "rack-4"))
+	s.nodes(3, 60, place("zone-a", "rack-1"))
+	s.nodes(1, 60, place("zone-a", "rack-2"))
+	s.nodes(1, 60, place("zone-b", "rack-3"))
+	s.nodes(1, 60, place("zone-c", "rack-4"))
 	s.deploy("load", 5, "spread="+zoneLabel)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -239,9 +221,9 @@ func TestPolicyWakesPods(t *testing.T) {
 // second, and both say so. When it is deleted the other one takes its place.
 func TestPoliciesInConflict(t *testing.T) {
 	s := begin(t, byZone, byRack)
-	s.nodes(1, 40, place("zone-a", "", "rack-1"))
-	s.nodes(1, 40, place("zone-a", "", "rack-2"))
-	s.nodes(1, 40, place("zone-b", "", "rack-3"))
+	s.nodes(1, 40, place("zone-a", "rack-1"))
+	s.nodes(1, 40, place("zone-a", "rack-2"))
+	s.nodes(1, 40, place("zone-b", "rack-3"))
 	older := s.policy("b-older", "app", over(zoneLabel))
 	s.until("a second to pass", func() error {
 		if time.Since(older.CreationTimestamp.Time) < 2*time.Second {

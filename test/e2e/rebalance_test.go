@@ -194,6 +194,14 @@ func (s *story) taint(node, taints string) {
 	s.must(err, "tainting node "+node)
 }
 
+// softTaint puts a taint on nodes that keeps pods away where there are others.
+func (s *story) softTaint(nodes []string) {
+	s.Helper()
+	for _, node := range nodes {
+		s.taint(node, `[{"key":"DeletionCandidateOfClusterAutoscaler","effect":"PreferNoSchedule"}]`)
+	}
+}
+
 // Zones of one and three nodes, and constraints over zones and hosts, which cannot both be met. When the one comes back as many pods move as
 // it takes for the zones to be even, and then none: hosts come after.
 func TestRebalanceOfConflictingLevels(t *testing.T) {

@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // refusal waits until the pod is said to be unschedulable, in its condition and in
@@ -67,68 +64,4 @@ func (s *story) tried(name string) (node string) {
 		return nil
 	})
 	return node
-}
-
-// A placement that cannot be read keeps the pod pending, says which part it is and
-// what is allowed, and once it is mended the pod is placed.
-func TestMalformedAnnotation(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(2, 20, zone("zone-a"))
-	tests := []struct {
-		pod, placement string
-		quotes         string
-		allows         []string
-	}{
-		{"strategy", "spread=" + zoneLabel + ",sprad=" + rackLabel, "sprad", []string{"spread", "pack"}},
-		{"property", "spread=engine.name", "engine.name", []string{"node.labels"}},
-		{"weight", "spread=" + zoneLabel + ";weight.zone-a=seventy", "seventy", nil},
-		{"option", "spread=" + zoneLabel + ";nodesWithotKey=Exclude", "nodesWithotKey", []string{"nodesWithoutKey"}},
-		{"empty", "spread=", "spread=", nil},
-	}
-	for _, tc := range tests {
-		s.pod(tc.pod, s.template(tc.pod, tc.placement))
-	}
-	for _, tc := range tests {
-		condition, event := s.refusal(tc.pod)
-		for _, want := range append(tc.allows, tc.quotes, placementAnnotation) {
-			if !strings.Contains(condition, want) {
-				s.Errorf("the condition of a pod with placement %q does not name %q: %s", tc.placement, want, condition)
-			}
-			if !strings.Contains(event, want) {
-				s.Errorf("the event of a pod with placement %q does not name %q: %s", tc.placement, want, event)
-			}
-		}
-	}
-	mend := fmt.Sprintf(`{"metadata":{"annotations":{%q:"spread=%s"}}}`, placementAnnotation, zoneLabel)
-	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, "strategy", types.StrategicMergePatchType, []byte(mend), metav1.PatchOptions{})
-	s.must(err, "mending the annotation")
-	s.settled("strategy", 1)
-}
-
-// Pods that fit nowhere wait and say why; as soon as there is a node they fit on, they are placed.
-func TestNoNodeThatFitsThenOneThatDoes(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(2, 4, zone("zone-a"))
-	s.deploy("app", 2, "spread="+zoneLabel, asks(8))
-	var name string
-	s.until("two pods", func() error {
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
-		if err == nil && len(pods.Items) != 2 {
-			err = errors.New("not yet")
-		}
-		if err == nil {
-			name = pods.Items[0].Name
-		}
-		return err
-	})
-	condition, event := s.refusal(name)
-	for _, message := range []string{condition, event} {
-		if !strings.Contains(message, "Insufficient cpu") {
-			s.Errorf("the message does not say that the cpu is missing: %s", message)
-		}
-	}
-	big := s.nodes(1, 20, zone("zone-b"))[0]
-	if on := s.settled("app", 2).OnNodes(); on[big] != 2 {
-		s.Errorf("pods are on %v, want two on %s", on, big)
-	}
 }

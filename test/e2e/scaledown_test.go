@@ -123,35 +123,6 @@ func TestScaleDownToThree(t *testing.T) {
 	}
 }
 
-// Zones of three, two and one rack: what is left is even over zones, and over the racks of each.
-func TestScaleDownOverTwoLevels(t *testing.T) {
-	s := begin(t, byZone, byRack)
-	for z, racks := range []int{3, 2, 1} {
-		for r := range racks {
-			s.nodes(1, 50, map[string]string{zoneLabel: fmt.Sprint("zone-", z), rackLabel: fmt.Sprintf("rack-%d-%d", z, r)})
-		}
-	}
-	s.must(startStock(), "starting the stock scheduler")
-	over := constrained("app", zoneLabel, rackLabel)
-	s.Logf("60 to 24 with the stock scheduler:\n%s", s.scaled(corev1.DefaultSchedulerName, 60, 24, over).Draw())
-	s.deleted("app")
-	o := s.scaled(s.scheduler, 60, 24, over)
-	s.counts(o, 0, 8, 8, 8)
-	s.even(o)
-}
-
-// Shares of 70 and 30 hold when 100 pods become ten.
-func TestScaleDownKeepsShares(t *testing.T) {
-	s := begin(t, byZone)
-	s.nodes(3, 50, zone("zone-a"))
-	s.nodes(3, 50, zone("zone-b"))
-	s.deploy("app", 100, "spread="+zoneLabel+";weight.zone-a=70;weight.zone-b=30")
-	s.settled("app", 100)
-	s.available("app", "the pods to be known to be ready")
-	s.scale("app", 10)
-	s.exactly(s.settled("app", 10), 0, map[string]int{"zone-a": 7, "zone-b": 3})
-}
-
 // 20 pods become three the moment the last one is ready: their costs are as old as their bindings. Beside it, for the record, is a controller
 // that writes the same costs when pods are ready: it may be too late.
 func TestScaleDownTheMomentAllAreReady(t *testing.T) {

@@ -32,7 +32,6 @@ const (
 
 var (
 	byZone = evenness.Level{Name: zoneLabel}
-	byRow  = evenness.Level{Name: rowLabel}
 	byRack = evenness.Level{Name: rackLabel}
 )
 

@@ -39,6 +39,14 @@ func TestTenantsVolcano4947(t *testing.T) {
 	}
 }
 
+// runFor are annotations that tell how long a Job's pod runs, to devcluster and to KWOK's own
+// general stages, which have it run no longer than their jitter.
+func runFor(how string) map[string]string {
+	return map[string]string{
+		"devcluster.espalier.dev/run-for": how, "pod-complete.stage.kwok.x-k8s.io/delay": how, "pod-complete.stage.kwok.x-k8s.io/jitter-delay": how,
+	}
+}
+
 // Volcano's issue 377: 12 CPUs, and 24 jobs of one pod that are equal. There they evict each other for ever. Here nobody makes way.
 func TestTenantsVolcano377(t *testing.T) {
 	s := begin(t)
