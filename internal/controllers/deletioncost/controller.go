@@ -16,13 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 	"github.com/espalier-scheduler/espalier/internal/scaledown"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -61,11 +60,7 @@ var seed = maphash.MakeSeed()
 // Start looks at all pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.reset()
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Repairing deletion costs")
-		}
-	}, every)
+	looks.Repeat(ctx, "deletioncost", every, "Repairing deletion costs", c.look)
 	return nil
 }
 

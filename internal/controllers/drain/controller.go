@@ -15,14 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -95,11 +94,7 @@ type candidate struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Looking for pods to be replaced before they are evicted")
-		}
-	}, every)
+	looks.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
 	return nil
 }
 

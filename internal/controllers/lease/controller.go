@@ -15,14 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -60,11 +59,7 @@ type Controller struct {
 
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Renewing the leases of pods")
-		}
-	}, every)
+	looks.Repeat(ctx, "lease", every, "Renewing the leases of pods", c.look)
 	return nil
 }
 

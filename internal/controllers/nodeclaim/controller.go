@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 )
 
 // every is the time between two looks. A node takes longer to become ready.
@@ -37,11 +36,7 @@ type Controller struct {
 
 // Start looks at the NodeClaims until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Writing the ends of NodeClaims on their nodes")
-		}
-	}, every)
+	looks.Repeat(ctx, "nodeclaim", every, "Writing the ends of NodeClaims on their nodes", c.look)
 	return nil
 }
 

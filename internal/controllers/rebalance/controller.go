@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -22,6 +21,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -54,11 +54,7 @@ type Controller struct {
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]types.UID)
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Looking for pods that are misplaced")
-		}
-	}, every)
+	looks.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }
 

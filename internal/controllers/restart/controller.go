@@ -15,14 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
@@ -49,11 +48,7 @@ type Controller struct {
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.failing = make(failing)
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Looking for pods that fail on faulty nodes")
-		}
-	}, every)
+	looks.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
 	return nil
 }
 

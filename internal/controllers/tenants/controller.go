@@ -16,14 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
 )
 
 // Kinds are those whose statuses are written.
@@ -56,11 +55,7 @@ type Controller struct {
 
 // Start looks at all pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := c.look(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Writing the statuses of Partitions and Allocations")
-		}
-	}, every)
+	looks.Repeat(ctx, "tenants", every, "Writing the statuses of Partitions and Allocations", c.look)
 	return nil
 }
 
