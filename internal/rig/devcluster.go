@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -116,15 +117,17 @@ func (d *Devcluster) Stop(timeout time.Duration) error {
 	return err
 }
 
-// Client makes a client from a kubeconfig, without the client's own rate limit:
-// the rig and its stories must not be what is slow.
+// Client makes a client from a kubeconfig, without the client's own rate limit, and with protobuf in place of
+// JSON: the rig and its stories must not be what is slow. The config is for kinds that have no protobuf, too.
 func Client(kubeconfig string) (*rest.Config, kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	binary := rest.CopyConfig(config)
+	binary.ContentType, binary.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(binary)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a client from kubeconfig %s: %w", kubeconfig, err)
 	}

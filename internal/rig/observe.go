@@ -62,6 +62,38 @@ func (o *Observation) Fix(earlier map[string]int) {
 	}
 }
 
+// ObservePods reads the workload's own pods from the API, and leaves Nodes empty: it is for whoever asks often.
+func ObservePods(ctx context.Context, client kubernetes.Interface, w Workload) (*Observation, error) {
+	pods, err := client.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: w.Selector})
+	if err != nil {
+		return nil, fmt.Errorf("counting %s in %s: %w", w.Selector, w.Namespace, err)
+	}
+	o := &Observation{Levels: w.Levels}
+	for i := range pods.Items {
+		o.add(&pods.Items[i])
+	}
+	return o, nil
+}
+
+// add counts a pod of the workload, and reports whether it is to stay.
+func (o *Observation) add(pod *corev1.Pod) bool {
+	switch {
+	case ended(pod):
+		return false
+	case pod.DeletionTimestamp != nil:
+		o.Leaving++
+		return false
+	case pod.Spec.NodeName == "":
+		o.Pending++
+	}
+	o.Pods = append(o.Pods, *pod)
+	return true
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // Observe reads nodes and pods from the API and counts.
 func Observe(ctx context.Context, client kubernetes.Interface, w Workload) (*Observation, error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -78,20 +110,11 @@ func Observe(ctx context.Context, client kubernetes.Interface, w Workload) (*Obs
 	}
 	o := &Observation{Levels: w.Levels}
 	others := map[string][]corev1.Pod{}
-	for _, pod := range all.Items {
+	for i := range all.Items {
+		pod := &all.Items[i]
 		mine := pod.Namespace == w.Namespace && selector.Matches(labels.Set(pod.Labels))
-		switch {
-		case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		case mine && pod.DeletionTimestamp == nil:
-			o.Pods = append(o.Pods, pod)
-			if pod.Spec.NodeName == "" {
-				o.Pending++
-			}
-		default:
-			if mine {
-				o.Leaving++
-			}
-			others[pod.Spec.NodeName] = append(others[pod.Spec.NodeName], pod)
+		if (!mine || !o.add(pod)) && !ended(pod) {
+			others[pod.Spec.NodeName] = append(others[pod.Spec.NodeName], *pod)
 		}
 	}
 	o.place(nodes.Items, others)
