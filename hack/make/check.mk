@@ -26,9 +26,10 @@ simulate: ## simulate several schedulers on the same nodes, and write docs/conte
 e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/kwok ## tell the stories on real kubelets, in a cluster of kind; needs Docker; KIND_IMAGE=..., RUN=Pull, KEEP=1
 	@RUN='$(RUN)' KEEP='$(KEEP)' KIND_IMAGE='$(KIND_IMAGE)' hack/e2e-kind.sh
 
-.PHONY: e2e-slow
-e2e-slow: build perf-tools ## tell what becomes of running pods at its whole length, an hour: minutes of silence and of stillness, and all repetitions; RUN=Partition
-	@hack/e2e-slow.sh '$(RUN)'
+.PHONY: e2e-nightly
+e2e-nightly: build perf-tools $(TOOLS)/promcheck ## tell all stories at their whole length, beside the stock scheduler too, an hour and a half: minutes of silence and of stillness, and all repetitions; RUN=Partition
+	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/e2e)
+	@hack/go-test.sh ./test/e2e -count=1 -timeout 4h $(if $(RUN),-run '$(RUN)') -args -whole
 
 .PHONY: e2e-reliability
 e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=Paused

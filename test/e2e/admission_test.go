@@ -66,7 +66,7 @@ func (s *story) tryLabelled(placement, scheduler string, labels map[string]strin
 // With the admission policy, a malformed annotation is refused when it is written, on
 // a pod and on what makes pods.
 func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
-	s := begin(t)
+	s := begin(t, spread.core())
 	s.admit("admission/annotations.yaml")
 	s.until("the admission policy to be in force", func() error {
 		_, err := s.try("sprd="+zoneLabel, s.scheduler)
@@ -92,7 +92,7 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 
 // The example makes Espalier the scheduler of a namespace.
 func TestSchedulerNameByNamespace(t *testing.T) {
-	s := begin(t)
+	s := begin(t, spread.core())
 	s.admit("admission/scheduler-name.yaml")
 	label := `{"metadata":{"labels":{"espalier.dev/default-scheduler":"true"}}}`
 	_, err := s.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, []byte(label), metav1.PatchOptions{})

@@ -67,7 +67,7 @@ func TestMoveIsRemoved(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin(t, byZone)
+			s := begin(t, moves, byZone)
 			s.collected()
 			before := s.replacing("app")
 			stop := s.neverBelow("app", 1)
@@ -107,7 +107,7 @@ func (s *story) sweptOff(pod *corev1.Pod) {
 
 // A Move that somebody has made by hand goes with the Deployment, as those of the controller do, though a disruption budget wants its pod.
 func TestMoveByHandGoesWithTheDeployment(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves.core(), byZone)
 	s.collected()
 	s.nodes(1, 1, zone("zone-a"))
 	s.deploy("app", 1, "")

@@ -51,7 +51,7 @@ func (s *story) governs(p *placementv1alpha1.ClusterPlacementPolicy, selected, g
 // Whoever runs the cluster has the last word by a default, and the first by overriding; and in those namespaces alone that are
 // selected by their labels, from the moment they have them.
 func TestClusterPolicies(t *testing.T) {
-	s := begin(t, byZone, byRack)
+	s := begin(t, spread.core(), byZone, byRack)
 	s.nodes(2, 60, place("zone-a", "rack-1"))
 	s.nodes(1, 60, place("zone-a", "rack-2"))
 	s.nodes(1, 60, place("zone-b", "rack-3"))

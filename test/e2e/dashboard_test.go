@@ -24,7 +24,7 @@ import (
 // and refuses, every metric that it has is explained to the operator, and the alerts look
 // for what it has.
 func TestDashboard(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults.core())
 	s.needsFailures()
 	if world.controllerMetrics == "" {
 		s.Skip("the metrics of the cluster's own controller are not reached from here")

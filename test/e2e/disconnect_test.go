@@ -150,7 +150,7 @@ func (s *story) returned(before, after map[string]corev1.Pod, seconds int64) {
 
 // A node that is silent for less than pods wait until they are replaced has none replaced, however often.
 func TestDisconnectOfAMoment(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	s.needsFailures()
 	nodes := s.nodes(3, 20, zone("zone-a"))
 	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(300))})
@@ -179,7 +179,7 @@ func TestDisconnectOfAMoment(t *testing.T) {
 
 // What is lost is deleted by Kubernetes, and as many pods are ready as are wanted.
 func TestDisconnectOfALostPod(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults.core(), byZone)
 	s.needsFailures()
 	nodes := s.nodes(3, 20, zone("zone-a"))
 	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(1)), LostAfterSeconds: 15})
@@ -202,7 +202,7 @@ func TestDisconnectOfALostPod(t *testing.T) {
 
 // A pod of a StatefulSet is kept, and none takes its place: it would have the same name. An event says so.
 func TestDisconnectOfAStatefulSet(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults.core(), byZone)
 	s.needsFailures()
 	nodes := s.nodes(3, 20, zone("zone-a"))
 	s.disconnects("db", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(1))})
@@ -226,7 +226,7 @@ func TestDisconnectOfAStatefulSet(t *testing.T) {
 
 // Three of nine nodes fall silent and are back at once: each pod has its own replacement, and each of these goes.
 func TestDisconnectOfSeveralNodes(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	s.needsFailures()
 	nodes := s.nodes(9, 20, zone("zone-a"))
 	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(0)), Keep: placementv1alpha1.KeepOriginal})
@@ -246,7 +246,7 @@ func TestDisconnectOfSeveralNodes(t *testing.T) {
 
 // Where 60 % of a zone do not answer the node lifecycle controller taints no more nodes. Pods are moved where it has, and nowhere else.
 func TestDisconnectOfMostOfAZone(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	s.needsFailures()
 	nodes := s.nodes(5, 20, zone("zone-"+s.name))
 	s.disconnects("app", placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(0))})

@@ -9,11 +9,16 @@
 // devcluster, and the scheduler under test is bin/espalier-scheduler as a process
 // of its own, with the rights of manifests/ and no others.
 //
-//	go test ./test/e2e                                      # everything on a devcluster
+//	go test ./test/e2e                                      # everything on a devcluster, in short
+//	go test ./test/e2e -core                                # the core of each label, as make test does
+//	go test ./test/e2e -labels=spread,moves                 # what is about these
 //	go test ./test/e2e -run SharesAndPack -v                # one story
-//	go test ./test/e2e -run Partition -v -whole             # at its whole length, as make e2e-slow does
+//	go test ./test/e2e -run Partition -v -whole             # at its whole length, as make e2e-nightly does
 //	go test ./test/e2e -kubeconfig FILE                     # on another cluster
 //	go test ./test/e2e -kubeconfig FILE -scheduler=deployed # with the scheduler that runs there
+//
+// Each story has a label and may be in the label's core: selection_test.go. What the flags leave out is skipped and says so, and
+// the last line says how many stories were told.
 //
 // make e2e-kind does the last in a cluster of kind, with KWOK beside it and -nodes=kwok.
 // The nodes are played there as well; what needs real kubelets is in test/kubelet. Stories

@@ -12,7 +12,7 @@ import (
 // All pods of a StatefulSet, and of a Deployment that makes none before one is gone, are on a node that is cordoned. One after the other goes, and is ready
 // elsewhere before the next one does.
 func TestDrainEvictsFirst(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves.core(), byZone)
 	node := s.nodes(1, 20, zone("zone-a"))[0]
 	s.statefulSet("db", 3, s.template("db", ""))
 	s.deploy("once", 3, "")
@@ -38,7 +38,7 @@ func TestDrainEvictsFirst(t *testing.T) {
 
 // One of ten nodes begins to fail what runs there. The pods of a StatefulSet go to others, and no pods of other nodes do.
 func TestRestartElsewhereOfAStatefulSet(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	s.needsFailures()
 	s.label(restartLabel)
 	nodes := s.nodes(10, 20, zone("zone-a"))

@@ -19,7 +19,7 @@ import (
 // A node that refuses every pod always looks the emptiest. The stock scheduler has fed
 // one of twenty thousands of pods in a minute, and the Deployment was never ready.
 func TestOneNodeRejects(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults.core())
 	_, bad := s.bad("rejected", 20, 10)
 	lost := s.losses()
 	s.deploy("app", 60, "")
@@ -32,7 +32,7 @@ func TestOneNodeRejects(t *testing.T) {
 // The same of a whole zone: its nodes add up, or each of them would be tried until it
 // is marked.
 func TestOneZoneRejects(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	bad := s.nodes(4, 20, zone("zone-a"))
 	s.nodes(4, 20, zone("zone-b"))
 	s.nodes(4, 20, zone("zone-c"))
@@ -46,7 +46,7 @@ func TestOneZoneRejects(t *testing.T) {
 
 // A Job replaces what fails by itself, and ends.
 func TestJobWithABadNode(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	_, bad := s.bad("error", 20, 20)
 	lost := s.losses()
 	template := s.template("app", "")
@@ -73,9 +73,9 @@ func TestJobWithABadNode(t *testing.T) {
 // Pods that hang on a node are not replaced, so nothing but the status of a container,
 // or an event, says that there is something wrong. Pods that come later stay away.
 func TestPodsHangOnANode(t *testing.T) {
-	for _, as := range []string{"image", "create", "mount", "sandbox"} {
+	for as, l := range map[string]label{"image": faults.core(), "create": faults, "mount": faults, "sandbox": faults} {
 		t.Run(as, func(t *testing.T) {
-			s := begin(t)
+			s := begin(t, l)
 			_, bad := s.bad(as, 4, 30)
 			s.deploy("app", 4, "")
 			hangs := s.hanging(bad)
@@ -138,7 +138,7 @@ func (s *story) hanging(node string) int {
 
 // A bad image fails everywhere. No node is to blame, and nobody is told that one is.
 func TestImageThatCrashesEverywhere(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	s.needsFailures()
 	profile := s.ownFaults(map[string]any{})
 	scheduler := s.withMetrics(profile)

@@ -24,7 +24,7 @@ import (
 // A node is repaired. Its mark fades with the window; then one pod is tried on it, and
 // when that has proven itself the node is like any other.
 func TestNodeIsRepaired(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	// As few failures and as long a window as it takes for them to come together on a busy machine.
 	const threshold, window = 3, 15 * time.Second
 	s.ownScheduler("repaired-"+s.name, s.ownFaults(map[string]any{"threshold": threshold, "windowSeconds": int64(window.Seconds()), "provenAfterSeconds": int64(1)}))
@@ -77,7 +77,7 @@ func (s *story) replicas(app string) int {
 // of the failed pods is left in the API: neither those of a Deployment nor those of a
 // StatefulSet, whose controller deletes a pod that failed to make it anew.
 func TestSuccessorKnowsTheBadNode(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults.core())
 	flag := s.ownFaults(map[string]any{})
 	first := s.ownScheduler("first-"+s.name, flag)
 	good, bad := s.bad("rejected", 4, 60)
@@ -139,7 +139,7 @@ func (s *story) forgetFailed() {
 // Of two schedulers the leader dies while it places pods, some of which fail. The other
 // has watched: what is enough to mark the node for one is enough for both.
 func TestLeaderChangesUnderLoad(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	flag := s.ownFaults(map[string]any{})
 	first := s.slowScheduler("first-"+s.name, flag, "--leader-elect=true")
 	holder := s.leader("")

@@ -20,7 +20,7 @@ const sentinel = "-2147483648"
 // Somebody else writes the cost of one pod when all are bound, as Karpenter does. Nobody touches it, pods that come later get no cost, and
 // costs are not repaired any more.
 func TestScaleDownBesideAnotherWriter(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(2, 50, zone(name))
 	}

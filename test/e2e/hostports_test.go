@@ -59,7 +59,7 @@ func (s *story) refusedFor(pod string, reasons ...string) {
 // A port that a node holds itself is not given to pods until the node gives it up, nor
 // is any while nobody can say which it holds; pods without host ports do not care.
 func TestPortHeldByTheNode(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	nodes := s.nodes(2, 20, zone("zone-a"))
 	s.reserve(nodes[0], "22/tcp,28443/tcp")
 	s.reserve(nodes[1], "28443")

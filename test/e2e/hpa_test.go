@@ -146,7 +146,7 @@ func (s *story) autoscaled(app string, least, most int32) {
 // the end, each Move ends, and nobody else writes the number of replicas. That there is a pod more for a while it takes for no reason
 // to scale.
 func TestAutoscalerScalesWhilePodsAreMoved(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves, byZone)
 	metrics := s.playMetrics()
 	for _, z := range []string{"zone-a", "zone-b"} {
 		s.nodes(2, 20, zone(z))

@@ -50,7 +50,7 @@ func (s *story) ownProfile(changes ...string) (flag string) {
 // but not bound, and another takes over: it must neither forget one, nor bind
 // one twice, nor count one twice.
 func TestSchedulerKilledInTheMiddleOf500Pods(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	s.nodes(10, 100, zone("zone-a"))
 	s.nodes(5, 100, zone("zone-b"))
 	s.nodes(4, 100, zone("zone-c"))

@@ -35,7 +35,7 @@ func (d *drawings) String() string {
 
 // A tree that is watched is drawn again when pods have come, and ends well when it is interrupted.
 func TestKubectlEspalierWatches(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.nodes(2, 50, zone("zone-a"))
 	s.deploy("app", 2, "")
 	s.settled("app", 2)

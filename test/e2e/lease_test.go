@@ -45,7 +45,7 @@ func (s *story) expiry(pod *corev1.Pod) time.Time {
 // Vector TV18 in a cluster: a node takes a pod whose lease ends before it does, and a while later it takes no other one with the same lease,
 // while the first runs on. The second is placed as soon as a node lives long enough.
 func TestLease(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, lifetimes.core(), byZone)
 	s.leasing()
 	node := s.nodes(1, 20, zone("zone-a"))[0]
 	s.deploy("warm-up", 1, "") // so that the scheduler is there when time begins to matter
@@ -74,7 +74,7 @@ func TestLease(t *testing.T) {
 
 // A pod that waits for a node that lives long enough takes the first that comes.
 func TestLeaseWaitsForANode(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, lifetimes, byZone)
 	s.leasing()
 	short := s.nodes(2, 20, zone("zone-a"))
 	s.annotate(short[0], endAnnotation, after(time.Hour))

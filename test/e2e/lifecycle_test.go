@@ -27,7 +27,7 @@ func (s *story) condition(node string, is corev1.NodeConditionType) {
 // Nobody has cordoned a node of which a change is planned. New pods go to others of its zone, and a pod that a disruption budget keeps there is
 // replaced first.
 func TestNodeWhoseChangeIsPlanned(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves.core(), byZone)
 	if world.scheduler == nil {
 		s.Skip("the cluster's own scheduler need not have the feature gate")
 	}

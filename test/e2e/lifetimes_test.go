@@ -39,7 +39,7 @@ var lifetimeFlags = []string{
 // Vector TV19 in a cluster: a lease is renewed where the node lives long enough. Where it does not, the pod stays and says so, until there is a
 // node that does, and then it is replaced there. At no time is it missed.
 func TestLeaseRenewal(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, lifetimes.core(), byZone)
 	s.scheduler = leasesScheduler
 	s.leasing()
 	s.label(renewLabel)
@@ -155,7 +155,7 @@ func (s *story) reboots(node string) {
 // TestVector_TV21_Wave; here the ends of three nodes are moved to this moment. Of two in one zone the second stays in service until the first is
 // back, the pods are moved and none is missed, and the ends of all others stay.
 func TestExpiryWave(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, lifetimes.core(), byZone)
 	var nodes []string
 	for i := range 40 {
 		// Zones of its own: the load of another story's nodes would count when the last pod is to go to the zone with a node more.

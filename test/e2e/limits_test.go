@@ -108,7 +108,7 @@ func (s *story) putInRack(node, rack string) {
 // At most one pod a node and two a rack: the rest waits and says why, and is placed as
 // soon as a rack comes, or a pod goes. A node without a rack takes none.
 func TestLimitsAtTwoLevels(t *testing.T) {
-	s := begin(t, byRack)
+	s := begin(t, spread.core(), byRack)
 	s.nodes(3, 20, place("zone-a", "rack-1"))
 	s.nodes(3, 20, place("zone-a", "rack-2"))
 	bare := s.nodes(1, 20, zone("zone-a"))[0]

@@ -25,7 +25,7 @@ import (
 var (
 	kubeconfigFlag = flag.String("kubeconfig", os.Getenv("ESPALIER_E2E_KUBECONFIG"), "administrator's kubeconfig of the cluster to tell the stories on; empty starts a devcluster")
 	schedulerFlag  = flag.String("scheduler", "process", "process: start bin/espalier-scheduler with the rights of manifests/; deployed: the cluster runs it already")
-	wholeFlag      = flag.Bool("whole", false, "tell the stories at their whole length, as make e2e-slow does: minutes of silence and of stillness, Kubernetes' own grace period of nodes, and all repetitions of what depends on chance")
+	wholeFlag      = flag.Bool("whole", false, "tell the stories at their whole length, as make e2e-nightly does: minutes of silence and of stillness, Kubernetes' own grace period of nodes, and all repetitions of what depends on chance")
 	nodesFlag      = flag.String("nodes", "devcluster", "who plays the nodes that stories make. devcluster: on demand they fail; kwok: KWOK by its own stages, which nothing fails in")
 )
 
@@ -65,6 +65,10 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if rig.Listing() {
 		os.Exit(m.Run())
+	}
+	if _, err := selectedLabels(*labelsFlag); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(2)
 	}
 	if !given("test.parallel") {
 		_ = flag.Set("test.parallel", parallelStories)
@@ -110,7 +114,15 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	if err := prepareScheduler(ctx); err != nil {
 		return 1, err
 	}
-	if code, err = rig.UntilInterrupted(ctx, m); code == 0 && err == nil {
+	if code, err = rig.UntilInterrupted(ctx, m); err != nil {
+		return code, err
+	}
+	line, err := tally()
+	if err != nil {
+		return 1, err
+	}
+	fmt.Println(line)
+	if code == 0 {
 		err = writeEvenness()
 	}
 	return code, err

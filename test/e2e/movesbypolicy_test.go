@@ -26,7 +26,7 @@ func (s *story) asks(app string, moves placementv1alpha1.Moves) *placementv1alph
 // Of a cordoned node those pods are replaced whose policy asks for it, although no budget keeps them there, and none whose policy does not
 // want it, although one does. The controller's flag has those replaced alone that a budget keeps.
 func TestDrainByPolicy(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves, byZone)
 	node := s.nodes(1, 20, zone("zone-a"))[0]
 	apps := map[string]int{"all": 0, "none": 2, "unasked": 2} // how many stay there
 	for app := range apps {
@@ -50,7 +50,7 @@ func TestDrainByPolicy(t *testing.T) {
 
 // A policy keeps its pods where they are, though the controller rebalances all others, until it says something else.
 func TestRebalanceByPolicy(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves, byZone)
 	s.nodes(1, 20, zone("zone-a"))
 	s.deploy("app", 4, "")
 	s.settled("app", 4)

@@ -15,7 +15,7 @@ import (
 
 // The admission policy says in a pod's required affinity what autoscalers do not read in its annotations.
 func TestNativeTwins(t *testing.T) {
-	s := begin(t)
+	s := begin(t, spread.core())
 	s.admit("admission/native-twins.yaml")
 	set := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "1", Controller: new(true)}}
 	owned, workload := set, ""

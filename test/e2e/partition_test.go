@@ -17,7 +17,7 @@ import (
 // Five of 50 nodes are silent for three minutes. Pods that a policy keeps go on as if nothing had been. Of the stock scheduler's, those that
 // tolerate it for a minute are killed, and those that tolerate it for five are not.
 func TestPartitionOfThreeMinutes(t *testing.T) {
-	begin(t, byZone).partition(3*time.Minute, map[string]stockApp{
+	begin(t, faults, byZone).partition(3*time.Minute, map[string]stockApp{
 		"stock-60":  {tolerates: lasting(time.Minute, 5*time.Second), killed: true},
 		"stock-300": {tolerates: 5 * time.Minute},
 	})
@@ -25,7 +25,7 @@ func TestPartitionOfThreeMinutes(t *testing.T) {
 
 // They are silent for ten minutes: all of the stock scheduler's pods are killed, and none that a policy keeps.
 func TestPartitionOfTenMinutes(t *testing.T) {
-	begin(t, byZone).partition(10*time.Minute, map[string]stockApp{
+	begin(t, faults, byZone).partition(10*time.Minute, map[string]stockApp{
 		"stock-60":  {tolerates: lasting(time.Minute, 5*time.Second), killed: true},
 		"stock-300": {tolerates: lasting(5*time.Minute, 12*time.Second), killed: true},
 	})

@@ -124,7 +124,7 @@ func over(key placementv1alpha1.TopologyKey) placementv1alpha1.Level {
 // A policy is created, changed and deleted while another workload comes and goes. Each
 // rolling update is placed by the policy of its time, and by nothing of the one before.
 func TestPolicyUnderLoad(t *testing.T) {
-	s := begin(t, byZone, byRack)
+	s := begin(t, spread, byZone, byRack)
 	s.nodes(3, 60, place("zone-a", "rack-1"))
 	s.nodes(1, 60, place("zone-a", "rack-2"))
 	s.nodes(1, 60, place("zone-b", "rack-3"))
@@ -183,7 +183,7 @@ func (s *story) placedBy(o *rig.Observation, want string) {
 // Pods that wait because of a policy are placed when it changes, and when it is
 // deleted. Nothing else happens that could wake them.
 func TestPolicyWakesPods(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.nodes(1, 20, zone("zone-a"))
 	s.nodes(1, 20, zone("zone-b"))
 	excluding := over(rowLabel)
@@ -220,7 +220,7 @@ func TestPolicyWakesPods(t *testing.T) {
 // Of two policies for the same pods the older one governs, though its name is the
 // second, and both say so. When it is deleted the other one takes its place.
 func TestPoliciesInConflict(t *testing.T) {
-	s := begin(t, byZone, byRack)
+	s := begin(t, spread, byZone, byRack)
 	s.nodes(1, 40, place("zone-a", "rack-1"))
 	s.nodes(1, 40, place("zone-a", "rack-2"))
 	s.nodes(1, 40, place("zone-b", "rack-3"))
@@ -251,7 +251,7 @@ func TestPoliciesInConflict(t *testing.T) {
 
 // What could not be read is refused by the API server when it is written.
 func TestMalformedPolicyIsRefused(t *testing.T) {
-	s := begin(t)
+	s := begin(t, spread.core())
 	s.remove(s.policy("served", "app", over(zoneLabel)))
 	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.TopologyKey, w ...placementv1alpha1.ValueShare) placementv1alpha1.PlacementPolicySpec {
 		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, TopologyKey: property, Shares: w}}}

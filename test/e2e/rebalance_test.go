@@ -94,27 +94,28 @@ func (s *story) movesAtOnce(most int) (stop func()) {
 
 // A zone is emptied and comes back. As many pods move as are misplaced, and no more.
 func TestRebalanceWhenAZoneReturns(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves.core(), byZone)
 	var back []string
 	for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
 		back = s.nodes(2, 20, zone(z))
 	}
 	s.cordon(true, back...)
-	s.deploy("app", 30, "")
-	s.counts(s.settled("app", 30), 0, 15, 15, 0)
+	pods := sized(30, 12)
+	s.deploy("app", int32(pods), "")
+	s.counts(s.settled("app", pods), 0, pods/2, pods/2, 0)
 	s.cordon(false, back...)
-	stop := s.neverBelow("app", 30)
+	stop := s.neverBelow("app", pods)
 	s.rebalanced()
-	s.movedExactly(10)
+	s.movedExactly(pods / 3)
 	stop()
-	s.counts(s.settled("app", 30), 0, 10, 10, 10)
+	s.counts(s.settled("app", pods), 0, pods/3, pods/3, pods/3)
 	s.wroteNoReplicas("app")
-	s.wroteToPods(map[string]int{"patch pods": 10, "create pods/eviction": 10})
+	s.wroteToPods(map[string]int{"patch pods": pods / 3, "create pods/eviction": pods / 3})
 }
 
 // A node joins ten that are full of pods, and is not given all of what is moved at once.
 func TestRebalanceWhenANodeJoins(t *testing.T) {
-	s := begin(t)
+	s := begin(t, moves)
 	full := s.nodes(10, 20, zone("zone-a"))
 	s.deploy("app", 100, "")
 	s.eachHas(s.settled("app", 100), 10, full...)
@@ -133,7 +134,7 @@ func TestRebalanceWhenANodeJoins(t *testing.T) {
 func TestRebalanceMovesNothingForNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("full", func(t *testing.T) {
-		s := begin(t, byZone)
+		s := begin(t, moves, byZone)
 		s.nodes(2, 20, zone("zone-a"))
 		s.nodes(1, 2, zone("zone-b"))
 		s.deploy("app", 12, "")
@@ -142,7 +143,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s.still(0)
 	})
 	t.Run("tainted", func(t *testing.T) {
-		s := begin(t, byZone)
+		s := begin(t, moves.core(), byZone)
 		s.nodes(2, 20, zone("zone-a"))
 		node := s.nodes(1, 20, zone("zone-b"))[0]
 		s.taint(node, `[{"key":"e2e.espalier.dev/keep-off","effect":"NoSchedule"}]`)
@@ -154,7 +155,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s.movedExactly(6)
 	})
 	t.Run("hard-constraint", func(t *testing.T) {
-		s := begin(t, byZone)
+		s := begin(t, moves, byZone)
 		s.nodes(3, 20, zone("zone-a"))
 		s.nodes(1, 20, zone("zone-b"))
 		s.deploy("app", 4, "", oneOnANode("app"))
@@ -163,7 +164,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s.still(0)
 	})
 	t.Run("zone-and-host", func(t *testing.T) {
-		s := begin(t, byZone)
+		s := begin(t, moves, byZone)
 		s.nodes(5, 20, zone("zone-a"))
 		s.nodes(2, 20, zone("zone-b"))
 		s.nodes(2, 20, zone("zone-c"))
@@ -205,7 +206,7 @@ func (s *story) softTaint(nodes []string) {
 // Zones of one and three nodes, and constraints over zones and hosts, which cannot both be met. When the one comes back as many pods move as
 // it takes for the zones to be even, and then none: hosts come after.
 func TestRebalanceOfConflictingLevels(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves, byZone)
 	one := s.nodes(1, 20, zone("zone-a"))[0]
 	s.nodes(3, 20, zone("zone-b"))
 	s.cordon(true, one)
@@ -223,7 +224,7 @@ func TestRebalanceOfConflictingLevels(t *testing.T) {
 
 // The replacement lands where the pod came from. The pod is handed back, with the same UID, and the Deployment is left alone for a while.
 func TestRebalanceIsUndone(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, moves, byZone)
 	s.nodes(1, 20, zone("zone-a"))
 	s.deploy("app", 2, "")
 	before := s.settled("app", 2).Pods

@@ -79,7 +79,7 @@ func (s *story) removedInAnyOrder(app string) {
 
 // Pods that were bound without costs get some, and what is left of them is even.
 func TestBackfillOfDeletionCosts(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.unequalZones()
 	s.removedInAnyOrder("app")
 	s.deploy("app", 40, "")
@@ -96,7 +96,7 @@ func TestBackfillOfDeletionCosts(t *testing.T) {
 
 // Nodes are lost while their zone takes no other pods. The gaps that they leave are closed.
 func TestRepairOfDeletionCosts(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	var zones [][]string
 	for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
 		zones = append(zones, s.nodes(3, 50, zone(z)))

@@ -53,7 +53,7 @@ func TestRollingReplace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin(t, byZone)
+			s := begin(t, lifetimes, byZone)
 			s.must(startStock(), "starting the stock scheduler")
 			marked, joined := tell(s)
 			stock := s.replaced(replacing(), corev1.DefaultSchedulerName, marked, joined)

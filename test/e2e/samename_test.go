@@ -15,7 +15,7 @@ import (
 
 // A pod that is deleted at once makes way for another of its name, and that one is left alone.
 func TestNextPodOfTheSameName(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	s.needsFailures()
 	nodes := s.nodes(1, 4, zone("zone-a"))
 	template := s.template("app", "")

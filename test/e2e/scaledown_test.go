@@ -46,7 +46,7 @@ func (s *story) deleted(app string) {
 // 61 pods over unequal zones, scaled in one step: the ReplicaSet's controller removes where most pods share a node, and so
 // from the smallest zone. With deletion costs it removes what came last.
 func TestScaleDownUnequalZones(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	s.unequalZones()
 	s.must(startStock(), "starting the stock scheduler")
 	for to, want := range map[int][]int{31: {11, 10, 10}, 41: {14, 14, 13}} {
@@ -69,7 +69,7 @@ func TestScaleDownUnequalZones(t *testing.T) {
 
 // What a ReplicaSet's controller leaves by itself of an even spread: it ranks pods by how many share their node, once for all that it removes.
 func TestScaleDownWithoutCosts(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	s.unequalZones()
 	s.removedInAnyOrder("app")
 	for to, want := range map[int][]int{31: {21, 10, 0}, 41: {21, 20, 0}} {
@@ -80,7 +80,7 @@ func TestScaleDownWithoutCosts(t *testing.T) {
 
 // Even after each of 30 single steps.
 func TestScaleDownOneByOne(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	s.unequalZones()
 	s.must(startStock(), "starting the stock scheduler")
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
@@ -103,7 +103,7 @@ func TestScaleDownOneByOne(t *testing.T) {
 // 30 pods over three equal zones, scaled to three, 20 times: never a zone without a pod. By the order of UIDs that is
 // three times in four.
 func TestScaleDownToThree(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(3, 50, zone(name))
 	}
@@ -126,7 +126,7 @@ func TestScaleDownToThree(t *testing.T) {
 // 20 pods become three the moment the last one is ready: their costs are as old as their bindings. Beside it, for the record, is a controller
 // that writes the same costs when pods are ready: it may be too late.
 func TestScaleDownTheMomentAllAreReady(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(3, 50, zone(name))
 	}
@@ -236,7 +236,7 @@ func (s *story) untilReady(events watch.Interface, pods int) {
 
 // Each revision is even by itself when a Deployment is scaled down in the middle of a rolling update.
 func TestScaleDownWhileRolling(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.unequalZones()
 	s.deploy("app", 60, "")
 	s.settled("app", 60)
@@ -286,7 +286,7 @@ func TestScaleDownWhileRolling(t *testing.T) {
 
 // Three nodes die and their pods are replaced. What is left after that is even, and nobody has written to a pod.
 func TestScaleDownAfterLoss(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	var all [][]string
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		all = append(all, s.nodes(4, 50, zone(name)))
@@ -303,7 +303,7 @@ func TestScaleDownAfterLoss(t *testing.T) {
 
 // Nobody of ours writes to a pod but by its binding, however it is scaled.
 func TestScaleDownWritesNoPods(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(10, 50, zone(name))
 	}

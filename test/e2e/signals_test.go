@@ -19,7 +19,7 @@ import (
 // Every way to fail that devcluster knows is seen, in the pod as the API server has it
 // or in an event, with a time, and none is seen in a pod that does well.
 func TestFailuresAreSeen(t *testing.T) {
-	s := begin(t)
+	s := begin(t, faults)
 	s.nodes(1, 20, nil)
 	refuses := s.nodes(1, 20, nil)[0]
 	s.devcluster("fail", "--as=rejected", "--reason=OutOfcpu", refuses)

@@ -20,7 +20,7 @@ import (
 // A zone that goes leaves its pods to the others, and when it comes back it gets
 // new pods until it is level with them.
 func TestZoneGoesAndComesBack(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.nodes(2, 50, zone("zone-a"))
 	s.nodes(2, 50, zone("zone-b"))
 	lost := s.nodes(2, 50, zone("zone-c"))
@@ -51,7 +51,7 @@ func TestZoneGoesAndComesBack(t *testing.T) {
 func TestSharesAndPack(t *testing.T) {
 	shares := byZone
 	shares.Weights = map[string]int64{"zone-a": 70, "zone-b": 30}
-	s := begin(t, shares, evenness.Level{Name: rackLabel, Pack: true})
+	s := begin(t, spread.core(), shares, evenness.Level{Name: rackLabel, Pack: true})
 	for _, z := range []string{"zone-a", "zone-b"} {
 		for _, rack := range []string{z + "-1", z + "-2"} {
 			s.nodes(2, 4, map[string]string{zoneLabel: z, rackLabel: rack})
@@ -85,7 +85,7 @@ func inZones(zones ...string) func(*corev1.PodSpec) {
 // A DaemonSet's pods have their nodes given: one each, whatever its template asks
 // for, and the workload beside it is not pushed about by them.
 func TestDaemonSet(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.nodes(4, 20, zone("zone-a"))
 	s.nodes(2, 20, zone("zone-b"))
 	_, err := s.client.AppsV1().DaemonSets(s.ns).Create(s.ctx, &appsv1.DaemonSet{
@@ -112,7 +112,7 @@ func TestDaemonSet(t *testing.T) {
 // A pod that waits for a node is bound to a new one in the moment in which that takes pods. It runs: the node takes none before
 // somebody plays it. KWOK forgets the pods of a node that it has not in its hands.
 func TestAPodThatWaitsForANewNode(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread.core(), byZone)
 	s.pod("app", s.template("app", ""))
 	s.refusal("app")
 	node := s.newNode(1, zone("zone-a"))

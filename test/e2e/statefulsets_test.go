@@ -46,7 +46,7 @@ func (s *story) deletedStatefulSet(app string) {
 
 // Whatever is left of a StatefulSet is even, though its pods came all at once.
 func TestScaleDownOfAStatefulSet(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for i, nodes := range []int{3, 2, 1} {
 		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
 	}
@@ -100,7 +100,7 @@ func (s *story) zonalVolumes(n int, zones ...string) (class string) {
 // Four pods with volumes of their zones become three, one, and four again. Three are in three zones, and those that come back find their
 // volumes. With the stock scheduler some may have nowhere to go, if their zones must not differ by more than one.
 func TestScaleDownOfAStatefulSetWithVolumes(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	zones := []string{"zone-a", "zone-b", "zone-c"}
 	for _, z := range zones {
 		s.nodes(2, 20, zone(z))

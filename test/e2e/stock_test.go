@@ -84,7 +84,7 @@ func constrained(app string, keys ...string) func(*corev1.PodSpec) {
 
 // Nodes that carry a soft taint get no pod from either while others have room.
 func TestStockSoftTaints(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	var soft []string
 	for _, name := range []string{"zone-a", "zone-b"} {
 		s.nodes(2, 20, zone(name))
@@ -113,7 +113,7 @@ func TestStockUnequalZones(t *testing.T) {
 		keys []string
 	}{{"hosts-first", []string{corev1.LabelHostname, zoneLabel}}, {"zones-first", []string{zoneLabel, corev1.LabelHostname}}, {"nothing-asked", nil}} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := begin(t, byZone)
+			s := begin(t, spread, byZone)
 			for z, nodes := range []int{10, 5, 2} {
 				s.nodes(nodes, 50, zone(fmt.Sprint("zone-", z)))
 			}
@@ -133,7 +133,7 @@ func TestStockUnequalZones(t *testing.T) {
 
 // Nodes without the key of a constraint get no pod from either while others have room.
 func TestStockNodesWithoutTheKey(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	s.nodes(2, 50, zone("zone-a"))
 	s.nodes(1, 50, zone("zone-b"))
 	s.nodes(2, 50, nil)
@@ -148,7 +148,7 @@ func TestStockNodesWithoutTheKey(t *testing.T) {
 
 // Six Deployments under one selector are one workload to both: what the constraint counts is what it selects.
 func TestStockOneSelectorForMany(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(2, 50, zone(name))
 	}
@@ -183,7 +183,7 @@ func TestStockOneSelectorForMany(t *testing.T) {
 
 // A bare pod whose constraint selects the pods of a Deployment goes where these are not.
 func TestStockBarePodUnderASelector(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	full := s.nodes(1, 50, zone("zone-a"))[0]
 	s.nodes(1, 50, zone("zone-b"))
 	s.must(startStock(), "starting the stock scheduler")
@@ -214,7 +214,7 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 
 // Pods without an owner or a constraint are spread over zones by both if a Service selects them.
 func TestStockBarePodsBehindAService(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	for i, nodes := range []int{4, 2, 1} {
 		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
 	}
@@ -249,7 +249,7 @@ func TestStockBarePodsBehindAService(t *testing.T) {
 // Pods of five sizes on nodes of three, which ask for nothing. By how much the nodes differ in the share of CPU that
 // is requested is at most what the stock scheduler leaves.
 func TestStockUnequalNodes(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	room := make(map[string]int)
 	for _, units := range []int{40, 80, 640} {
 		for _, node := range s.nodes(3, units, nil) {
@@ -296,7 +296,7 @@ func TestStockUnequalNodes(t *testing.T) {
 // Pods of high priority take the place of others in a cluster that is full: as many as with the stock scheduler, and
 // even by zone.
 func TestStockPreemption(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, spread, byZone)
 	high := s.highPriority()
 	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
 		s.nodes(4, 3, zone(name))

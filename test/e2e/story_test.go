@@ -50,8 +50,10 @@ type story struct {
 	made int
 }
 
-// begin starts a story that runs beside others. Levels are what its workloads are judged by.
-func begin(t *testing.T, levels ...evenness.Level) *story {
+// begin starts a story that runs beside others, if the flags select its label. Levels are what its workloads are judged by.
+func begin(t *testing.T, l label, levels ...evenness.Level) *story {
+	t.Helper()
+	selected(t, l)
 	t.Parallel()
 	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "-"))
 	name = fmt.Sprintf("%s-%05x", name, rand.N(1<<20))

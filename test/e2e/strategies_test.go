@@ -70,7 +70,7 @@ type cell struct {
 // Which of a pod and its replacement stays, in each situation and under each strategy. Each is a Deployment, and all of their nodes are silent at
 // the same time.
 func TestDisconnectStrategies(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults.core(), byZone)
 	s.needsFailures()
 	three, two := s.pool("three", "zone-a", "zone-b", "zone-c"), s.pool("two", "zone-d", "zone-d")
 	cells := s.cells(three[0], two[0])
@@ -198,7 +198,7 @@ func (s *story) judged(c *cell) {
 // The replacement's node falls silent as well, so that another pod takes its place. When both nodes are back one of the three stays, and never
 // the one in the middle.
 func TestDisconnectOfAReplacement(t *testing.T) {
-	s := begin(t, byZone)
+	s := begin(t, faults, byZone)
 	s.needsFailures()
 	nodes := s.nodes(3, 100, zone("zone-a"))
 	var cells []*cell

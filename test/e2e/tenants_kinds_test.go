@@ -33,7 +33,7 @@ func (s *story) change(a *placementv1alpha1.Allocation, change func(*placementv1
 
 // TV11: as many pods run as the maximum allows. One that comes first then has others leave, which wait from then on.
 func TestTenantsMaximum(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	s.nodes(2, 10, nil)
 	s.share()
 	s.reserves("all", 6, func(spec *placementv1alpha1.AllocationSpec) { spec.MaxUtilizationPercent = new(int32(100)) })
@@ -72,7 +72,7 @@ func (s *story) tellsOnce(reason, pod, part string) {
 
 // A pod that waits before the scheduling queue has an Event that says why, and another one for another reason. Those that run have none.
 func TestTenantsSayWhyPodsWait(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	s.nodes(1, 10, nil)
 	s.share()
 	maximum := func(percent int32) func(*placementv1alpha1.AllocationSpec) {
@@ -99,7 +99,7 @@ func TestTenantsSayWhyPodsWait(t *testing.T) {
 
 // TV23: so many run as the group counts, with the lowest numbers, and the others stand by.
 func TestTenantsIdentities(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	s.nodes(2, 20, nil)
 	s.share()
 	count := func(n int32) func(*placementv1alpha1.AllocationSpec) {
@@ -142,7 +142,7 @@ func TestTenantsIdentities(t *testing.T) {
 
 // Pods that stand by take nothing of the maximum from others of their allocation, though these come after them.
 func TestTenantsStandBys(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(1, 20, nil)
 	s.share()
 	s.reserves("all", 4, func(spec *placementv1alpha1.AllocationSpec) {
@@ -164,7 +164,7 @@ func TestTenantsStandBys(t *testing.T) {
 
 // What is wrong with an allocation is a condition. Its pods that run go on, and those of others do not even notice.
 func TestTenantsBadInput(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	s.nodes(1, 4, nil)
 	s.share()
 	gone := s.evictions()
@@ -223,7 +223,7 @@ func TestTenantsBadInput(t *testing.T) {
 // Limits of domains hold while others make way: of a zone that may have one pod of a workload the one that is there goes for another, though there is
 // capacity beside it.
 func TestTenantsLimits(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(2, 4, zone("zone-a"))
 	s.share()
 	s.reserves("prod", 4)

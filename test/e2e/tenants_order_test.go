@@ -21,7 +21,7 @@ import (
 // Volcano's issue 4947: of 8 CPUs one queue deserves 3 and runs a pod of 4, the other deserves 5, runs 1 and wants 4 more. There the
 // pod of the first is evicted and placed again for ever. Here it makes way once.
 func TestTenantsVolcano4947(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	s.nodes(1, 8, nil)
 	s.share()
 	s.reserves("q1", 3)
@@ -49,7 +49,7 @@ func runFor(how string) map[string]string {
 
 // Volcano's issue 377: 12 CPUs, and 24 jobs of one pod that are equal. There they evict each other for ever. Here nobody makes way.
 func TestTenantsVolcano377(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(3, 4, nil)
 	s.share()
 	s.reserves("jobs", 12)
@@ -74,7 +74,7 @@ func TestTenantsVolcano377(t *testing.T) {
 // Kueue's issue 7101: 8 slots, one tenant has four pods of 2, the other asks for 3. There more than 33 pods were preempted. Here it is quiet after
 // three at most.
 func TestTenantsKueue7101(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(1, 8, nil)
 	s.share()
 	s.reserves("p1", 4)
@@ -93,7 +93,7 @@ func TestTenantsKueue7101(t *testing.T) {
 
 // TV8, and then nodes die: what is beyond the reservations goes first, and then the environments from the right.
 func TestTenantsEnvironments(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants.core())
 	nodes := s.nodes(10, 4, nil)
 	s.share()
 	environments := []string{"prod", "uat", "qa", "dev"}
@@ -136,7 +136,7 @@ func TestTenantsEnvironments(t *testing.T) {
 
 // TV9: what an allocation leaves unused is its sibling's before it is anybody else's, and the sibling gives it back.
 func TestTenantsSibling(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(4, 4, nil)
 	s.share()
 	s.reserves("t1", 0)
@@ -164,7 +164,7 @@ func priorityOf(template corev1.PodTemplateSpec, priority string) corev1.PodTemp
 
 // TV13: of twenty pods that are taken away in the simulation one makes way. It is a bare pod, and does not come back.
 func TestTenantsNetVictims(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.nodes(10, 10, nil)
 	s.share()
 	s.reserves("all", 0)
@@ -198,7 +198,7 @@ func TestTenantsNetVictims(t *testing.T) {
 
 // TV14: a pod that is retained on a node which does not answer makes way for nobody.
 func TestTenantsRetention(t *testing.T) {
-	s := begin(t)
+	s := begin(t, tenants)
 	s.needsFailures()
 	large, small := s.nodes(1, 10, nil)[0], s.node(3, nil)
 	s.share()
