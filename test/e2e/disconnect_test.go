@@ -99,7 +99,7 @@ func (s *story) awaitingWithin(limit time.Duration, app string, moves, ready int
 				n++
 			}
 		}
-		o, err := rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: s.levels})
+		o, err := rig.ObservePods(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app})
 		if err != nil {
 			return err
 		}
@@ -209,6 +209,8 @@ func TestDisconnectOfAStatefulSet(t *testing.T) {
 	s.statefulSet("db", 3, s.template("db", "", deletedAfter(12)))
 	s.eachHas(s.settled("db", 3), 1, nodes...)
 	before := s.podsOn("db", nodes[0])
+	s.pod("beside", s.template("beside", "", deletedAfter(12), onlyOn(nodes[0]))) // no policy keeps it
+	s.settled("beside", 1)
 	s.silenced(nodes[0])
 	s.until("an event to say that the pod is kept", func() error {
 		events, err := s.client.CoreV1().Events(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "reason=PodKept"})
@@ -217,7 +219,7 @@ func TestDisconnectOfAStatefulSet(t *testing.T) {
 		}
 		return err
 	})
-	time.Sleep(15 * time.Second)
+	s.until("the other pod to be deleted, which tolerates it for as long", func() error { return leaving(s.podsOn("beside", nodes[0]), true) })
 	s.devcluster("start-node", nodes[0])
 	s.returned(before, s.podsOn("db", nodes[0]), 12)
 	s.still(0)
@@ -269,7 +271,8 @@ func TestDisconnectOfMostOfAZone(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(lasting(5*time.Minute, 15*time.Second))
+	s.looked(3, []string{"disconnect"}, func() error { return nil })
+	time.Sleep(lasting(5*time.Minute, 0))
 	for _, name := range nodes[:3] {
 		n, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
 		s.must(err, "reading node "+name)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/prometheus/common/model"
 	"k8s.io/component-base/metrics/testutil"
 )
 
@@ -34,15 +35,24 @@ func (s *story) withMetrics(flags ...string) *metered {
 }
 
 // metric returns the sum of a metric over its labels, 0 if it was never counted.
-func (m *metered) metric(name string) float64 {
+func (m *metered) metric(name string) (sum float64) {
+	m.Helper()
+	for _, n := range m.by(name, "") {
+		sum += n
+	}
+	return sum
+}
+
+// by returns the sums of a metric by a label.
+func (m *metered) by(name, label string) map[string]float64 {
 	m.Helper()
 	metrics := testutil.NewMetrics()
 	m.must(testutil.ParseMetrics(m.page(), &metrics), "reading metrics")
-	sum := 0.0
+	sums := make(map[string]float64)
 	for _, one := range metrics[name] {
-		sum += float64(one.Value)
+		sums[string(one.Metric[model.LabelName(label)])] += float64(one.Value)
 	}
-	return sum
+	return sums
 }
 
 // page waits for an answer and returns it.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,10 +48,12 @@ func TestScaleDownBesideAnotherWriter(t *testing.T) {
 		t.Errorf("pod %s is to keep its cost, and three are to have none: %v", victim, before)
 	}
 	s.tells("DeletionCostForeign", "Deployment", "app")
-	time.Sleep(lasting(time.Minute, 5*time.Second)) // more than two seconds, after which costs would be repaired
-	if after := costs(); !maps.Equal(before, after) {
-		t.Errorf("the costs were %v, and are %v", before, after)
-	}
+	s.looked(2, []string{"deletioncost"}, func() error { // at the second look pods have been as they are for more than two seconds
+		if after := costs(); !maps.Equal(before, after) {
+			return fmt.Errorf("the costs were %v, and are %v", before, after)
+		}
+		return nil
+	})
 	s.wroteNoPods()
 	s.scale("app", 8) // and whoever wrote it gets what it wants
 	for _, p := range s.settled("app", 8).Pods {

@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,17 +42,6 @@ func (s *story) onNode(pod, node string) {
 		}
 		return nil
 	})
-}
-
-// refusedFor waits until the pod is refused and fails the story unless the messages give these reasons.
-func (s *story) refusedFor(pod string, reasons ...string) {
-	s.Helper()
-	condition, event := s.refusal(pod)
-	for _, reason := range reasons {
-		if !strings.Contains(condition, reason) || !strings.Contains(event, reason) {
-			s.Errorf("pod %s is not refused for %q: the condition says %q, the event %q", pod, reason, condition, event)
-		}
-	}
 }
 
 // A port that a node holds itself is not given to pods until the node gives it up, nor

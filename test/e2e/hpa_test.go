@@ -38,6 +38,7 @@ const metricsWindow = time.Second
 type playedMetrics struct {
 	client *story
 	load   atomic.Int64 // thousandths of a CPU
+	asked  atomic.Int64 // how often somebody has asked for them
 }
 
 // playMetrics serves the API until the story ends.
@@ -87,6 +88,7 @@ func (m *playedMetrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case metricsAPI:
 	case metricsAPI + "/namespaces/" + m.client.ns + "/pods":
+		m.asked.Add(1)
 		items, err := m.pods(r.Context(), r.URL.Query().Get("labelSelector"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -166,9 +168,17 @@ func TestAutoscalerScalesWhilePodsAreMoved(t *testing.T) {
 	})
 	stop := s.neverBelow("app", 4)
 	generation := s.generation("app")
-	// Two looks of the autoscaler at one pod more. With two more, both could be evicted between its look at the metrics and its look at the pods:
-	// six that carry the load of eight are one too many for it.
-	s.movedWhile("app", 6, 1, func() { time.Sleep(5 * time.Second) })
+	// Two looks of the autoscaler at one pod more, which asks once each time. With two more, both could be evicted between its look at the metrics and its
+	// look at the pods: six that carry the load of eight are one too many for it.
+	s.movedWhile("app", 6, 1, func() {
+		before := metrics.asked.Load()
+		s.until("the autoscaler to look twice", func() error {
+			if n := metrics.asked.Load() - before; n < 3 { // one look may have begun before
+				return fmt.Errorf("it has asked %d times", n)
+			}
+			return nil
+		})
+	})
 	if now := s.generation("app"); now != generation {
 		t.Errorf("the Deployment has been changed %d times though the load is the same", now-generation)
 	}

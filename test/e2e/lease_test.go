@@ -27,11 +27,10 @@ func (s *story) leasing() {
 }
 
 // leased is a pod of an app with a lease.
-func (s *story) leased(name, app, lease string) {
-	s.Helper()
+func (s *story) leased(app, lease string) corev1.PodTemplateSpec {
 	template := s.template(app, "")
 	template.Annotations[leaseAnnotation] = lease
-	s.pod(name, template)
+	return template
 }
 
 // expiry is when the lease of a pod ends.
@@ -42,26 +41,24 @@ func (s *story) expiry(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// Vector TV18 in a cluster: a node takes a pod whose lease ends before it does, and a while later it takes no other one with the same lease,
-// while the first runs on. The second is placed as soon as a node lives long enough.
+// Vector TV18 in a cluster: a node takes a pod whose lease ends before it does, and when its end is nearer it takes no other one with the same
+// lease, while the first runs on. The second is placed as soon as a node lives long enough.
 func TestLease(t *testing.T) {
 	s := begin(t, lifetimes.core(), byZone)
 	s.leasing()
 	node := s.nodes(1, 20, zone("zone-a"))[0]
-	s.deploy("warm-up", 1, "") // so that the scheduler is there when time begins to matter
-	s.settled("warm-up", 1)
-	const lease, lives = 5 * time.Second, 30 * time.Second
-	end := time.Now().Add(lives)
-	s.annotate(node, endAnnotation, end.UTC().Format(time.RFC3339)) // to the second
-	s.leased("first", "app", lease.String())
+	const lease = time.Hour
+	end := time.Now().Add(lease + timeout)
+	s.annotate(node, endAnnotation, end.UTC().Format(time.RFC3339))
+	s.pod("first", s.leased("app", lease.String()))
 	s.onNode("first", node)
 	first, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "first", metav1.GetOptions{})
 	s.must(err, "reading pod first")
 	if expiry := s.expiry(first); !expiry.Before(end) || expiry.Before(first.CreationTimestamp.Add(lease)) {
 		t.Errorf("the lease of a pod made %v ends %v, and its node %v", first.CreationTimestamp, expiry, end)
 	}
-	time.Sleep(time.Until(end.Add(-lease)))
-	s.leased("second", "app", lease.String())
+	s.annotate(node, endAnnotation, after(lease-time.Minute))
+	s.refusedSoon("second", s.leased("app", lease.String()))
 	s.refusedFor("second", "1 node(s) ended before the pod's lease would")
 	later := time.Now()
 	s.annotate(node, endAnnotation, after(24*time.Hour))
@@ -80,9 +77,9 @@ func TestLeaseWaitsForANode(t *testing.T) {
 	s.annotate(short[0], endAnnotation, after(time.Hour))
 	s.annotate(short[1], endAnnotation, "tomorrow")
 	s.tells("NodeEndUnreadable", "Node", short[1]) // so that the scheduler knows both ends when the pod comes
-	s.leased("waits", "app", "72h")
+	s.pod("waits", s.leased("app", "72h"))
 	s.refusedFor("waits", "1 node(s) ended before the pod's lease would", "1 node(s) had a malformed annotation espalier.dev/valid-until")
-	s.leased("odd", "app", "3d")
+	s.pod("odd", s.leased("app", "3d"))
 	s.refusedFor("odd", `annotation espalier.dev/lease: no duration "3d": use hours, minutes or seconds`)
 	s.deploy("others", 4, "") // which have no lease, and are none of this
 	s.settled("others", 4)

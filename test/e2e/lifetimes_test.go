@@ -45,9 +45,7 @@ func TestLeaseRenewal(t *testing.T) {
 	s.label(renewLabel)
 	first := s.nodes(1, 20, zone("zone-a"))[0]
 	s.annotate(first, endAnnotation, after(3*time.Hour))
-	template := s.template("app", "")
-	template.Annotations[leaseAnnotation] = "1h"
-	s.deployment("app", 1, template)
+	s.deployment("app", 1, s.leased("app", "1h"))
 	before := s.settled("app", 1).Pods[0]
 	s.keeps("app", 1)
 	stop := s.neverBelow("app", 1)

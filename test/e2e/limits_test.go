@@ -47,12 +47,7 @@ func (s *story) limited(app string, replicas int32, limits string) {
 // reason, and returns where they are.
 func (s *story) stuck(app string, running, refused int, reason string) *rig.Observation {
 	s.Helper()
-	var o *rig.Observation
-	s.until(fmt.Sprintf("%d pods of %s to run and %d to be refused", running, app, refused), func() (err error) {
-		o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: s.levels})
-		if err != nil {
-			return err
-		}
+	return s.seen(fmt.Sprintf("%d pods of %s to run and %d to be refused", running, app, refused), "app="+app, func(o *rig.Observation) error {
 		run, wait := 0, 0
 		for i := range o.Pods {
 			switch pod := &o.Pods[i]; {
@@ -67,7 +62,6 @@ func (s *story) stuck(app string, running, refused int, reason string) *rig.Obse
 		}
 		return nil
 	})
-	return o
 }
 
 // unschedulable is what a pod's condition says of why it has no node.

@@ -231,7 +231,7 @@ func TestMoveIsUndone(t *testing.T) {
 	before := s.settled("app", 1).Pods[0]
 	s.keeps("app", 1)
 	stop := s.neverBelow("app", 1)
-	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 30})
+	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 10})
 	s.moved(1, placementv1alpha1.MoveUndone)
 	after := s.settled("app", 1).Pods[0]
 	stop()
@@ -278,7 +278,7 @@ func TestMoveIsTriedAgain(t *testing.T) {
 	undone := s.moves()[0].Status.EndedAt
 	s.heal(bad)
 	s.cordon(true, node)
-	s.stillFor(1, lasting(9*time.Minute, 15*time.Second))
+	s.stillFor(1, 9*time.Minute)
 	if *wholeFlag {
 		s.untilWithin(3*time.Minute, "the pod to be replaced", func() error {
 			if n := len(s.podsOn("app", node)); n > 0 {

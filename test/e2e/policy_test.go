@@ -190,19 +190,8 @@ func TestPolicyWakesPods(t *testing.T) {
 	excluding.NodesWithoutKey = placementv1alpha1.NodesWithoutKeyExclude
 	refused := func(name string) {
 		s.Helper()
-		// The scheduler hears of policies and of pods by two watches, and the controller, which writes the status, by a third.
-		s.until("the scheduler to know the policy of "+name, func() error {
-			s.pod(name, s.template(name, ""))
-			node := s.tried(name)
-			if node == "" {
-				return nil
-			}
-			s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}), "deleting pod "+name)
-			return fmt.Errorf("pod %s is on node %s", name, node)
-		})
-		if condition, _ := s.refusal(name); !strings.Contains(condition, "didn't have a property that the pod's placement requires") {
-			s.Errorf("pod %s waits for something else: %s", name, condition)
-		}
+		s.refusedSoon(name, s.template(name, ""))
+		s.refusedFor(name, "didn't have a property that the pod's placement requires")
 	}
 	p := s.policy("changed", "changed", excluding)
 	s.status(p, 0)

@@ -175,7 +175,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 			s.even(s.settled(app, int(pods)))
 		}
 		s.rebalanced()
-		s.stillFor(0, lasting(30*time.Minute, 15*time.Second))
+		s.stillFor(0, 30*time.Minute)
 	})
 }
 

@@ -6,7 +6,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,12 +24,7 @@ func (s *story) refusal(name string) (condition, event string) {
 		if pod.Spec.NodeName != "" {
 			s.Fatalf("pod %s is on node %s, and was to be refused", name, pod.Spec.NodeName)
 		}
-		condition, event = "", ""
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				condition = c.Message
-			}
-		}
+		condition, event = unschedulable(pod), ""
 		events, err := s.client.EventsV1().Events(s.ns).List(s.ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -47,6 +42,31 @@ func (s *story) refusal(name string) (condition, event string) {
 	return condition, event
 }
 
+// refusedFor waits until the pod is refused and fails the story unless the messages give these reasons.
+func (s *story) refusedFor(pod string, reasons ...string) {
+	s.Helper()
+	condition, event := s.refusal(pod)
+	for _, reason := range reasons {
+		if !strings.Contains(condition, reason) || !strings.Contains(event, reason) {
+			s.Errorf("pod %s is not refused for %q: the condition says %q, the event %q", pod, reason, condition, event)
+		}
+	}
+}
+
+// refusedSoon makes a pod, and makes it anew until it is refused: the scheduler hears of pods and of what keeps them off nodes by different watches.
+func (s *story) refusedSoon(name string, template corev1.PodTemplateSpec) {
+	s.Helper()
+	s.until("pod "+name+" to be refused", func() error {
+		s.pod(name, template)
+		node := s.tried(name)
+		if node == "" {
+			return nil
+		}
+		s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}), "deleting pod "+name)
+		return fmt.Errorf("it is on node %s", node)
+	})
+}
+
 // tried waits until a pod has a node, which is returned, or is unschedulable.
 func (s *story) tried(name string) (node string) {
 	s.Helper()
@@ -55,10 +75,7 @@ func (s *story) tried(name string) (node string) {
 		if err != nil {
 			return err
 		}
-		unschedulable := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
-		})
-		if node = pod.Spec.NodeName; node == "" && !unschedulable {
+		if node = pod.Spec.NodeName; node == "" && unschedulable(pod) == "" {
 			return errors.New("it is not")
 		}
 		return nil

@@ -32,12 +32,12 @@ func TestFailuresAreSeen(t *testing.T) {
 		template.Annotations[failAnnotation] = as
 		s.onGood(&template.Spec, refuses)
 		s.pod(as, template)
-		s.seen(as, want)
+		s.shows(as, want)
 	}
 	template := s.template("refused", "")
 	template.Spec.NodeName = refuses
 	s.pod("refused", template)
-	s.seen("refused", "OutOfcpu")
+	s.shows("refused", "OutOfcpu")
 
 	template = s.template("limited", "")
 	template.Annotations[failAnnotation] = "oom"
@@ -87,8 +87,8 @@ func (s *story) failures(name string) []podoutcome.Failure {
 	return found
 }
 
-// seen waits until a pod shows a failure of a kind, and no other.
-func (s *story) seen(pod, kind string) {
+// shows waits until a pod shows a failure of a kind, and no other.
+func (s *story) shows(pod, kind string) {
 	s.Helper()
 	s.until(fmt.Sprintf("pod %s to show %s", pod, kind), func() error {
 		found := s.failures(pod)

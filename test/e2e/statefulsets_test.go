@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -150,24 +149,18 @@ func claim(name, class string) corev1.PersistentVolumeClaim {
 	}
 }
 
-// whatever waits until an app has so many pods, and for some seconds more for them to have nodes.
-func (s *story) whatever(app string, pods int) (o *rig.Observation) {
+// whatever waits until an app has so many pods, and each has a node or was tried in vain.
+func (s *story) whatever(app string, pods int) *rig.Observation {
 	s.Helper()
-	begun := time.Time{}
-	s.until(fmt.Sprintf("%d pods of %s", pods, app), func() (err error) {
-		if o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: s.levels}); err != nil {
-			return err
-		}
+	return s.seen(fmt.Sprintf("%d pods of %s", pods, app), "app="+app, func(o *rig.Observation) error {
 		if len(o.Pods) != pods || o.Leaving > 0 {
 			return fmt.Errorf("there are %d, and %d are leaving", len(o.Pods), o.Leaving)
 		}
-		if begun.IsZero() {
-			begun = time.Now()
-		}
-		if o.Pending > 0 && time.Since(begun) < 5*time.Second {
-			return fmt.Errorf("%d have no node", o.Pending)
+		for i := range o.Pods {
+			if p := &o.Pods[i]; p.Spec.NodeName == "" && unschedulable(p) == "" {
+				return fmt.Errorf("pod %s has no node, and was not tried", p.Name)
+			}
 		}
 		return nil
 	})
-	return o
 }

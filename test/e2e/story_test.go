@@ -147,17 +147,29 @@ func isRunning(p *corev1.Pod) error {
 // observe waits until n pods have nodes and pass the check, and no others are left.
 func (s *story) observe(selector string, n int, check func(*corev1.Pod) error) *rig.Observation {
 	s.Helper()
-	var o *rig.Observation
-	s.until(fmt.Sprintf("%d pods with %s", n, selector), func() (err error) {
-		o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: selector, Levels: s.levels})
-		if err != nil {
-			return err
-		}
+	return s.seen(fmt.Sprintf("%d pods with %s", n, selector), selector, func(o *rig.Observation) error {
 		if len(o.Pods) != n || o.Pending > 0 || o.Leaving > 0 {
 			return fmt.Errorf("%d pods, of them %d pending, and %d leaving", len(o.Pods), o.Pending, o.Leaving)
 		}
 		for i := range o.Pods {
 			if err := check(&o.Pods[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// seen waits until the pods are as the check wants them, and returns where they are: of all nodes and pods of the cluster, which it reads last.
+func (s *story) seen(what, selector string, check func(*rig.Observation) error) (o *rig.Observation) {
+	s.Helper()
+	w := rig.Workload{Namespace: s.ns, Selector: selector, Levels: s.levels}
+	s.until(what, func() (err error) {
+		for _, observe := range []func(context.Context, kubernetes.Interface, rig.Workload) (*rig.Observation, error){rig.ObservePods, rig.Observe} {
+			if o, err = observe(s.ctx, s.client, w); err != nil {
+				return err
+			}
+			if err := check(o); err != nil {
 				return err
 			}
 		}
