@@ -11,11 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -38,11 +37,7 @@ func (s *story) admit(file string) {
 		}
 		s.must(applier.ApplyObject(s.ctx, obj, ""), "applying "+obj.GetName())
 		s.Cleanup(func() {
-			c, err := client.New(world.config, client.Options{})
-			if err == nil {
-				err = c.Delete(context.Background(), obj)
-			}
-			if err != nil {
+			if err := world.objects.Delete(context.Background(), obj); err != nil {
 				s.Errorf("deleting %s: %v", obj.GetName(), err)
 			}
 		})
@@ -83,9 +78,9 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 	_, err := s.try("spread="+zoneLabel+";weight.a=2, pack=node.labels.rack;nodesWithoutKey=exclude", s.scheduler)
 	s.must(err, "creating a pod whose annotation can be read")
 	s.deploy("app", 0, "spread="+zoneLabel)
-	bad := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:"spread=node.id"}}}}}`, placementAnnotation)
-	_, err = s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "app", types.StrategicMergePatchType, []byte(bad), metav1.PatchOptions{})
-	if err == nil || !strings.Contains(err.Error(), `"node.id"`) {
+	bad := get[appsv1.Deployment](s, "app")
+	bad.Spec.Template.Annotations[placementAnnotation] = "spread=node.id"
+	if err := world.objects.Update(s.ctx, bad); err == nil || !strings.Contains(err.Error(), `"node.id"`) {
 		s.Errorf("a Deployment is given a malformed annotation: %v", err)
 	}
 }
@@ -94,9 +89,7 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 func TestSchedulerNameByNamespace(t *testing.T) {
 	s := begin(t, spread.core())
 	s.admit("admission/scheduler-name.yaml")
-	label := `{"metadata":{"labels":{"espalier.dev/default-scheduler":"true"}}}`
-	_, err := s.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, []byte(label), metav1.PatchOptions{})
-	s.must(err, "labelling the namespace")
+	s.alter(named[corev1.Namespace](s, s.ns), `{"metadata":{"labels":{"espalier.dev/default-scheduler":"true"}}}`)
 	s.until("the admission policy to be in force", func() error {
 		pod, err := s.try("", "")
 		if err == nil && pod.Spec.SchedulerName != rig.SchedulerName {

@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +20,7 @@ import (
 func (s *story) replacing(app string) corev1.Pod {
 	s.Helper()
 	s.nodes(1, 1, zone("zone-a"))
-	s.deploy(app, 1, "")
-	pod := s.settled(app, 1).Pods[0]
+	pod := s.deployed(app, 1, "").Pods[0]
 	s.keeps(app, 1)
 	s.move(&pod, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain, DeadlineSeconds: 600})
 	s.moved(1, placementv1alpha1.MoveReplacing)
@@ -33,22 +31,12 @@ func (s *story) replacing(app string) corev1.Pod {
 // it does not know.
 func (s *story) collected() {
 	s.Helper()
-	m := &placementv1alpha1.Move{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "of-none", OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: "none", UID: "none",
-		}}},
-		Spec: placementv1alpha1.MoveSpec{
-			Pod: placementv1alpha1.ObjectReference{Name: "none", UID: "none"}, ReplicaSet: placementv1alpha1.ObjectReference{Name: "none", UID: "none"},
-			Reason: placementv1alpha1.MoveDrain,
-		},
-	}
-	s.must(s.policies().Create(s.ctx, m), "creating a Move of no Deployment")
-	s.until("the garbage collector to know Moves", func() error {
-		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(m), &placementv1alpha1.Move{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Move of no Deployment is there: %w", err)
-		}
-		return nil
-	})
+	none := placementv1alpha1.ObjectReference{Name: "none", UID: "none"}
+	m := named[placementv1alpha1.Move](s, "of-none")
+	m.OwnerReferences = []metav1.OwnerReference{{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Name: "none", UID: "none"}}
+	m.Spec = placementv1alpha1.MoveSpec{Pod: none, ReplicaSet: none, Reason: placementv1alpha1.MoveDrain}
+	s.make(m)
+	s.goes(m)
 }
 
 // A Move goes in another way than by its own steps: because somebody deletes it, with all that depends on it, or without the finalizer that has
@@ -56,13 +44,13 @@ func (s *story) collected() {
 func TestMoveIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*story, *placementv1alpha1.Move){
-		"alone": func(s *story, m *placementv1alpha1.Move) { s.must(s.policies().Delete(s.ctx, m), "deleting the Move") },
+		"alone": func(s *story, m *placementv1alpha1.Move) { s.delete(m) },
 		"with-its-dependents": func(s *story, m *placementv1alpha1.Move) {
-			s.must(s.policies().Delete(s.ctx, m, client.PropagationPolicy(metav1.DeletePropagationForeground)), "deleting the Move")
+			s.delete(m, client.PropagationPolicy(metav1.DeletePropagationForeground))
 		},
 		"with-its-finalizer": func(s *story, m *placementv1alpha1.Move) {
-			s.must(s.policies().Delete(s.ctx, m), "deleting the Move")
-			err := s.policies().Patch(s.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+			s.delete(m)
+			err := world.objects.Patch(s.ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 			s.must(client.IgnoreNotFound(err), "taking its finalizer off")
 		},
 	} {
@@ -71,13 +59,9 @@ func TestMoveIsRemoved(t *testing.T) {
 			s.collected()
 			before := s.replacing("app")
 			stop := s.neverBelow("app", 1)
-			remove(s, &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: before.Name}})
-			s.until("the Move to be gone", func() error {
-				if n := len(s.moves()); n > 0 {
-					return fmt.Errorf("there are %d", n)
-				}
-				return nil
-			})
+			m := named[placementv1alpha1.Move](s, before.Name)
+			remove(s, m)
+			s.goes(m)
 			after := s.settled("app", 1).Pods[0]
 			stop()
 			if by := metav1.GetControllerOf(&after); after.UID != before.UID || by == nil || by.Kind != "ReplicaSet" || len(after.OwnerReferences) != 1 {
@@ -91,11 +75,7 @@ func TestMoveIsRemoved(t *testing.T) {
 // sweptOff waits until a pod has nothing of a Move any more.
 func (s *story) sweptOff(pod *corev1.Pod) {
 	s.Helper()
-	s.until("the pod to be as it was", func() error {
-		is, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	becomes(s, pod.Name, "the pod to be as it was", func(is *corev1.Pod) error {
 		for _, key := range moveAnnotations {
 			if value, there := is.Annotations[key]; there {
 				return fmt.Errorf("it still has %s: %s", key, value)
@@ -110,24 +90,12 @@ func TestMoveByHandGoesWithTheDeployment(t *testing.T) {
 	s := begin(t, moves.core(), byZone)
 	s.collected()
 	s.nodes(1, 1, zone("zone-a"))
-	s.deploy("app", 1, "")
-	pod := s.settled("app", 1).Pods[0]
+	pod := s.deployed("app", 1, "").Pods[0]
 	s.keeps("app", 1)
-	set := metav1.GetControllerOf(&pod)
-	s.must(s.policies().Create(s.ctx, &placementv1alpha1.Move{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "by-hand"},
-		Spec: placementv1alpha1.MoveSpec{
-			Pod: placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)}, ReplicaSet: placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)},
-			Reason: placementv1alpha1.MoveDrain,
-		},
-	}), "creating a Move")
+	m := s.moveOf(&pod, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain})
+	s.make(m)
 	s.moved(1, placementv1alpha1.MoveReplacing)
-	s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, "app", metav1.DeleteOptions{}), "deleting the Deployment")
+	s.delete(named[appsv1.Deployment](s, "app"))
 	s.settled("app", 0)
-	s.until("the Move to be gone", func() error {
-		if moves := s.moves(); len(moves) > 0 {
-			return fmt.Errorf("it is %s: %s", moves[0].Status.Phase, moves[0].Status.Message)
-		}
-		return nil
-	})
+	s.goes(m)
 }

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -25,6 +24,15 @@ func (s *story) nodes(n, room int, labels map[string]string) []string {
 	}
 	s.live(names...)
 	return names
+}
+
+// zones makes so many nodes with the same room in zone-a, in zone-b and so on, and returns them by zone.
+func (s *story) zones(room int, nodes ...int) (zones [][]string) {
+	s.Helper()
+	for i, n := range nodes {
+		zones = append(zones, s.nodes(n, room, zone("zone-"+string(rune('a'+i)))))
+	}
+	return zones
 }
 
 // node makes one node and does not wait for it.
@@ -96,9 +104,7 @@ func takesPods(node *corev1.Node) bool {
 // annotate gives a node an annotation.
 func (s *story) annotate(node, key, value string) {
 	s.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "annotating node "+node)
+	s.alter(named[corev1.Node](s, node), `{"metadata":{"annotations":{%q:%q}}}`, key, value)
 }
 
 // lose deletes nodes, and then the pods that were on them, as a zone that goes does.
@@ -107,7 +113,7 @@ func (s *story) lose(nodes ...string) {
 	lost := map[string]bool{}
 	for _, name := range nodes {
 		lost[name] = true
-		s.must(s.client.CoreV1().Nodes().Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting node "+name)
+		s.delete(named[corev1.Node](s, name))
 	}
 	pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
 	s.must(err, "listing pods")
@@ -125,9 +131,7 @@ func (s *story) lose(nodes ...string) {
 func (s *story) cordon(closed bool, nodes ...string) {
 	s.Helper()
 	for _, name := range nodes {
-		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
-		_, err := s.client.CoreV1().Nodes().Patch(s.ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		s.must(err, "cordoning node "+name)
+		s.alter(named[corev1.Node](s, name), `{"spec":{"unschedulable":%t}}`, closed)
 	}
 	// The taint of a cordoned node follows the field; new pods are to meet both or none.
 	s.until("the taints of cordoned nodes", func() error {

@@ -39,8 +39,7 @@ func TestDashboard(t *testing.T) {
 	bad := s.nodes(4, 30, zone("zone-b"))[3]
 	s.fail("rejected", bad)
 	lost := s.losses()
-	s.deploy("app", 30, "")
-	s.settled("app", 30)
+	s.deployed("app", 30, "")
 	s.marked(lost, bad, "Deployment", "app", 30)
 	only := s.nodes(1, 30, zone("zone-c"))[0]
 	s.pod("first", s.template("ports", "", onHostPort(18090), onlyOn(only)))
@@ -50,10 +49,8 @@ func TestDashboard(t *testing.T) {
 	first := scheduler.page() + controller.page()
 
 	// What has been there before goes on.
-	s.scale("app", 40)
-	s.settled("app", 40)
-	s.deploy("new", 10, "spread="+zoneLabel)
-	s.settled("new", 10)
+	s.scaledTo("app", 40)
+	s.deployed("new", 10, "spread="+zoneLabel)
 	ofScheduler, ofController := scheduler.page(), controller.page()
 	s.explained(ofScheduler)
 	s.alertable(ofScheduler, ofController, s.tenantsPage())

@@ -4,8 +4,12 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,13 +17,14 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/testutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -205,7 +210,7 @@ func (s *story) marked(l *losses, node, kind, app string, n int) {
 		})
 		if failed < l.threshold {
 			pods := s.settled(app, n).Pods
-			s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, pods[0].Name, metav1.DeleteOptions{}), "deleting pod "+pods[0].Name)
+			s.delete(named[corev1.Pod](s, pods[0].Name))
 			s.settled(app, n)
 		}
 		return fmt.Errorf("nobody is told, after %d failures within %s", failed, l.window)
@@ -251,20 +256,12 @@ func (s *story) ownFaults(args map[string]any) (flag string) {
 // its own: a record of failures, and a Lease.
 func (s *story) recordHere() {
 	s.Helper()
-	_, err := s.client.RbacV1().Roles(s.ns).Create(s.ctx, &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "scheduler"},
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "update", "patch"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
-		},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating a role")
-	_, err = s.client.RbacV1().RoleBindings(s.ns).Create(s.ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "scheduler"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "scheduler"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: rig.SchedulerNamespace, Name: rig.SchedulerName}},
-	}, metav1.CreateOptions{})
-	s.must(err, "binding a role")
+	for _, o := range entitled(s.ns, rig.SchedulerName, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "update", "patch"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
+	}) {
+		s.make(o)
+	}
 }
 
 // ownScheduler starts a scheduler that is stopped when the story ends, unless the story
@@ -289,16 +286,6 @@ func (s *story) bad(as string, n, room int) (good []string, bad string) {
 	return all[:n-1], all[n-1]
 }
 
-// deployment creates a Deployment of a template.
-func (s *story) deployment(app string, replicas int32, template corev1.PodTemplateSpec) {
-	s.Helper()
-	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec:       appsv1.DeploymentSpec{Replicas: new(replicas), Selector: selects(app), Template: template},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating Deployment "+app)
-}
-
 // eachHas fails the story unless every node has so many of the pods.
 func (s *story) eachHas(o *rig.Observation, want int, nodes ...string) {
 	s.Helper()
@@ -308,4 +295,78 @@ func (s *story) eachHas(o *rig.Observation, want int, nodes ...string) {
 			s.Errorf("%s has %d pods, want %d: %v", node, on[node], want, on)
 		}
 	}
+}
+
+// metered is a process that says what it has counted: a scheduler of a story's own, or the controller.
+type metered struct {
+	*story
+	url string
+}
+
+// withMetrics starts a scheduler that serves its metrics to everybody on this machine.
+func (s *story) withMetrics(flags ...string) *metered {
+	s.Helper()
+	l, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", "127.0.0.1:0")
+	s.must(err, "finding a port")
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	s.must(err, "finding a port")
+	s.must(l.Close(), "finding a port")
+	s.ownScheduler(s.scheduler, append(flags, "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--authentication-kubeconfig="+world.schedulerKubeconfig, "--authorization-kubeconfig="+world.schedulerKubeconfig,
+		"--authorization-always-allow-paths=/metrics")...)
+	return &metered{story: s, url: "https://127.0.0.1:" + port + "/metrics"}
+}
+
+// metric returns the sum of a metric over its labels, 0 if it was never counted.
+func (m *metered) metric(name string) (sum float64) {
+	m.Helper()
+	for _, n := range m.by(name, "") {
+		sum += n
+	}
+	return sum
+}
+
+// by returns the sums of a metric by a label.
+func (m *metered) by(name, label string) map[string]float64 {
+	m.Helper()
+	metrics := testutil.NewMetrics()
+	m.must(testutil.ParseMetrics(m.page(), &metrics), "reading metrics")
+	sums := make(map[string]float64)
+	for _, one := range metrics[name] {
+		sums[string(one.Metric[model.LabelName(label)])] += float64(one.Value)
+	}
+	return sums
+}
+
+// page waits for an answer and returns it.
+func (m *metered) page() (page string) {
+	m.Helper()
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
+	}}
+	m.until("metrics", func() error {
+		request, err := http.NewRequestWithContext(m.ctx, http.MethodGet, m.url, http.NoBody)
+		if err != nil {
+			return err
+		}
+		if world.metricsToken != "" {
+			request.Header.Set("Authorization", "Bearer "+world.metricsToken)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		page = string(text)
+		return nil
+	})
+	return page
 }

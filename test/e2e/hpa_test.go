@@ -54,10 +54,9 @@ func (s *story) playMetrics() *playedMetrics {
 	s.must(err, "reading the address of the metrics")
 	port, err := strconv.ParseInt(address.Port(), 10, 32)
 	s.must(err, "reading the port of the metrics")
-	_, err = s.client.CoreV1().Services(s.ns).Create(s.ctx, &corev1.Service{
+	s.make(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating a Service")
+	})
 	client, err := dynamic.NewForConfig(world.config)
 	s.must(err, "making a client")
 	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
@@ -130,7 +129,7 @@ func (m *playedMetrics) pods(ctx context.Context, selector string) ([]any, error
 // autoscaled gives an app an autoscaler that wants its pods to use half of what they ask for.
 func (s *story) autoscaled(app string, least, most int32) {
 	s.Helper()
-	_, err := s.client.AutoscalingV2().HorizontalPodAutoscalers(s.ns).Create(s.ctx, &autoscalingv2.HorizontalPodAutoscaler{
+	s.make(&autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: app},
@@ -140,8 +139,7 @@ func (s *story) autoscaled(app string, least, most int32) {
 			}}},
 			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: new(int32)}},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating HorizontalPodAutoscaler "+app)
+	})
 }
 
 // The horizontal pod autoscaler of Kubernetes scales a Deployment up and down while pods of it are moved. What it asks for is what there is in
@@ -150,21 +148,18 @@ func (s *story) autoscaled(app string, least, most int32) {
 func TestAutoscalerScalesWhilePodsAreMoved(t *testing.T) {
 	s := begin(t, moves, byZone)
 	metrics := s.playMetrics()
-	for _, z := range []string{"zone-a", "zone-b"} {
-		s.nodes(2, 20, zone(z))
-	}
+	s.zones(20, 2, 2)
 	busy := func(pods int) { metrics.load.Store(int64(pods * podMilliCPU / 2)) }
 	busy(6)
 	s.deploy("app", 6, "")
 	s.patch("app", `{"spec":{"minReadySeconds":4}}`)
 	s.settled("app", 6)
 	s.autoscaled("app", 4, 12)
-	s.until("the autoscaler to see what pods use", func() error {
-		h, err := s.client.AutoscalingV2().HorizontalPodAutoscalers(s.ns).Get(s.ctx, "app", metav1.GetOptions{})
-		if err == nil && (len(h.Status.CurrentMetrics) == 0 || h.Status.DesiredReplicas != 6) {
-			err = fmt.Errorf("its status is %+v", h.Status)
+	becomes(s, "app", "the autoscaler to see what pods use", func(h *autoscalingv2.HorizontalPodAutoscaler) error {
+		if len(h.Status.CurrentMetrics) == 0 || h.Status.DesiredReplicas != 6 {
+			return fmt.Errorf("its status is %+v", h.Status)
 		}
-		return err
+		return nil
 	})
 	stop := s.neverBelow("app", 4)
 	generation := s.generation("app")

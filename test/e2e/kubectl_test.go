@@ -37,8 +37,7 @@ func (d *drawings) String() string {
 func TestKubectlEspalierWatches(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
 	s.nodes(2, 50, zone("zone-a"))
-	s.deploy("app", 2, "")
-	s.settled("app", 2)
+	s.deployed("app", 2, "")
 	binary, err := rig.Binary("kubectl-espalier", binFolder)
 	s.must(err, "finding kubectl-espalier")
 	cmd := exec.CommandContext(s.ctx, binary, "tree", "deployment/app", "--watch", "--kubeconfig", world.kubeconfig, "-n", s.ns)

@@ -4,11 +4,17 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
 )
 
 const (
@@ -52,8 +58,7 @@ func TestLease(t *testing.T) {
 	s.annotate(node, endAnnotation, end.UTC().Format(time.RFC3339))
 	s.pod("first", s.leased("app", lease.String()))
 	s.onNode("first", node)
-	first, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "first", metav1.GetOptions{})
-	s.must(err, "reading pod first")
+	first := get[corev1.Pod](s, "first")
 	if expiry := s.expiry(first); !expiry.Before(end) || expiry.Before(first.CreationTimestamp.Add(lease)) {
 		t.Errorf("the lease of a pod made %v ends %v, and its node %v", first.CreationTimestamp, expiry, end)
 	}
@@ -64,28 +69,35 @@ func TestLease(t *testing.T) {
 	s.annotate(node, endAnnotation, after(24*time.Hour))
 	s.onNode("second", node)
 	t.Logf("the second pod had its node %s after the node was given a later end", time.Since(later).Round(10*time.Millisecond))
-	if now, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "first", metav1.GetOptions{}); err != nil || now.UID != first.UID || now.DeletionTimestamp != nil {
-		t.Errorf("the first pod does not run on: %v", err)
+	if now := get[corev1.Pod](s, "first"); now.UID != first.UID || now.DeletionTimestamp != nil {
+		t.Errorf("the first pod does not run on: %v", now)
 	}
 }
 
-// A pod that waits for a node that lives long enough takes the first that comes.
-func TestLeaseWaitsForANode(t *testing.T) {
-	s := begin(t, lifetimes, byZone)
-	s.leasing()
-	short := s.nodes(2, 20, zone("zone-a"))
-	s.annotate(short[0], endAnnotation, after(time.Hour))
-	s.annotate(short[1], endAnnotation, "tomorrow")
-	s.tells("NodeEndUnreadable", "Node", short[1]) // so that the scheduler knows both ends when the pod comes
-	s.pod("waits", s.leased("app", "72h"))
-	s.refusedFor("waits", "1 node(s) ended before the pod's lease would", "1 node(s) had a malformed annotation espalier.dev/valid-until")
-	s.pod("odd", s.leased("app", "3d"))
-	s.refusedFor("odd", `annotation espalier.dev/lease: no duration "3d": use hours, minutes or seconds`)
-	s.deploy("others", 4, "") // which have no lease, and are none of this
-	s.settled("others", 4)
-	another := s.node(20, zone("zone-b"))
-	s.live(another)
-	ready := time.Now()
-	s.onNode("waits", another)
-	t.Logf("the pod had its node %s after it was ready", time.Since(ready).Round(10*time.Millisecond))
+// watch remembers where the story's pods are bound, until it ends.
+func (s *story) watch() *rig.Bindings {
+	s.Helper()
+	b, stop, err := rig.WatchBindings(s.ctx, s.client, s.ns)
+	s.must(err, "beginning to remember")
+	s.Cleanup(stop)
+	return b
+}
+
+// ownProfile writes the shipped profile under another scheduler name, so that
+// killing its process disturbs no other story: that of the story, if it has one of its own. Changes are lines of it, and what is to be in their place.
+func (s *story) ownProfile(changes ...string) (flag string) {
+	s.Helper()
+	if s.scheduler == rig.SchedulerName {
+		s.scheduler = "e2e-" + s.name
+	}
+	profile := string(manifests.SchedulerConfig)
+	for change := range slices.Chunk(append(changes, "schedulerName: "+rig.SchedulerName, "schedulerName: "+s.scheduler), 2) {
+		if strings.Count(profile, change[0]) != 1 {
+			s.Fatalf("the shipped profile has not exactly one line %q", change[0])
+		}
+		profile = strings.Replace(profile, change[0], change[1], 1)
+	}
+	path := filepath.Join(s.TempDir(), "profile.yaml")
+	s.must(os.WriteFile(path, []byte(profile), 0o600), "writing the profile")
+	return "--config=" + path
 }

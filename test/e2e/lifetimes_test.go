@@ -85,9 +85,7 @@ func TestLeaseRenewal(t *testing.T) {
 // asksForALease has a pod ask for its lease to be renewed.
 func (s *story) asksForALease(pod string) {
 	s.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, renewAnnotation)
-	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "asking for a lease of pod "+pod)
+	s.alter(named[corev1.Pod](s, pod), `{"metadata":{"annotations":{%q:"true"}}}`, renewAnnotation)
 }
 
 // allEnd waits until all nodes of the story have ends, and returns these by name.
@@ -114,19 +112,13 @@ func (s *story) allEnd() map[string]time.Time {
 func (s *story) endsNow(node string) {
 	s.Helper()
 	end := after(0)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q,%q:%q}}}`, endAnnotation, end, endByAnnotation, "Schedule "+end)
-	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "moving the end of node "+node)
+	s.alter(named[corev1.Node](s, node), `{"metadata":{"annotations":{%q:%q,%q:%q}}}`, endAnnotation, end, endByAnnotation, "Schedule "+end)
 }
 
 // nodeIs waits until a node is as the check wants it.
 func (s *story) nodeIs(node, what string, check func(*corev1.Node) error) {
 	s.Helper()
-	s.until("node "+node+" to be "+what, func() error {
-		n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	becomes(s, node, "node "+node+" to be "+what, func(n *corev1.Node) error {
 		return check(n)
 	})
 }
@@ -174,8 +166,7 @@ func TestExpiryWave(t *testing.T) {
 	}
 	s.Logf("40 nodes end on %d days: %v", len(perDay), perDay)
 
-	s.deploy("app", 40, "")
-	s.eachHas(s.settled("app", 40), 1, nodes...)
+	s.eachHas(s.deployed("app", 40, ""), 1, nodes...)
 	stop := s.neverBelow("app", 40)
 	first, second, third := nodes[0], nodes[3], nodes[1] // the third is in another zone
 	s.endsNow(first)

@@ -15,9 +15,14 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
 )
@@ -41,6 +46,8 @@ const parallelStories = "8"
 var world struct {
 	config *rest.Config
 	client kubernetes.Interface
+	// objects is a client for objects of any kind, ours too.
+	objects client.Client
 	// kubeconfig is the administrator's.
 	kubeconfig string
 	// dir takes logs and kubeconfigs; it is kept if a story fails.
@@ -100,6 +107,12 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
 		return 1, err
 	}
+	if err := placementv1alpha1.AddToScheme(scheme.Scheme); err != nil {
+		return 1, err
+	}
+	if world.objects, err = client.New(world.config, client.Options{}); err != nil {
+		return 1, err
+	}
 	// One of them may have started where the other did not.
 	defer func() {
 		for _, p := range []*rig.Process{world.scheduler, world.controller, world.tenants} {
@@ -155,6 +168,13 @@ func prepareScheduler(ctx context.Context) error {
 			return err
 		}
 	}
+	// Restarts elsewhere read the record of each scheduler, and the manifests know of one.
+	records := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{leasesScheduler + "-failures", tenantsScheduler + "-failures"}}}
+	for _, o := range entitled(rig.SchedulerNamespace, rig.ControllerName, records) {
+		if err := client.IgnoreAlreadyExists(world.objects.Create(ctx, o)); err != nil {
+			return err
+		}
+	}
 	if world.controller, err = startController(ctx); err != nil {
 		return err
 	}
@@ -174,6 +194,16 @@ func startScheduler(name string, args ...string) (*rig.Process, error) {
 	return rig.StartScheduler(rig.SchedulerOptions{
 		Name: name, Binary: binary, Kubeconfig: world.schedulerKubeconfig, Dir: world.dir, Args: args,
 	})
+}
+
+// entitled are a role of a namespace, and a binding of it to one of our service accounts.
+func entitled(namespace, account string, rules []rbacv1.PolicyRule) []client.Object {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "e2e-" + account}
+	return []client.Object{&rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: rig.SchedulerNamespace, Name: account}},
+	}}
 }
 
 func given(name string) bool {

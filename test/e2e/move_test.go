@@ -30,17 +30,15 @@ import (
 // keeps makes a disruption budget that wants so many pods.
 func (s *story) keeps(app string, pods int) {
 	s.Helper()
-	_, err := s.client.PolicyV1().PodDisruptionBudgets(s.ns).Create(s.ctx, &policyv1.PodDisruptionBudget{
+	s.make(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(int32(pods))), Selector: selects(app)},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating PodDisruptionBudget "+app)
-	s.until("the budget to be counted", func() error {
-		b, err := s.client.PolicyV1().PodDisruptionBudgets(s.ns).Get(s.ctx, app, metav1.GetOptions{})
-		if err == nil && (b.Status.ObservedGeneration < b.Generation || int(b.Status.CurrentHealthy) < pods) {
-			err = fmt.Errorf("%d of %d pods are healthy", b.Status.CurrentHealthy, pods)
+	})
+	becomes(s, app, "the budget to be counted", func(b *policyv1.PodDisruptionBudget) error {
+		if b.Status.ObservedGeneration < b.Generation || int(b.Status.CurrentHealthy) < pods {
+			return fmt.Errorf("%d of %d pods are healthy", b.Status.CurrentHealthy, pods)
 		}
-		return err
+		return nil
 	})
 }
 
@@ -51,8 +49,7 @@ func (s *story) drain(node string, limit time.Duration) error {
 	helper := &drain.Helper{
 		Ctx: s.ctx, Client: s.client, GracePeriodSeconds: -1, Timeout: limit, IgnoreAllDaemonSets: true, Out: io.Discard, ErrOut: said,
 	}
-	n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
-	s.must(err, "reading node "+node)
+	n := get[corev1.Node](s, node)
 	s.must(drain.RunCordonOrUncordon(helper, n, true), "cordoning "+node)
 	begun := time.Now()
 	if err := drain.RunNodeDrain(helper, node); err != nil {
@@ -125,7 +122,7 @@ func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 	// Those of one Deployment are handed back one after the other, and the controller does this for all stories.
 	s.untilWithin(timeout+time.Duration(want)*10*time.Second, fmt.Sprintf("%d Moves to be %s", want, phase), func() error {
 		var moves placementv1alpha1.MoveList
-		if err := s.policies().List(s.ctx, &moves, client.InNamespace(s.ns)); err != nil {
+		if err := world.objects.List(s.ctx, &moves, client.InNamespace(s.ns)); err != nil {
 			return err
 		}
 		for i := range moves.Items {
@@ -140,32 +137,33 @@ func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 	})
 }
 
-// move has a pod moved as a spec says, but for what it is of.
-func (s *story) move(pod *corev1.Pod, spec placementv1alpha1.MoveSpec) {
-	s.Helper()
-	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, pod.Labels["app"], metav1.GetOptions{})
-	s.must(err, "reading the Deployment of pod "+pod.Name)
+// moveOf is a Move of a pod as a spec says, but for what it is of.
+func (s *story) moveOf(pod *corev1.Pod, spec placementv1alpha1.MoveSpec) *placementv1alpha1.Move {
 	set := metav1.GetControllerOf(pod)
 	spec.Pod = placementv1alpha1.ObjectReference{Name: pod.Name, UID: string(pod.UID)}
 	spec.ReplicaSet = placementv1alpha1.ObjectReference{Name: set.Name, UID: string(set.UID)}
-	s.must(s.policies().Create(s.ctx, &placementv1alpha1.Move{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.ns, Name: pod.Name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
-		},
-		Spec: spec,
-	}), "creating a Move")
+	m := named[placementv1alpha1.Move](s, pod.Name)
+	m.Spec = spec
+	return m
+}
+
+// move has a pod moved, as the controller does: the Move is the Deployment's.
+func (s *story) move(pod *corev1.Pod, spec placementv1alpha1.MoveSpec) {
+	s.Helper()
+	m := s.moveOf(pod, spec)
+	d := get[appsv1.Deployment](s, pod.Labels["app"])
+	m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+	s.make(m)
 }
 
 // A single replica with a budget that wants it: kubectl drain would wait for ever, and does where the stock scheduler has placed it. Nobody
 // writes the number of replicas.
 func TestDrainOfASingleReplica(t *testing.T) {
 	s := begin(t, moves.core(), byZone)
-	s.nodes(1, 20, zone("zone-a"))
-	s.nodes(1, 20, zone("zone-b"))
+	s.zones(20, 1, 1)
 	if *wholeFlag {
 		s.must(startStock(), "starting the stock scheduler")
-		s.deploy("stock", 1, "", by(corev1.DefaultSchedulerName))
-		stock := s.settled("stock", 1).Pods[0]
+		stock := s.deployed("stock", 1, "", by(corev1.DefaultSchedulerName)).Pods[0]
 		s.keeps("stock", 1)
 		if err := s.drain(stock.Spec.NodeName, 2*time.Minute); err == nil || !strings.Contains(err.Error(), "disruption budget") {
 			t.Errorf("the stock scheduler's pod is to be kept by its disruption budget: %v", err)
@@ -176,8 +174,7 @@ func TestDrainOfASingleReplica(t *testing.T) {
 		s.cordon(false, stock.Spec.NodeName)
 		s.deleted("stock") // or it would keep the next drain waiting too
 	}
-	s.deploy("app", 1, "")
-	node := s.settled("app", 1).Pods[0].Spec.NodeName
+	node := s.deployed("app", 1, "").Pods[0].Spec.NodeName
 	s.keeps("app", 1)
 	stop := s.neverOutside("app", 1, 2)
 	s.drained(node)
@@ -200,8 +197,7 @@ func TestDrainOfAFullNode(t *testing.T) {
 	var stops []func()
 	for i := range 10 {
 		app := fmt.Sprint("app-", i)
-		s.deploy(app, 3, "")
-		s.settled(app, 3)
+		s.deployed(app, 3, "")
 		s.keeps(app, 3)
 		stops = append(stops, s.neverOutside(app, 3, 4))
 	}
@@ -227,8 +223,7 @@ var moveAnnotations = []string{
 func TestMoveIsUndone(t *testing.T) {
 	s := begin(t, moves.core(), byZone)
 	node := s.nodes(1, 1, zone("zone-a"))[0]
-	s.deploy("app", 1, "")
-	before := s.settled("app", 1).Pods[0]
+	before := s.deployed("app", 1, "").Pods[0]
 	s.keeps("app", 1)
 	stop := s.neverBelow("app", 1)
 	s.move(&before, placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveRebalance, DeadlineSeconds: 10})
@@ -254,8 +249,7 @@ func TestMoveIsTriedAgain(t *testing.T) {
 	s := begin(t, moves, byZone)
 	s.needsFailures()
 	node := s.nodes(1, 1, zone("zone-a"))[0]
-	s.deploy("app", 1, "")
-	before := s.settled("app", 1).Pods[0]
+	before := s.deployed("app", 1, "").Pods[0]
 	s.keeps("app", 1)
 	bad := s.nodes(1, 20, zone("zone-b"))[0]
 	s.fail("image", bad)
@@ -315,8 +309,7 @@ func TestDeploymentChangesWhilePodsAreMoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, tc.label, byZone)
-			s.nodes(2, 20, zone("zone-a"))
-			s.nodes(2, 20, zone("zone-b"))
+			s.zones(20, 2, 2)
 			s.deploy("app", 6, "")
 			s.movedWhile("app", 6, 2, func() { tc.change(s) })
 			o := s.settled("app", tc.pods)

@@ -16,8 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,26 +56,20 @@ func startController(ctx context.Context) (*rig.Process, error) {
 	})
 }
 
-// policies is a client for policies.
-func (s *story) policies() client.Client {
+// governs makes a policy for the pods of an app. The first stories may come before the definition is served.
+func (s *story) governs(name, app string, spec placementv1alpha1.PlacementPolicySpec) *placementv1alpha1.PlacementPolicy {
 	s.Helper()
-	scheme := runtime.NewScheme()
-	s.must(placementv1alpha1.AddToScheme(scheme), "knowing policies")
-	c, err := client.New(world.config, client.Options{Scheme: scheme})
-	s.must(err, "making a client for policies")
-	return c
+	p := named[placementv1alpha1.PlacementPolicy](s, name)
+	p.Spec = spec
+	p.Spec.PodSelector = *selects(app)
+	s.until(title(p)+" to be created", func() error { return world.objects.Create(s.ctx, p) })
+	return p
 }
 
-// policy creates a policy for the pods of an app.
+// policy is governs for levels.
 func (s *story) policy(name, app string, levels ...placementv1alpha1.Level) *placementv1alpha1.PlacementPolicy {
 	s.Helper()
-	p := &placementv1alpha1.PlacementPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name},
-		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), Levels: levels},
-	}
-	// The first stories may come before the definition is served.
-	s.until("policy "+name+" to be created", func() error { return s.policies().Create(s.ctx, p) })
-	return p
+	return s.governs(name, app, placementv1alpha1.PlacementPolicySpec{Levels: levels})
 }
 
 // replace gives a policy other levels.
@@ -85,25 +77,14 @@ func (s *story) replace(p *placementv1alpha1.PlacementPolicy, levels ...placemen
 	s.Helper()
 	before := p.DeepCopy()
 	p.Spec.Levels = levels
-	s.must(s.policies().Patch(s.ctx, p, client.MergeFrom(before)), "changing policy "+p.Name)
-}
-
-// remove deletes a policy.
-func (s *story) remove(p *placementv1alpha1.PlacementPolicy) {
-	s.Helper()
-	s.must(s.policies().Delete(s.ctx, p), "deleting policy "+p.Name)
+	s.must(world.objects.Patch(s.ctx, p, client.MergeFrom(before)), "changing policy "+p.Name)
 }
 
 // status waits until the status is about the policy as it is now, governs so many
 // pods, and has each of these conditions: TYPE=REASON.
 func (s *story) status(p *placementv1alpha1.PlacementPolicy, governed int32, conditions ...string) {
 	s.Helper()
-	c := s.policies()
-	s.until("the status of policy "+p.Name, func() error {
-		var got placementv1alpha1.PlacementPolicy
-		if err := c.Get(s.ctx, types.NamespacedName{Namespace: s.ns, Name: p.Name}, &got); err != nil {
-			return err
-		}
+	becomes(s, p.Name, "the status of policy "+p.Name, func(got *placementv1alpha1.PlacementPolicy) error {
 		if got.Status.ObservedGeneration != got.Generation || ptr.Deref(got.Status.GovernedPods, -1) != governed {
 			return fmt.Errorf("generation %d of %d, governing %d pods: %v", got.Status.ObservedGeneration, got.Generation, ptr.Deref(got.Status.GovernedPods, -1), got.Status.Conditions)
 		}
@@ -121,55 +102,6 @@ func over(key placementv1alpha1.TopologyKey) placementv1alpha1.Level {
 	return placementv1alpha1.Level{TopologyKey: key}
 }
 
-// A policy is created, changed and deleted while another workload comes and goes. Each
-// rolling update is placed by the policy of its time, and by nothing of the one before.
-func TestPolicyUnderLoad(t *testing.T) {
-	s := begin(t, spread, byZone, byRack)
-	s.nodes(3, 60, place("zone-a", "rack-1"))
-	s.nodes(1, 60, place("zone-a", "rack-2"))
-	s.nodes(1, 60, place("zone-b", "rack-3"))
-	s.nodes(1, 60, place("zone-c", "rack-4"))
-	s.deploy("load", 5, "spread="+zoneLabel)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for n := 0; ; n++ {
-			patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, 5+20*(n%2))
-			if _, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "load", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil && s.ctx.Err() == nil {
-				t.Errorf("scaling the load: %v", err)
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Second):
-			}
-		}
-	}()
-	defer func() {
-		close(stop)
-		<-stopped
-	}()
-
-	s.deploy("app", 12, "")
-	s.exactly(s.settled("app", 12), 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4}) // it asks for nothing
-	p := s.policy("app", "app", over(corev1.LabelHostname))
-	s.status(p, 0, "Accepted=Valid", "Conflicted=NoConflict", "Ready=InForce") // they were placed before it
-	s.roll("app", "2")
-	o := s.settled("app", 12)
-	s.exactly(o, 0, map[string]int{"zone-a": 8, "zone-b": 2, "zone-c": 2}) // two a node
-	s.placedBy(o, "policy/app@1 spread="+corev1.LabelHostname+";nodesWithoutKey=LastResort")
-	s.status(p, 12)
-	s.replace(p, over(rackLabel))
-	s.status(p, 12)
-	s.roll("app", "3")
-	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 3, "rack-2": 3, "rack-3": 3, "rack-4": 3})
-	s.remove(p)
-	s.roll("app", "4")
-	o = s.settled("app", 12)
-	s.exactly(o, 0, map[string]int{"zone-a": 4, "zone-b": 4, "zone-c": 4})
-	s.placedBy(o, "defaults spread="+zoneLabel+";nodesWithoutKey=LastResort,spread="+corev1.LabelHostname+";nodesWithoutKey=LastResort")
-}
-
 // placedBy wants each pod to say by what it was placed.
 func (s *story) placedBy(o *rig.Observation, want string) {
 	s.Helper()
@@ -184,8 +116,7 @@ func (s *story) placedBy(o *rig.Observation, want string) {
 // deleted. Nothing else happens that could wake them.
 func TestPolicyWakesPods(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.nodes(1, 20, zone("zone-a"))
-	s.nodes(1, 20, zone("zone-b"))
+	s.zones(20, 1, 1)
 	excluding := over(rowLabel)
 	excluding.NodesWithoutKey = placementv1alpha1.NodesWithoutKeyExclude
 	refused := func(name string) {
@@ -202,7 +133,7 @@ func TestPolicyWakesPods(t *testing.T) {
 	s.status(p, 0)
 	refused("deleted")
 	s.status(p, 1)
-	s.remove(p)
+	s.delete(p)
 	s.settled("deleted", 1)
 }
 
@@ -222,12 +153,11 @@ func TestPoliciesInConflict(t *testing.T) {
 	})
 	younger := s.policy("a-younger", "app", over(rackLabel))
 	s.status(younger, 0)
-	s.deploy("app", 12, "")
-	o := s.settled("app", 12)
+	o := s.deployed("app", 12, "")
 	s.exactly(o, 0, map[string]int{"zone-a": 6, "zone-b": 6})
 	s.status(older, 12, "Conflicted=PolicyAfter", "Ready=InForce")
 	s.status(younger, 0, "Conflicted=PolicyBefore", "Ready=Overruled")
-	s.remove(older)
+	s.delete(older)
 	s.status(younger, 0, "Conflicted=NoConflict", "Ready=InForce") // what runs was placed by the older one
 	s.roll("app", "2")
 	s.exactly(s.settled("app", 12), 1, map[string]int{"rack-1": 4, "rack-2": 4, "rack-3": 4})
@@ -241,7 +171,7 @@ func TestPoliciesInConflict(t *testing.T) {
 // What could not be read is refused by the API server when it is written.
 func TestMalformedPolicyIsRefused(t *testing.T) {
 	s := begin(t, spread.core())
-	s.remove(s.policy("served", "app", over(zoneLabel)))
+	s.delete(s.policy("served", "app", over(zoneLabel)))
 	weighted := func(strategy placementv1alpha1.Strategy, property placementv1alpha1.TopologyKey, w ...placementv1alpha1.ValueShare) placementv1alpha1.PlacementPolicySpec {
 		return placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{{Strategy: strategy, TopologyKey: property, Shares: w}}}
 	}
@@ -275,12 +205,67 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 		"long label":    {selecting(metav1.LabelSelector{MatchLabels: map[string]string{"app": strings.Repeat("a", 64)}}), "63 characters at most"},
 	} {
 		p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "bad"}, Spec: tc.spec}
-		if err := s.policies().Create(s.ctx, p); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := world.objects.Create(s.ctx, p); err == nil || !strings.Contains(err.Error(), tc.want) {
 			s.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 	for _, key := range []placementv1alpha1.TopologyKey{"rack", "x/a", "node.kubernetes.io/instance-type", corev1.LabelTopologyZone, corev1.LabelHostname} {
 		p := s.policy("good", "app", over(key))
-		s.remove(p)
+		s.delete(p)
 	}
+}
+
+// clusterPolicy creates a policy of the cluster over racks, for the pods of an app in the namespaces that have a label team with the
+// name of the story.
+func (s *story) clusterPolicy(name, app string, mode placementv1alpha1.Mode) *placementv1alpha1.ClusterPlacementPolicy {
+	s.Helper()
+	p := &placementv1alpha1.ClusterPlacementPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.name + "-" + name}}
+	p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": s.name}
+	p.Spec.PlacementPolicySpec = placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), Mode: mode, Levels: []placementv1alpha1.Level{over(rackLabel)}}
+	s.create(p)
+	return p
+}
+
+// counted waits until the status of a policy of the cluster says that it selects and governs so many pods.
+func (s *story) counted(p *placementv1alpha1.ClusterPlacementPolicy, selected, governed int32) {
+	s.Helper()
+	becomes(s, p.Name, "the status of policy "+p.Name, func(got *placementv1alpha1.ClusterPlacementPolicy) error {
+		if ptr.Deref(got.Status.SelectedPods, -1) != selected || ptr.Deref(got.Status.GovernedPods, -1) != governed {
+			return fmt.Errorf("it is %+v, and not of %d pods and %d", got.Status, selected, governed)
+		}
+		return nil
+	})
+}
+
+// Whoever runs the cluster has the last word by a default, and the first by overriding; and in those namespaces alone that are
+// selected by their labels, from the moment they have them.
+func TestClusterPolicies(t *testing.T) {
+	s := begin(t, spread.core(), byZone, byRack)
+	s.nodes(2, 60, place("zone-a", "rack-1"))
+	s.nodes(1, 60, place("zone-a", "rack-2"))
+	s.nodes(1, 60, place("zone-b", "rack-3"))
+	byDefault := s.clusterPolicy("default", "app", placementv1alpha1.ModeDefault)
+	s.counted(byDefault, 0, 0)
+	s.deploy("app", 12, "")
+	zones, racks := map[string]int{"zone-a": 6, "zone-b": 6}, map[string]int{"rack-1": 4, "rack-2": 4, "rack-3": 4}
+	s.exactly(s.settled("app", 12), 0, zones) // the namespace is not selected
+
+	s.alter(named[corev1.Namespace](s, s.ns), `{"metadata":{"labels":{"team":%q}}}`, s.name)
+	s.counted(byDefault, 12, 0) // what runs was placed before
+	s.roll("app", "2")
+	o := s.settled("app", 12)
+	s.exactly(o, 1, racks)
+	s.placedBy(o, "clusterpolicy/"+byDefault.Name+"@1 spread="+rackLabel+";nodesWithoutKey=LastResort")
+	s.counted(byDefault, 12, 12)
+
+	// A policy of the namespace takes its place, and gives way to one of the cluster that overrides.
+	s.status(s.policy("own", "app", over(zoneLabel), over(corev1.LabelHostname)), 0, "Conflicted=NoConflict", "Ready=InForce")
+	s.roll("app", "3")
+	s.exactly(s.settled("app", 12), 0, zones)
+	s.counted(byDefault, 12, 0)
+	overriding := s.clusterPolicy("override", "app", placementv1alpha1.ModeOverride)
+	s.counted(overriding, 12, 0)
+	s.roll("app", "4")
+	s.exactly(s.settled("app", 12), 1, racks)
+	s.counted(overriding, 12, 12)
 }

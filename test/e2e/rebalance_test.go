@@ -4,14 +4,12 @@
 package e2e
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,16 +36,14 @@ func (s *story) rebalanced() {
 // label puts a label on the story's namespace.
 func (s *story) label(key string) {
 	s.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, key)
-	_, err := s.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "labelling the namespace")
+	s.alter(named[corev1.Namespace](s, s.ns), `{"metadata":{"labels":{%q:""}}}`, key)
 }
 
 // moves are the Moves of the story.
 func (s *story) moves() []placementv1alpha1.Move {
 	s.Helper()
 	var moves placementv1alpha1.MoveList
-	s.must(s.policies().List(s.ctx, &moves, client.InNamespace(s.ns)), "listing Moves")
+	s.must(world.objects.List(s.ctx, &moves, client.InNamespace(s.ns)), "listing Moves")
 	return moves.Items
 }
 
@@ -117,8 +113,7 @@ func TestRebalanceWhenAZoneReturns(t *testing.T) {
 func TestRebalanceWhenANodeJoins(t *testing.T) {
 	s := begin(t, moves)
 	full := s.nodes(10, 20, zone("zone-a"))
-	s.deploy("app", 100, "")
-	s.eachHas(s.settled("app", 100), 10, full...)
+	s.eachHas(s.deployed("app", 100, ""), 10, full...)
 	joined := s.nodes(1, 20, zone("zone-a"))[0]
 	oneAtATime := s.movesAtOnce(1)
 	s.rebalanced()
@@ -137,8 +132,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s := begin(t, moves, byZone)
 		s.nodes(2, 20, zone("zone-a"))
 		s.nodes(1, 2, zone("zone-b"))
-		s.deploy("app", 12, "")
-		s.counts(s.settled("app", 12), 0, 10, 2)
+		s.counts(s.deployed("app", 12, ""), 0, 10, 2)
 		s.rebalanced()
 		s.still(0)
 	})
@@ -147,8 +141,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 		s.nodes(2, 20, zone("zone-a"))
 		node := s.nodes(1, 20, zone("zone-b"))[0]
 		s.taint(node, `[{"key":"e2e.espalier.dev/keep-off","effect":"NoSchedule"}]`)
-		s.deploy("app", 12, "")
-		s.counts(s.settled("app", 12), 0, 12, 0)
+		s.counts(s.deployed("app", 12, ""), 0, 12, 0)
 		s.rebalanced()
 		s.still(0)
 		s.taint(node, `null`) // nothing else has kept them where they are
@@ -156,18 +149,14 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 	})
 	t.Run("hard-constraint", func(t *testing.T) {
 		s := begin(t, moves, byZone)
-		s.nodes(3, 20, zone("zone-a"))
-		s.nodes(1, 20, zone("zone-b"))
-		s.deploy("app", 4, "", oneOnANode("app"))
-		s.counts(s.settled("app", 4), 0, 3, 1)
+		s.zones(20, 3, 1)
+		s.counts(s.deployed("app", 4, "", oneOnANode("app")), 0, 3, 1)
 		s.rebalanced()
 		s.still(0)
 	})
 	t.Run("zone-and-host", func(t *testing.T) {
 		s := begin(t, moves, byZone)
-		s.nodes(5, 20, zone("zone-a"))
-		s.nodes(2, 20, zone("zone-b"))
-		s.nodes(2, 20, zone("zone-c"))
+		s.zones(20, 5, 2, 2)
 		for app, pods := range map[string]int32{"app": 7, "more": 9} { // of nine, zones b and c have two on a node, and two nodes of zone a have none
 			s.deploy(app, pods, "", constrained(app, zoneLabel, corev1.LabelHostname), func(spec *corev1.PodSpec) {
 				spec.TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.DoNotSchedule
@@ -191,8 +180,7 @@ func oneOnANode(app string) func(*corev1.PodSpec) {
 // taint gives a node these taints, and no others.
 func (s *story) taint(node, taints string) {
 	s.Helper()
-	_, err := s.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"taints":%s}}`, taints), metav1.PatchOptions{})
-	s.must(err, "tainting node "+node)
+	s.alter(named[corev1.Node](s, node), `{"spec":{"taints":%s}}`, taints)
 }
 
 // softTaint puts a taint on nodes that keeps pods away where there are others.
@@ -210,8 +198,7 @@ func TestRebalanceOfConflictingLevels(t *testing.T) {
 	one := s.nodes(1, 20, zone("zone-a"))[0]
 	s.nodes(3, 20, zone("zone-b"))
 	s.cordon(true, one)
-	s.deploy("app", 8, "", constrained("app", zoneLabel, corev1.LabelHostname))
-	s.exactly(s.settled("app", 8), 0, map[string]int{"zone-a": 0, "zone-b": 8})
+	s.exactly(s.deployed("app", 8, "", constrained("app", zoneLabel, corev1.LabelHostname)), 0, map[string]int{"zone-a": 0, "zone-b": 8})
 	s.cordon(false, one)
 	stop := s.neverBelow("app", 8)
 	s.rebalanced()
@@ -226,8 +213,7 @@ func TestRebalanceOfConflictingLevels(t *testing.T) {
 func TestRebalanceIsUndone(t *testing.T) {
 	s := begin(t, moves, byZone)
 	s.nodes(1, 20, zone("zone-a"))
-	s.deploy("app", 2, "")
-	before := s.settled("app", 2).Pods
+	before := s.deployed("app", 2, "").Pods
 	time.Sleep(time.Until(before[0].CreationTimestamp.Add(2 * time.Second))) // times are of whole seconds, and a replacement is younger than its Move
 	stop := s.neverBelow("app", 2)
 	s.move(&before[0], placementv1alpha1.MoveSpec{

@@ -6,21 +6,23 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // refusal waits until the pod is said to be unschedulable, in its condition and in
 // an event, and returns what the two say.
 func (s *story) refusal(name string) (condition, event string) {
 	s.Helper()
-	s.until("pod "+name+" to be refused", func() error {
-		pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	becomes(s, name, "pod "+name+" to be refused", func(pod *corev1.Pod) error {
 		if pod.Spec.NodeName != "" {
 			s.Fatalf("pod %s is on node %s, and was to be refused", name, pod.Spec.NodeName)
 		}
@@ -62,7 +64,7 @@ func (s *story) refusedSoon(name string, template corev1.PodTemplateSpec) {
 		if node == "" {
 			return nil
 		}
-		s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}), "deleting pod "+name)
+		s.delete(named[corev1.Pod](s, name), client.GracePeriodSeconds(0))
 		return fmt.Errorf("it is on node %s", node)
 	})
 }
@@ -70,15 +72,150 @@ func (s *story) refusedSoon(name string, template corev1.PodTemplateSpec) {
 // tried waits until a pod has a node, which is returned, or is unschedulable.
 func (s *story) tried(name string) (node string) {
 	s.Helper()
-	s.until("pod "+name+" to be tried", func() error {
-		pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	becomes(s, name, "pod "+name+" to be tried", func(pod *corev1.Pod) error {
 		if node = pod.Spec.NodeName; node == "" && unschedulable(pod) == "" {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	return node
+}
+
+const reservedAnnotation = "espalier.dev/reserved-host-ports"
+
+// onHostPort gives the pod's container a host port.
+func onHostPort(port int32) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: port, Protocol: corev1.ProtocolTCP}}
+	}
+}
+
+// reserve writes down the host ports that a node holds itself.
+func (s *story) reserve(node, ports string) {
+	s.Helper()
+	s.annotate(node, reservedAnnotation, ports)
+}
+
+// onNode waits until the pod is on the node.
+func (s *story) onNode(pod, node string) {
+	s.Helper()
+	becomes(s, pod, "pod "+pod+" to be on node "+node, func(p *corev1.Pod) error {
+		if p.Spec.NodeName != node {
+			return fmt.Errorf("it is on %q", p.Spec.NodeName)
+		}
+		return nil
+	})
+}
+
+// A port that a node holds itself is not given to pods until the node gives it up, nor
+// is any while nobody can say which it holds; pods without host ports do not care.
+func TestPortHeldByTheNode(t *testing.T) {
+	s := begin(t, spread.core(), byZone)
+	nodes := s.nodes(2, 20, zone("zone-a"))
+	s.reserve(nodes[0], "22/tcp,28443/tcp")
+	s.reserve(nodes[1], "28443")
+	s.pod("plain", s.template("plain", ""))
+	s.settled("plain", 1)
+
+	s.pod("first", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("first", "1 node(s) reserved host port 28443/tcp", "1 node(s) had a malformed annotation "+reservedAnnotation)
+	s.reserve(nodes[1], "28443/udp")
+	s.onNode("first", nodes[1])
+
+	s.pod("second", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("second", "1 node(s) reserved host port 28443/tcp", "1 node(s) didn't have free host port 28443/tcp")
+	s.reserve(nodes[0], "22/tcp")
+	s.onNode("second", nodes[0])
+
+	s.pod("third", s.template("app", "", onHostPort(28443)))
+	s.refusedFor("third", "2 node(s) didn't have free host port 28443/tcp")
+	s.delete(named[corev1.Pod](s, "first"))
+	s.onNode("third", nodes[1])
+}
+
+// highPriority makes a priority class for the story, and returns what gives it to a pod.
+func (s *story) highPriority() func(*corev1.PodSpec) {
+	s.Helper()
+	s.create(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Value: 1000})
+	return func(spec *corev1.PodSpec) { spec.PriorityClassName = s.name }
+}
+
+const limitsAnnotation = "espalier.dev/domain-limits"
+
+// stuck waits until so many pods of the app run and so many others are refused for a
+// reason, and returns where they are.
+func (s *story) stuck(app string, running, refused int, reason string) *rig.Observation {
+	s.Helper()
+	return s.seen(fmt.Sprintf("%d pods of %s to run and %d to be refused", running, app, refused), "app="+app, func(o *rig.Observation) error {
+		run, wait := 0, 0
+		for i := range o.Pods {
+			switch pod := &o.Pods[i]; {
+			case pod.Status.Phase == corev1.PodRunning:
+				run++
+			case pod.Spec.NodeName == "" && strings.Contains(unschedulable(pod), reason):
+				wait++
+			}
+		}
+		if run != running || wait != refused || o.Leaving > 0 || len(o.Pods) != running+refused {
+			return fmt.Errorf("of %d pods %d run, %d are refused and %d are leaving:\n%s", len(o.Pods), run, wait, o.Leaving, s.pods(s.ctx))
+		}
+		return nil
+	})
+}
+
+// unschedulable is what a pod's condition says of why it has no node.
+func unschedulable(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// within fails the story if a domain of a level, or a node, has more pods than allowed.
+func (s *story) within(o *rig.Observation, perNode, perDomain int) {
+	s.Helper()
+	sums := map[string]int{}
+	for _, n := range o.Nodes {
+		sums[n.Values[0]] += n.Count
+		if n.Count > perNode {
+			s.Errorf("node %s has %d pods, and the limit is %d\n%s", n.Name, n.Count, perNode, o.Draw())
+		}
+	}
+	for value, n := range sums {
+		if n > perDomain {
+			s.Errorf("%s %q has %d pods, and the limit is %d\n%s", s.levels[0].Name, value, n, perDomain, o.Draw())
+		}
+	}
+}
+
+// At most one pod a node and two a rack: the rest waits and says why, and is placed as
+// soon as a rack comes, or a pod goes. A node without a rack takes none.
+func TestLimitsAtTwoLevels(t *testing.T) {
+	s := begin(t, spread.core(), byRack)
+	s.nodes(3, 20, place("zone-a", "rack-1"))
+	s.nodes(3, 20, place("zone-a", "rack-2"))
+	bare := s.nodes(1, 20, zone("zone-a"))[0]
+	template := s.template("app", "")
+	template.Annotations[limitsAnnotation] = corev1.LabelHostname + "=1," + rackLabel + "=2"
+	s.deployment("app", 7, template)
+	const full = "node(s) were in a domain with as many of the workload's pods as its domain limits allow"
+	o := s.stuck("app", 4, 3, full)
+	s.within(o, 1, 2)
+	s.stuck("app", 4, 3, "1 node(s) didn't have a property that the pod's domain limits name")
+	if n := o.OnNodes()[bare]; n != 0 {
+		s.Errorf("the node without a rack has %d pods", n)
+	}
+
+	s.nodes(1, 20, place("zone-a", "rack-3"))
+	s.within(s.stuck("app", 5, 2, full), 1, 2)
+	s.alter(named[corev1.Node](s, bare), `{"metadata":{"labels":{%q:"rack-3"}}}`, rackLabel)
+	s.within(s.stuck("app", 6, 1, full), 1, 2)
+
+	// One that goes makes room, for the one that waits or for its own replacement.
+	placed := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool { return p.Spec.NodeName != "" })
+	s.delete(&o.Pods[placed])
+	s.within(s.stuck("app", 6, 1, full), 1, 2)
+	s.within(s.scaledTo("app", 6), 1, 2)
 }

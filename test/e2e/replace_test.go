@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -102,14 +103,14 @@ func (s *story) replaced(r rollout, scheduler string, marked func(old []string),
 		s.drained(node)
 		moves += len(there.Items)
 		placed(r.pods() + moves)
-		s.must(s.client.CoreV1().Nodes().Delete(s.ctx, node, metav1.DeleteOptions{}), "deleting node "+node)
+		s.delete(named[corev1.Node](s, node))
 	}
 	uneven := 0
 	for i := range r.apps() {
 		if len(s.settled(app(i), r.replicas).Check()) > 0 {
 			uneven++
 		}
-		s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app(i), metav1.DeleteOptions{}), "deleting Deployment "+app(i))
+		s.delete(named[appsv1.Deployment](s, app(i)))
 	}
 	s.Logf("%s: %d pods of %d were placed anew, and %d of %d Deployments are not as even as they can be", scheduler, moves, r.pods(), uneven, r.apps())
 	if scheduler == s.scheduler && uneven > 0 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,13 +20,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
-
-// unequalZones adds zones of ten, five and two nodes.
-func (s *story) unequalZones() {
-	for i, nodes := range []int{10, 5, 2} {
-		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
-	}
-}
 
 // scaled has a scheduler place a Deployment, scales it, and returns what is left.
 func (s *story) scaled(scheduler string, from, to int, change ...func(*corev1.PodSpec)) *rig.Observation {
@@ -39,7 +33,7 @@ func (s *story) scaled(scheduler string, from, to int, change ...func(*corev1.Po
 
 func (s *story) deleted(app string) {
 	s.Helper()
-	s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+	s.delete(named[appsv1.Deployment](s, app))
 	s.settled(app, 0)
 }
 
@@ -47,7 +41,7 @@ func (s *story) deleted(app string) {
 // from the smallest zone. With deletion costs it removes what came last.
 func TestScaleDownUnequalZones(t *testing.T) {
 	s := begin(t, spread, byZone)
-	s.unequalZones()
+	s.zones(50, 10, 5, 2)
 	s.must(startStock(), "starting the stock scheduler")
 	for to, want := range map[int][]int{31: {11, 10, 10}, 41: {14, 14, 13}} {
 		stock := s.scaled(corev1.DefaultSchedulerName, 61, to)
@@ -70,7 +64,7 @@ func TestScaleDownUnequalZones(t *testing.T) {
 // What a ReplicaSet's controller leaves by itself of an even spread: it ranks pods by how many share their node, once for all that it removes.
 func TestScaleDownWithoutCosts(t *testing.T) {
 	s := begin(t, spread, byZone)
-	s.unequalZones()
+	s.zones(50, 10, 5, 2)
 	s.removedInAnyOrder("app")
 	for to, want := range map[int][]int{31: {21, 10, 0}, 41: {21, 20, 0}} {
 		s.counts(s.scaled(s.scheduler, 61, to), 0, want...)
@@ -81,11 +75,10 @@ func TestScaleDownWithoutCosts(t *testing.T) {
 // Even after each of 30 single steps.
 func TestScaleDownOneByOne(t *testing.T) {
 	s := begin(t, spread, byZone)
-	s.unequalZones()
+	s.zones(50, 10, 5, 2)
 	s.must(startStock(), "starting the stock scheduler")
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
-		s.deploy("app", 61, "", by(scheduler))
-		s.settled("app", 61)
+		s.deployed("app", 61, "", by(scheduler))
 		s.available("app", "the pods to be known to be ready")
 		worst, last := 0, ""
 		for pods := 60; pods >= 31; pods-- {
@@ -104,9 +97,7 @@ func TestScaleDownOneByOne(t *testing.T) {
 // three times in four.
 func TestScaleDownToThree(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		s.nodes(3, 50, zone(name))
-	}
+	s.zones(50, 3, 3, 3)
 	s.must(startStock(), "starting the stock scheduler")
 	empty := 0
 	for range times(20) {
@@ -127,9 +118,7 @@ func TestScaleDownToThree(t *testing.T) {
 // that writes the same costs when pods are ready: it may be too late.
 func TestScaleDownTheMomentAllAreReady(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		s.nodes(3, 50, zone(name))
-	}
+	s.zones(50, 3, 3, 3)
 	s.removedInAnyOrder("late")
 	patched := s.costsWhenReady("late")
 	race := func(app string) *rig.Observation {
@@ -138,8 +127,7 @@ func TestScaleDownTheMomentAllAreReady(t *testing.T) {
 		ready, err := s.client.CoreV1().Pods(s.ns).Watch(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 		s.must(err, "watching pods")
 		s.untilReady(ready, 20)
-		s.scale(app, 3)
-		o := s.settled(app, 3)
+		o := s.scaledTo(app, 3)
 		s.deleted(app)
 		return o
 	}
@@ -237,17 +225,15 @@ func (s *story) untilReady(events watch.Interface, pods int) {
 // Each revision is even by itself when a Deployment is scaled down in the middle of a rolling update.
 func TestScaleDownWhileRolling(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.unequalZones()
-	s.deploy("app", 60, "")
-	s.settled("app", 60)
+	s.zones(50, 10, 5, 2)
+	s.deployed("app", 60, "")
 	// As many of the new pods start as the surge and what may be unavailable let through, and then none: no pod is available before an hour.
 	s.patch("app", `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":"2"}}}}}`)
-	s.until("new pods", func() error {
-		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, "app", metav1.GetOptions{})
-		if err == nil && (d.Status.UpdatedReplicas < 15 || d.Status.UnavailableReplicas < 15) {
-			err = fmt.Errorf("%d are there, %d are not available", d.Status.UpdatedReplicas, d.Status.UnavailableReplicas)
+	becomes(s, "app", "new pods", func(d *appsv1.Deployment) error {
+		if d.Status.UpdatedReplicas < 15 || d.Status.UnavailableReplicas < 15 {
+			return fmt.Errorf("%d are there, %d are not available", d.Status.UpdatedReplicas, d.Status.UnavailableReplicas)
 		}
-		return err
+		return nil
 	})
 	s.scale("app", 20)
 	s.until("each revision to be even", func() error {
@@ -267,7 +253,7 @@ func TestScaleDownWhileRolling(t *testing.T) {
 			}
 			revision := p.Labels["pod-template-hash"]
 			if revisions[revision] == nil {
-				revisions[revision] = map[string]int{"zone-0": 0, "zone-1": 0, "zone-2": 0}
+				revisions[revision] = map[string]int{"zone-a": 0, "zone-b": 0, "zone-c": 0}
 			}
 			revisions[revision][node.Labels[zoneLabel]]++
 		}
@@ -287,26 +273,19 @@ func TestScaleDownWhileRolling(t *testing.T) {
 // Three nodes die and their pods are replaced. What is left after that is even, and nobody has written to a pod.
 func TestScaleDownAfterLoss(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	var all [][]string
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		all = append(all, s.nodes(4, 50, zone(name)))
-	}
-	s.deploy("app", 60, "")
-	s.settled("app", 60)
+	all := s.zones(50, 4, 4, 4)
+	s.deployed("app", 60, "")
 	s.lose(all[0][0], all[0][1], all[1][0])
 	s.settled("app", 60)
 	s.available("app", "the pods to be known to be ready") // those that are not go first
-	s.scale("app", 20)
-	s.counts(s.settled("app", 20), 0, 7, 7, 6)
+	s.counts(s.scaledTo("app", 20), 0, 7, 7, 6)
 	s.wroteNoPods()
 }
 
 // Nobody of ours writes to a pod but by its binding, however it is scaled.
 func TestScaleDownWritesNoPods(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		s.nodes(10, 50, zone(name))
-	}
+	s.zones(50, 10, 10, 10)
 	s.deploy("app", 0, "")
 	for _, pods := range []int{1000, 300, 1000} {
 		s.scale("app", pods)

@@ -21,11 +21,9 @@ import (
 // new pods until it is level with them.
 func TestZoneGoesAndComesBack(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.nodes(2, 50, zone("zone-a"))
-	s.nodes(2, 50, zone("zone-b"))
+	s.zones(50, 2, 2)
 	lost := s.nodes(2, 50, zone("zone-c"))
-	s.deploy("app", 12, "spread="+zoneLabel)
-	o := s.settled("app", 12)
+	o := s.deployed("app", 12, "spread="+zoneLabel)
 	s.counts(o, 0, 4, 4, 4)
 	s.even(o)
 
@@ -36,14 +34,12 @@ func TestZoneGoesAndComesBack(t *testing.T) {
 
 	s.nodes(2, 50, zone("zone-c"))
 	before := o.OnNodes()
-	s.scale("app", 16)
-	o = s.settled("app", 16)
+	o = s.scaledTo("app", 16)
 	s.exactly(o, 0, map[string]int{"zone-a": 6, "zone-b": 6, "zone-c": 4})
 	o.Fix(before)
 	s.even(o)
 
-	s.scale("app", 19)
-	o = s.settled("app", 19)
+	o = s.scaledTo("app", 19)
 	s.counts(o, 0, 7, 6, 6)
 }
 
@@ -57,8 +53,7 @@ func TestSharesAndPack(t *testing.T) {
 			s.nodes(2, 4, map[string]string{zoneLabel: z, rackLabel: rack})
 		}
 	}
-	s.deploy("app", 10, "spread="+zoneLabel+";weight.zone-a=70;weight.zone-b=30,pack="+rackLabel)
-	o := s.settled("app", 10)
+	o := s.deployed("app", 10, "spread="+zoneLabel+";weight.zone-a=70;weight.zone-b=30,pack="+rackLabel)
 	s.exactly(o, 0, map[string]int{"zone-a": 7, "zone-b": 3})
 	s.counts(o, 1, 7, 3, 0, 0)
 	s.even(o)
@@ -67,8 +62,7 @@ func TestSharesAndPack(t *testing.T) {
 	large, small := "large-"+s.name, "small-"+s.name
 	s.nodes(4, 20, zone(large))
 	s.nodes(1, 40, zone(small))
-	s.deploy("allocatable", 18, "spread="+zoneLabel+";share=Allocatable", inZones(large, small))
-	s.exactly(s.settled("allocatable", 18), 0, map[string]int{large: 12, small: 6})
+	s.exactly(s.deployed("allocatable", 18, "spread="+zoneLabel+";share=Allocatable", inZones(large, small)), 0, map[string]int{large: 12, small: 6})
 }
 
 // inZones keeps a pod to zones.
@@ -86,21 +80,18 @@ func inZones(zones ...string) func(*corev1.PodSpec) {
 // for, and the workload beside it is not pushed about by them.
 func TestDaemonSet(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.nodes(4, 20, zone("zone-a"))
-	s.nodes(2, 20, zone("zone-b"))
-	_, err := s.client.AppsV1().DaemonSets(s.ns).Create(s.ctx, &appsv1.DaemonSet{
+	s.zones(20, 4, 2)
+	s.make(&appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
 		Spec:       appsv1.DaemonSetSpec{Selector: selects("agent"), Template: s.template("agent", "spread="+zoneLabel)},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating DaemonSet agent")
+	})
 	for node, n := range s.settled("agent", 6).OnNodes() {
 		if n != 1 {
 			s.Errorf("node %s has %d pods of the DaemonSet, want 1", node, n)
 		}
 	}
 
-	s.deploy("app", 12, "spread="+zoneLabel)
-	o := s.settled("app", 12)
+	o := s.deployed("app", 12, "spread="+zoneLabel)
 	s.counts(o, 0, 6, 6)
 	s.even(o)
 

@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -21,34 +19,24 @@ import (
 // statefulSet creates a StatefulSet whose pods start all at once.
 func (s *story) statefulSet(app string, replicas int32, template corev1.PodTemplateSpec, claims ...corev1.PersistentVolumeClaim) {
 	s.Helper()
-	_, err := s.client.AppsV1().StatefulSets(s.ns).Create(s.ctx, &appsv1.StatefulSet{
+	s.make(&appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: &replicas, Selector: selects(app), ServiceName: app, Template: template, VolumeClaimTemplates: claims,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 		},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating StatefulSet "+app)
+	})
 }
 
 func (s *story) scaleStatefulSet(app string, replicas int) {
 	s.Helper()
-	_, err := s.client.AppsV1().StatefulSets(s.ns).Patch(s.ctx, app, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
-	s.must(err, "scaling StatefulSet "+app)
-}
-
-func (s *story) deletedStatefulSet(app string) {
-	s.Helper()
-	s.must(s.client.AppsV1().StatefulSets(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting StatefulSet "+app)
-	s.settled(app, 0)
+	s.alter(named[appsv1.StatefulSet](s, app), `{"spec":{"replicas":%d}}`, replicas)
 }
 
 // Whatever is left of a StatefulSet is even, though its pods came all at once.
 func TestScaleDownOfAStatefulSet(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for i, nodes := range []int{3, 2, 1} {
-		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
-	}
+	s.zones(50, 3, 2, 1)
 	s.must(startStock(), "starting the stock scheduler")
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
 		s.statefulSet("app", 9, s.template("app", "", by(scheduler)))
@@ -60,7 +48,8 @@ func TestScaleDownOfAStatefulSet(t *testing.T) {
 				s.counts(o, 0, pods/3, pods/3, pods/3)
 			}
 		}
-		s.deletedStatefulSet("app")
+		s.delete(named[appsv1.StatefulSet](s, "app"))
+		s.settled("app", 0)
 	}
 }
 
@@ -68,19 +57,13 @@ func TestScaleDownOfAStatefulSet(t *testing.T) {
 func (s *story) zonalVolumes(n int, zones ...string) (class string) {
 	s.Helper()
 	class = s.name
-	_, err := s.client.StorageV1().StorageClasses().Create(s.ctx, &storagev1.StorageClass{
+	s.create(&storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
-	}, metav1.CreateOptions{})
-	s.must(err, "creating StorageClass "+class)
-	s.Cleanup(func() { // the volumes are gone when their claims are
-		ctx := context.Background()
-		_ = s.client.StorageV1().StorageClasses().Delete(ctx, class, metav1.DeleteOptions{})
-		_ = s.client.CoreV1().PersistentVolumes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
 	})
 	for _, z := range zones {
 		for i := range n {
-			_, err := s.client.CoreV1().PersistentVolumes().Create(s.ctx, &corev1.PersistentVolume{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", s.name, z, i), Labels: map[string]string{storyLabel: s.name}},
+			s.create(&corev1.PersistentVolume{ // it is gone when its claim is
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", s.name, z, i)},
 				Spec: corev1.PersistentVolumeSpec{
 					StorageClassName: class, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
@@ -89,8 +72,7 @@ func (s *story) zonalVolumes(n int, zones ...string) (class string) {
 						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: zoneLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{z}}},
 					}}}},
 				},
-			}, metav1.CreateOptions{})
-			s.must(err, "creating a volume in "+z)
+			})
 		}
 	}
 	return class
@@ -100,11 +82,8 @@ func (s *story) zonalVolumes(n int, zones ...string) (class string) {
 // volumes. With the stock scheduler some may have nowhere to go, if their zones must not differ by more than one.
 func TestScaleDownOfAStatefulSetWithVolumes(t *testing.T) {
 	s := begin(t, spread, byZone)
-	zones := []string{"zone-a", "zone-b", "zone-c"}
-	for _, z := range zones {
-		s.nodes(2, 20, zone(z))
-	}
-	class := s.zonalVolumes(12, zones...)
+	s.zones(20, 2, 2, 2)
+	class := s.zonalVolumes(12, "zone-a", "zone-b", "zone-c")
 	s.must(startStock(), "starting the stock scheduler")
 	must := func(app string) func(*corev1.PodSpec) {
 		return func(spec *corev1.PodSpec) {
@@ -128,12 +107,7 @@ func TestScaleDownOfAStatefulSetWithVolumes(t *testing.T) {
 				s.Logf("%s: of %d pods %d wait, zones have %s", app, pods, o.Pending, byZones(o))
 				continue
 			}
-			switch o := s.settled(app, pods); pods {
-			case 3:
-				s.counts(o, 0, 1, 1, 1)
-			default:
-				s.even(o)
-			}
+			s.even(s.settled(app, pods)) // three are in three zones
 		}
 	}
 }

@@ -4,12 +4,13 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,8 +53,7 @@ func (s *story) besideStockAfter(app string, pods int, happens func() *rig.Obser
 	s.must(startStock(), "starting the stock scheduler")
 	placed := func(scheduler string) *rig.Observation {
 		s.Helper()
-		s.deploy(app, int32(pods), "", append(change, by(scheduler))...)
-		s.settled(app, pods)
+		s.deployed(app, pods, "", append(change, by(scheduler))...)
 		o := happens()
 		s.Logf("%s:\n%s", scheduler, o.Draw())
 		s.deleted(app)
@@ -85,11 +85,8 @@ func constrained(app string, keys ...string) func(*corev1.PodSpec) {
 // Nodes that carry a soft taint get no pod from either while others have room.
 func TestStockSoftTaints(t *testing.T) {
 	s := begin(t, spread, byZone)
-	var soft []string
-	for _, name := range []string{"zone-a", "zone-b"} {
-		s.nodes(2, 20, zone(name))
-		soft = append(soft, s.nodes(2, 20, zone(name))...)
-	}
+	zones := s.zones(20, 4, 4)
+	soft := slices.Concat(zones[0][2:], zones[1][2:])
 	s.softTaint(soft)
 	onSoft := func(o *rig.Observation) (n int) {
 		for _, node := range soft {
@@ -114,9 +111,7 @@ func TestStockUnequalZones(t *testing.T) {
 	}{{"hosts-first", []string{corev1.LabelHostname, zoneLabel}}, {"zones-first", []string{zoneLabel, corev1.LabelHostname}}, {"nothing-asked", nil}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := begin(t, spread, byZone)
-			for z, nodes := range []int{10, 5, 2} {
-				s.nodes(nodes, 50, zone(fmt.Sprint("zone-", z)))
-			}
+			s.zones(50, 10, 5, 2)
 			stock, ours := s.besideStock("app", 61, constrained("app", tc.keys...))
 			s.counts(ours, 0, 21, 20, 20)
 			s.even(ours)
@@ -134,8 +129,7 @@ func TestStockUnequalZones(t *testing.T) {
 // Nodes without the key of a constraint get no pod from either while others have room.
 func TestStockNodesWithoutTheKey(t *testing.T) {
 	s := begin(t, spread, byZone)
-	s.nodes(2, 50, zone("zone-a"))
-	s.nodes(1, 50, zone("zone-b"))
+	s.zones(50, 2, 1)
 	s.nodes(2, 50, nil)
 	without := func(o *rig.Observation) int { return evenness.Counts(0, o.Nodes)[""] }
 	stock, ours := s.besideStock("app", 12, constrained("app", zoneLabel))
@@ -149,9 +143,7 @@ func TestStockNodesWithoutTheKey(t *testing.T) {
 // Six Deployments under one selector are one workload to both: what the constraint counts is what it selects.
 func TestStockOneSelectorForMany(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		s.nodes(2, 50, zone(name))
-	}
+	s.zones(50, 2, 2, 2)
 	s.must(startStock(), "starting the stock scheduler")
 	deployed := func(scheduler string) *rig.Observation {
 		for i := range 6 {
@@ -169,8 +161,7 @@ func TestStockOneSelectorForMany(t *testing.T) {
 		o := s.observe("svc=x", 12, isRunning)
 		s.Logf("%s:\n%s", scheduler, o.Draw())
 		for i := range 6 {
-			app := fmt.Sprint("app-", i)
-			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
+			s.delete(named[appsv1.Deployment](s, fmt.Sprint("app-", i)))
 		}
 		s.observe("svc=x", 0, isRunning)
 		return o
@@ -187,27 +178,14 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 	full := s.nodes(1, 50, zone("zone-a"))[0]
 	s.nodes(1, 50, zone("zone-b"))
 	s.must(startStock(), "starting the stock scheduler")
-	there := s.template("app", "", func(spec *corev1.PodSpec) {
-		spec.NodeSelector = map[string]string{corev1.LabelHostname: full}
-	})
-	s.deployment("app", 4, there)
-	s.settled("app", 4)
+	s.deployed("app", 4, "", onlyOn(full))
 	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
 		name := "bare-" + scheduler
 		s.pod(name, s.template("app", "", constrained("app", corev1.LabelHostname), by(scheduler)))
-		s.until("pod "+name, func() error {
-			p, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
-			switch {
-			case err != nil:
-				return err
-			case p.Spec.NodeName == "":
-				return errors.New("it has no node")
-			case p.Spec.NodeName == full:
-				return rig.Never(fmt.Errorf("%s has put it on %s, where the four others are", scheduler, full))
-			}
-			return nil
-		})
-		s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting pod "+name)
+		if node := s.tried(name); node == "" || node == full {
+			s.Fatalf("%s has put it on %q, and the four others are on %s", scheduler, node, full)
+		}
+		s.delete(named[corev1.Pod](s, name))
 		s.settled("app", 4)
 	}
 }
@@ -215,15 +193,11 @@ func TestStockBarePodUnderASelector(t *testing.T) {
 // Pods without an owner or a constraint are spread over zones by both if a Service selects them.
 func TestStockBarePodsBehindAService(t *testing.T) {
 	s := begin(t, spread, byZone)
-	for i, nodes := range []int{4, 2, 1} {
-		s.nodes(nodes, 50, zone(fmt.Sprint("zone-", i)))
-	}
+	s.zones(50, 4, 2, 1)
 	s.must(startStock(), "starting the stock scheduler")
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "svc"}, Spec: corev1.ServiceSpec{
+	s.make(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "svc"}, Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": "app"}, Ports: []corev1.ServicePort{{Port: 80}},
-	}}
-	_, err := s.client.CoreV1().Services(s.ns).Create(s.ctx, service, metav1.CreateOptions{})
-	s.must(err, "creating Service svc")
+	}})
 	placed := func(scheduler string) *rig.Observation {
 		const pods = 9
 		for i := range pods {
@@ -231,9 +205,8 @@ func TestStockBarePodsBehindAService(t *testing.T) {
 		}
 		o := s.settled("app", pods)
 		s.Logf("%s:\n%s", scheduler, o.Draw())
-		for i := range pods {
-			name := fmt.Sprintf("bare-%d", i)
-			s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{}), "deleting pod "+name)
+		for i := range o.Pods {
+			s.delete(&o.Pods[i])
 		}
 		s.settled("app", 0)
 		return o
@@ -259,16 +232,10 @@ func TestStockUnequalNodes(t *testing.T) {
 	s.must(startStock(), "starting the stock scheduler")
 	sizes := []int64{1, 2, 5, 10, 20}
 	loads := func(scheduler string) (least, most int) {
-		for _, size := range sizes {
-			// One after the other, so that both see the pods in the same order.
-			app := fmt.Sprint("app-", size)
-			s.deploy(app, 20, "", asks(size), by(scheduler))
-			s.settled(app, 20)
-		}
 		used := make(map[string]int)
 		for _, size := range sizes {
-			app := fmt.Sprint("app-", size)
-			for node, pods := range s.settled(app, 20).OnNodes() {
+			// One after the other, so that both see the pods in the same order.
+			for node, pods := range s.deployed(fmt.Sprint("app-", size), 20, "", asks(size), by(scheduler)).OnNodes() {
 				used[node] += pods * int(size)
 			}
 		}
@@ -279,9 +246,7 @@ func TestStockUnequalNodes(t *testing.T) {
 		slices.Sort(percent)
 		s.Logf("%s: nodes at %d %% of their CPU", scheduler, percent)
 		for _, size := range sizes {
-			app := fmt.Sprint("app-", size)
-			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
-			s.settled(app, 0)
+			s.deleted(fmt.Sprint("app-", size))
 		}
 		return percent[0], percent[len(percent)-1]
 	}
@@ -298,29 +263,21 @@ func TestStockUnequalNodes(t *testing.T) {
 func TestStockPreemption(t *testing.T) {
 	s := begin(t, spread, byZone)
 	high := s.highPriority()
-	for _, name := range []string{"zone-a", "zone-b", "zone-c"} {
-		s.nodes(4, 3, zone(name))
-	}
+	s.zones(3, 4, 4, 4)
 	s.must(startStock(), "starting the stock scheduler")
 	const room, pods = 36, 12
 	taken := func(scheduler string) (o *rig.Observation, victims int) {
-		s.deploy("low", room, "", asks(1), by(scheduler))
-		s.settled("low", room)
-		s.deploy("high", pods, "", asks(1), by(scheduler), high, constrained("high", zoneLabel))
-		o = s.settled("high", pods)
-		low, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=low"})
-		s.must(err, "listing the pods of low priority")
+		s.deployed("low", room, "", asks(1), by(scheduler))
+		o = s.deployed("high", pods, "", asks(1), by(scheduler), high, constrained("high", zoneLabel))
 		victims = room
-		for i := range low.Items {
-			if p := &low.Items[i]; p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
+		for _, p := range s.podsOf("low") {
+			if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {
 				victims--
 			}
 		}
 		s.Logf("%s: %d victims\n%s", scheduler, victims, o.Draw())
-		for _, app := range []string{"low", "high"} {
-			s.must(s.client.AppsV1().Deployments(s.ns).Delete(s.ctx, app, metav1.DeleteOptions{}), "deleting Deployment "+app)
-			s.settled(app, 0)
-		}
+		s.deleted("low")
+		s.deleted("high")
 		return o, victims
 	}
 	stock, stockVictims := taken(corev1.DefaultSchedulerName)
@@ -330,4 +287,58 @@ func TestStockPreemption(t *testing.T) {
 		t.Errorf("%d pods had to make way, and %d with the stock scheduler", victims, stockVictims)
 	}
 	s.beside(evennessCases[9], byZones(stock), byZones(ours))
+}
+
+// Old pods leave while new ones come. The stock scheduler counts both, and what is left when the old ones are gone is lopsided.
+func TestStockRollingUpdates(t *testing.T) {
+	s := begin(t, spread, byZone)
+	s.zones(50, 4, 3, 2)
+	stock, ours := s.besideStockAfter("app", 20, func() *rig.Observation {
+		for i := range 3 {
+			s.roll("app", fmt.Sprintf("r%d", i+1))
+		}
+		return s.settled("app", 20)
+	}, constrained("app", zoneLabel))
+	s.counts(ours, 0, 7, 7, 6)
+	s.beside(evennessCases[10], byZones(stock), byZones(ours))
+}
+
+// A zone is closed while a Deployment grows, and open when it grows again.
+func TestStockCordonedZone(t *testing.T) {
+	s := begin(t, spread, byZone)
+	s.zones(50, 4, 2)
+	closed := s.nodes(2, 50, zone("zone-c"))
+	stock, ours := s.besideStockAfter("app", 6, func() *rig.Observation {
+		s.cordon(true, closed...)
+		s.scaledTo("app", 18)
+		s.cordon(false, closed...)
+		return s.scaledTo("app", 24)
+	}, constrained("app", zoneLabel))
+	s.counts(ours, 0, 8, 8, 8)
+	s.beside(evennessCases[11], byZones(stock), byZones(ours))
+}
+
+// A node that refuses every pod looks the emptiest, so that the stock scheduler gives it every replacement.
+func TestStockBadNode(t *testing.T) {
+	s := begin(t, spread)
+	long := time.Minute // for which the figure is
+	if *evennessFlag == "" && !*wholeFlag {
+		long = 10 * time.Second // pod after pod is lost, which holds up other stories
+	}
+	s.must(startStock(), "starting the stock scheduler")
+	_, bad := s.bad("rejected", 20, 10)
+	lost := func(scheduler string) int {
+		before := s.losses()
+		s.deploy("app", 60, "", by(scheduler))
+		time.Sleep(long)
+		n := before.total()
+		s.deleted("app")
+		return n
+	}
+	ours := lost(s.scheduler)
+	stock := lost(corev1.DefaultSchedulerName)
+	if ours > 6 || stock < ours {
+		t.Errorf("on %s %d pods were lost, and %d of the stock scheduler's", bad, ours, stock)
+	}
+	s.beside(evennessCases[12], fmt.Sprint(stock), fmt.Sprint(ours))
 }

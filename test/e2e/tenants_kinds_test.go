@@ -23,11 +23,11 @@ import (
 func (s *story) change(a *placementv1alpha1.Allocation, change func(*placementv1alpha1.AllocationSpec)) {
 	s.Helper()
 	s.until("changing allocation "+a.Name, func() error {
-		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(a), a); err != nil {
+		if err := world.objects.Get(s.ctx, client.ObjectKeyFromObject(a), a); err != nil {
 			return err
 		}
 		change(&a.Spec)
-		return s.policies().Update(s.ctx, a)
+		return world.objects.Update(s.ctx, a)
 	})
 }
 
@@ -41,8 +41,7 @@ func TestTenantsMaximum(t *testing.T) {
 		s.pod(fmt.Sprint("p", i+1), priorityOf(s.template("all", "", asks(i+1)), fmt.Sprint(4-i)))
 	}
 	s.runningAre("all", "p1", "p2", "p3")
-	_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, "p4", "application/merge-patch+json", []byte(`{"metadata":{"annotations":{"espalier.dev/allocation-priority":"5"}}}`), metav1.PatchOptions{})
-	s.must(err, "raising the priority of p4")
+	s.alter(named[corev1.Pod](s, "p4"), `{"metadata":{"annotations":{"espalier.dev/allocation-priority":"5"}}}`)
 	s.runningAre("all", "p1", "p4")
 }
 
@@ -130,7 +129,7 @@ func TestTenantsIdentities(t *testing.T) {
 		return pods
 	}
 	held := numbers("0", "1", "2")
-	s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, held["1"], metav1.DeleteOptions{}), "deleting the pod with the number 1")
+	s.delete(named[corev1.Pod](s, held["1"]))
 	if after := numbers("0", "1", "2"); after["1"] == held["1"] || after["0"] != held["0"] {
 		t.Errorf("held were %v, and are %v", held, after)
 	}
@@ -193,7 +192,7 @@ func TestTenantsBadInput(t *testing.T) {
 		`{"spec":{"reserved":{"cpu":"1e-2000000000"}}}`:                                                                      "spec.reserved.cpu",
 		`{"spec":{"assignments":[{"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"in","values":["b"]}]}}]}}`: `supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
 	} {
-		if err := s.policies().Patch(s.ctx, bad, client.RawPatch(types.MergePatchType, []byte(patch))); err == nil || !strings.Contains(err.Error(), says) {
+		if err := world.objects.Patch(s.ctx, bad, client.RawPatch(types.MergePatchType, []byte(patch))); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", patch, err, says)
 		}
 	}
@@ -204,7 +203,7 @@ func TestTenantsBadInput(t *testing.T) {
 	second := s.reserves("second", 0, func(spec *placementv1alpha1.AllocationSpec) { spec.Assignments[0].PodSelector = selects("good") })
 	s.until("the conflict to be said", func() error {
 		var now placementv1alpha1.Allocation
-		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(second), &now); err != nil {
+		if err := world.objects.Get(s.ctx, client.ObjectKeyFromObject(second), &now); err != nil {
 			return err
 		}
 		if !meta.IsStatusConditionTrue(now.Status.Conditions, placementv1alpha1.ConditionConflicted) {
@@ -212,7 +211,7 @@ func TestTenantsBadInput(t *testing.T) {
 		}
 		return nil
 	})
-	s.must(s.policies().Delete(s.ctx, good), "deleting an allocation under its pods")
+	s.must(world.objects.Delete(s.ctx, good), "deleting an allocation under its pods")
 	s.noEvictions(gone)
 	s.run(map[string]int{"good": 2, "bad": 2})
 	if gone.all() != 0 {

@@ -58,10 +58,9 @@ func TestTenantsVolcano377(t *testing.T) {
 	maps.Copy(template.Annotations, runFor("24h"))
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	for i := range 24 {
-		_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
+		s.make(&batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", i)}, Spec: batchv1.JobSpec{Template: template},
-		}, metav1.CreateOptions{})
-		s.must(err, "creating a Job")
+		})
 	}
 	s.run(map[string]int{"jobs": 12})
 	s.noEvictions(gone)
@@ -191,7 +190,7 @@ func TestTenantsNetVictims(t *testing.T) {
 	if len(large) != 9 {
 		t.Errorf("the large ones that are left are %q, want 9", large)
 	}
-	s.must(s.client.CoreV1().Pods(s.ns).Delete(s.ctx, "medium", metav1.DeleteOptions{}), "deleting the medium one")
+	s.delete(named[corev1.Pod](s, "medium"))
 	s.run(map[string]int{"all": 19})
 	s.noEvictions(gone)
 }

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -77,17 +76,6 @@ func (s *story) share() {
 	p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
 	p.Spec.NodeSelector.MatchLabels = map[string]string{storyLabel: s.name}
 	s.create(p)
-}
-
-// create makes an object of the cluster that is deleted with the story. The first stories may come before its kind is served.
-func (s *story) create(o client.Object) {
-	s.Helper()
-	s.until("creating "+o.GetName(), func() error { return s.policies().Create(s.ctx, o) })
-	s.Cleanup(func() {
-		if err := s.policies().Delete(context.Background(), o); err != nil && !gone(err) {
-			s.Errorf("deleting %s: %v", o.GetName(), err)
-		}
-	})
 }
 
 // units are amounts in which a pod of a story asks for one.
@@ -220,7 +208,7 @@ func (s *story) accepted(a *placementv1alpha1.Allocation, status metav1.Conditio
 	s.Helper()
 	s.until("allocation "+a.Name+" to be accepted: "+string(status), func() error {
 		var now placementv1alpha1.Allocation
-		if err := s.policies().Get(s.ctx, client.ObjectKeyFromObject(a), &now); err != nil {
+		if err := world.objects.Get(s.ctx, client.ObjectKeyFromObject(a), &now); err != nil {
 			return err
 		}
 		c := meta.FindStatusCondition(now.Status.Conditions, placementv1alpha1.ConditionAccepted)

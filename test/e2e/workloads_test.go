@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 const (
@@ -55,29 +56,47 @@ func selects(app string) *metav1.LabelSelector {
 // deploy creates a Deployment.
 func (s *story) deploy(app string, replicas int32, placement string, change ...func(*corev1.PodSpec)) {
 	s.Helper()
-	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec:       appsv1.DeploymentSpec{Replicas: new(replicas), Selector: selects(app), Template: s.template(app, placement, change...)},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating Deployment "+app)
+	s.deployment(app, replicas, s.template(app, placement, change...))
 }
 
-// patch changes a Deployment.
-func (s *story) patch(app, patch string) {
+// deployment creates a Deployment of a template.
+func (s *story) deployment(app string, replicas int32, template corev1.PodTemplateSpec) {
 	s.Helper()
-	_, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, app, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	s.must(err, "changing Deployment "+app)
+	s.make(&appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(replicas), Selector: selects(app), Template: template},
+	})
+}
+
+// deployed is deploy, and settled.
+func (s *story) deployed(app string, replicas int, placement string, change ...func(*corev1.PodSpec)) *rig.Observation {
+	s.Helper()
+	s.deploy(app, int32(replicas), placement, change...)
+	return s.settled(app, replicas)
+}
+
+// patch changes a Deployment by a merge patch.
+func (s *story) patch(app, format string, args ...any) {
+	s.Helper()
+	s.alter(named[appsv1.Deployment](s, app), format, args...)
 }
 
 func (s *story) scale(app string, replicas int) {
 	s.Helper()
-	s.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+	s.patch(app, `{"spec":{"replicas":%d}}`, replicas)
+}
+
+// scaledTo is scale, and settled.
+func (s *story) scaledTo(app string, replicas int) *rig.Observation {
+	s.Helper()
+	s.scale(app, replicas)
+	return s.settled(app, replicas)
 }
 
 // roll starts a rolling update and waits until the Deployment says that it is through.
 func (s *story) roll(app, revision string) {
 	s.Helper()
-	s.patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
+	s.patch(app, `{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision)
 	s.available(app, "the rolling update to "+revision)
 }
 
@@ -85,11 +104,7 @@ func (s *story) roll(app, revision string) {
 // those first that it does not know to be ready, though they are.
 func (s *story) available(app, what string) {
 	s.Helper()
-	s.until(what, func() error {
-		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+	becomes(s, app, what, func(d *appsv1.Deployment) error {
 		want := *d.Spec.Replicas
 		switch st := d.Status; {
 		case st.ObservedGeneration < d.Generation:
@@ -105,8 +120,7 @@ func (s *story) available(app, what string) {
 func (s *story) pod(name string, template corev1.PodTemplateSpec) {
 	s.Helper()
 	template.ObjectMeta.Name = name
-	_, err := s.client.CoreV1().Pods(s.ns).Create(s.ctx, &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, metav1.CreateOptions{})
-	s.must(err, "creating pod "+name)
+	s.make(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
 }
 
 // asks sets what the pod asks for in units of podMilliCPU.

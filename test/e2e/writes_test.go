@@ -7,7 +7,7 @@ import (
 	"maps"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -74,7 +74,6 @@ func (s *story) wroteNoReplicas(app string) {
 // generation counts what was wanted of a Deployment so far.
 func (s *story) generation(app string) int64 {
 	s.Helper()
-	d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
-	s.must(err, "reading Deployment "+app)
+	d := get[appsv1.Deployment](s, app)
 	return d.Generation
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
 )
@@ -47,12 +48,11 @@ func TestFailuresAreSeen(t *testing.T) {
 	well := s.template("well", "")
 	s.onGood(&well.Spec, refuses)
 	s.pod("well", well)
-	s.until("a crash loop", func() error {
-		p, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, "limited", metav1.GetOptions{})
-		if err == nil && (len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].LastTerminationState.Terminated == nil) {
-			err = errors.New("pod limited has not been killed")
+	becomes(s, "limited", "a crash loop", func(p *corev1.Pod) error {
+		if len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].LastTerminationState.Terminated == nil {
+			return errors.New("pod limited has not been killed")
 		}
-		return err
+		return nil
 	})
 	s.settled("well", 1)
 	for _, name := range []string{"limited", "well"} {
@@ -74,8 +74,7 @@ func (s *story) onGood(spec *corev1.PodSpec, bad string) {
 // failures are those that a pod and the events about it show.
 func (s *story) failures(name string) []podoutcome.Failure {
 	s.Helper()
-	pod, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
-	s.must(err, "reading pod "+name)
+	pod := get[corev1.Pod](s, name)
 	found := podoutcome.Failures(pod)
 	events, err := s.client.CoreV1().Events(s.ns).List(s.ctx, metav1.ListOptions{})
 	s.must(err, "listing events")
@@ -102,5 +101,32 @@ func (s *story) shows(pod, kind string) {
 	})
 	if age := time.Since(s.failures(pod)[0].At); age < -time.Second || age > timeout {
 		s.Errorf("pod %s failed %v ago, it says", pod, age)
+	}
+}
+
+// A pod that is deleted at once makes way for another of its name, and that one is left alone.
+func TestNextPodOfTheSameName(t *testing.T) {
+	s := begin(t, faults)
+	s.needsFailures()
+	nodes := s.nodes(1, 4, zone("zone-a"))
+	template := s.template("app", "")
+	template.Spec.NodeName = nodes[0]
+	template.Spec.TerminationGracePeriodSeconds = nil
+	runs := func(name string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: template.Labels}, Spec: *template.Spec.DeepCopy()}
+		s.make(pod)
+		becomes(s, name, "pod "+name, func(is *corev1.Pod) error {
+			if is.UID != pod.UID {
+				return fmt.Errorf("pod %s is another one", name)
+			}
+			return isReady(is)
+		})
+		return pod
+	}
+	for i := range 60 {
+		name := fmt.Sprintf("app-%d", i%3)
+		s.delete(runs(name), client.GracePeriodSeconds(0))
+		s.delete(runs(name))
+		s.goes(named[corev1.Pod](s, name))
 	}
 }

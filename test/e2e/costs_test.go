@@ -5,12 +5,12 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -60,15 +60,10 @@ func (s *story) numbered(app string) {
 // removedInAnyOrder has the pods of an app bound without costs, from when it returns.
 func (s *story) removedInAnyOrder(app string) {
 	s.Helper()
-	p := &placementv1alpha1.PlacementPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: app},
-		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: *selects(app), ScaleDown: placementv1alpha1.ScaleDownAny},
-	}
-	s.until("policy "+app+" to be created", func() error { return client.IgnoreAlreadyExists(s.policies().Create(s.ctx, p)) })
+	s.governs(app, app, placementv1alpha1.PlacementPolicySpec{ScaleDown: placementv1alpha1.ScaleDownAny})
 	// The scheduler hears of the policy and of pods by two watches.
 	s.until("the scheduler to know the policy", func() error {
-		s.deploy(app, 1, "")
-		cost, costed := s.settled(app, 1).Pods[0].Annotations[corev1.PodDeletionCost]
+		cost, costed := s.deployed(app, 1, "").Pods[0].Annotations[corev1.PodDeletionCost]
 		s.deleted(app)
 		if costed {
 			return fmt.Errorf("a pod was bound with the cost %s", cost)
@@ -80,32 +75,71 @@ func (s *story) removedInAnyOrder(app string) {
 // Pods that were bound without costs get some, and what is left of them is even.
 func TestBackfillOfDeletionCosts(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.unequalZones()
+	s.zones(50, 10, 5, 2)
 	s.removedInAnyOrder("app")
-	s.deploy("app", 40, "")
-	for _, pod := range s.settled("app", 40).Pods {
+	for _, pod := range s.deployed("app", 40, "").Pods {
 		if cost, there := pod.Annotations[corev1.PodDeletionCost]; there {
 			t.Fatalf("pod %s has the cost %s", pod.Name, cost)
 		}
 	}
 	s.label(repairLabel)
 	s.numbered("app")
-	s.scale("app", 10)
-	s.counts(s.settled("app", 10), 0, 4, 3, 3)
+	s.counts(s.scaledTo("app", 10), 0, 4, 3, 3)
 }
 
 // Nodes are lost while their zone takes no other pods. The gaps that they leave are closed.
 func TestRepairOfDeletionCosts(t *testing.T) {
 	s := begin(t, spread, byZone)
-	var zones [][]string
-	for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
-		zones = append(zones, s.nodes(3, 50, zone(z)))
-	}
-	s.deploy("app", 36, "")
-	s.settled("app", 36)
+	zones := s.zones(50, 3, 3, 3)
+	s.deployed("app", 36, "")
 	s.cordon(true, zones[0]...)
 	s.lose(zones[0][0])
 	s.settled("app", 36)
 	s.label(repairLabel)
 	s.numbered("app")
+}
+
+// sentinel is the cost that Karpenter's controller of deletion costs gives the pods of a node that it is about to disrupt.
+const sentinel = "-2147483648"
+
+// Somebody else writes the cost of one pod when all are bound, as Karpenter does. Nobody touches it, pods that come later get no cost, and
+// costs are not repaired any more.
+func TestScaleDownBesideAnotherWriter(t *testing.T) {
+	s := begin(t, spread, byZone)
+	s.zones(50, 2, 2, 2)
+	s.label(repairLabel)
+	victim := s.deployed("app", 6, "").Pods[0].Name
+	s.alter(named[corev1.Pod](s, victim), `{"metadata":{"annotations":{%q:%q}}}`, corev1.PodDeletionCost, sentinel)
+	costs := func() map[string]string {
+		of := make(map[string]string)
+		for _, p := range s.settled("app", 9).Pods {
+			of[p.Name] = p.Annotations[corev1.PodDeletionCost]
+		}
+		return of
+	}
+	s.scale("app", 9)
+	before := costs()
+	without := 0
+	for _, cost := range before {
+		if cost == "" {
+			without++
+		}
+	}
+	if before[victim] != sentinel || without != 3 {
+		t.Errorf("pod %s is to keep its cost, and three are to have none: %v", victim, before)
+	}
+	s.tells("DeletionCostForeign", "Deployment", "app")
+	s.looked(2, []string{"deletioncost"}, func() error { // at the second look pods have been as they are for more than two seconds
+		if after := costs(); !maps.Equal(before, after) {
+			return fmt.Errorf("the costs were %v, and are %v", before, after)
+		}
+		return nil
+	})
+	s.wroteNoPods()
+	s.scale("app", 8) // and whoever wrote it gets what it wants
+	for _, p := range s.settled("app", 8).Pods {
+		if p.Name == victim {
+			t.Errorf("pod %s, whose cost is the lowest, is there", victim)
+		}
+	}
 }

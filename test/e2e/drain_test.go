@@ -15,6 +15,36 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
+// asks makes a policy that says for which reasons the pods of an app are replaced.
+func (s *story) asks(app string, moves placementv1alpha1.Moves) {
+	s.Helper()
+	s.governs(app, app, placementv1alpha1.PlacementPolicySpec{Moves: &moves})
+}
+
+// Of a cordoned node those pods are replaced whose policy asks for it, although no budget keeps them there, and none whose policy does not
+// want it, although one does. The controller's flag has those replaced alone that a budget keeps.
+func TestDrainByPolicy(t *testing.T) {
+	s := begin(t, moves, byZone)
+	node := s.nodes(1, 20, zone("zone-a"))[0]
+	apps := map[string]int{"all": 0, "none": 2, "unasked": 2} // how many stay there
+	for app := range apps {
+		s.deployed(app, 2, "")
+	}
+	s.keeps("none", 2)
+	s.asks("all", placementv1alpha1.Moves{Drained: placementv1alpha1.DrainedAll})
+	s.asks("none", placementv1alpha1.Moves{Drained: placementv1alpha1.DrainedNone})
+	s.nodes(1, 20, zone("zone-b"))
+	stop := s.neverBelow("all", 2)
+	s.cordon(true, node)
+	s.movedExactly(2)
+	stop()
+	for app, want := range apps {
+		if n := s.settled(app, 2).OnNodes()[node]; n != want {
+			t.Errorf("%d pods of %s are on %s, want %d", n, app, node, want)
+		}
+	}
+}
+
 // condition gives a node a condition that is true.
 func (s *story) condition(node string, is corev1.NodeConditionType) {
 	s.Helper()
@@ -32,8 +62,7 @@ func TestNodeWhoseChangeIsPlanned(t *testing.T) {
 		s.Skip("the cluster's own scheduler need not have the feature gate")
 	}
 	planned := s.nodes(1, 20, zone("zone-a"))[0]
-	s.deploy("kept", 1, "")
-	s.settled("kept", 1)
+	s.deployed("kept", 1, "")
 	s.keeps("kept", 1)
 	s.nodes(1, 20, zone("zone-a"))
 	stop := s.neverBelow("kept", 1)
