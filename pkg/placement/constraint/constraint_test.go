@@ -9,7 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
 
 // A name that begins with a number is that of the vectors of SwarmKit's own tests.
 // refused says that ours refuses the expression with a message where SwarmKit refuses

@@ -11,7 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/allocation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "4000"})
+	m.Run()
+}
 
 // drawCluster draws nodes, allocations in teams, and pods of which some run.
 func drawCluster(t *rapid.T) *cluster {

@@ -84,6 +84,10 @@ func (p *plain) lastSuccess(of failure.Revision, node string) (last time.Time) {
 	return last
 }
 
+func (p *plain) succeededBeside(of failure.Revision, node string) bool {
+	return slices.ContainsFunc(p.successes, func(s told) bool { return s.Revision == of && s.node != node })
+}
+
 func (p *plain) lastFailure(of failure.Revision, node, uid string) (last time.Time) {
 	for _, f := range p.on(of, node) {
 		if f.Pod == uid {

@@ -141,9 +141,11 @@ func (p *pair) forget(t *rapid.T) {
 	of, node := where(t)
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 3:
-		until := p.at(t)
+		until, history, failures := p.at(t), p.ledger.History(), len(p.plain.failures)
 		p.ledger.Forgive(node, until)
-		p.plain.forgive(node, until)
+		if p.plain.forgive(node, until); len(p.plain.failures) == failures && p.ledger.History() != history {
+			t.Fatalf("what forgives nothing changes the history")
+		}
 	case 0:
 		p.ledger.ForgetWorkload(of.Workload)
 		p.plain.erase(func(o failure.Revision, _ string) bool { return o.Workload == of.Workload })
@@ -192,6 +194,9 @@ func (p *pair) check(t *rapid.T) {
 		if got, want := p.ledger.Knows(of), p.plain.knows(of); got != want {
 			t.Fatalf("the ledger knows %v: %v, want %v", of, got, want)
 		}
+		if got, want := p.ledger.Rule(of), p.plain.rule(of); got != want {
+			t.Fatalf("the rule of %v is %v, want %v", of, got, want)
+		}
 		for _, node := range nodes {
 			if diff := cmp.Diff(p.plain.record(of, node), p.ledger.Record(of, node)); diff != "" {
 				t.Fatalf("%v on %s (-want +got):\n%s", of, node, diff)
@@ -220,6 +225,9 @@ func (p *pair) checkMarks(t *rapid.T) {
 			}
 			if since := marks[0].Since; n != r.Failures || since.IsZero() || since.Before(blamed[0].At) {
 				t.Fatalf("the mark %+v does not fit %+v", marks[0], blamed)
+			}
+			if elsewhere := p.plain.succeededBeside(of, node); marks[0].Elsewhere != elsewhere {
+				t.Fatalf("%v has succeeded on another node than %s: %t", of, node, elsewhere)
 			}
 			marks = marks[1:]
 		}

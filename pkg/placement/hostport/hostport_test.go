@@ -10,7 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "2000"})
+	m.Run()
+}
 
 func parse(t testing.TB, text string) hostport.Set {
 	t.Helper()
@@ -19,44 +26,6 @@ func parse(t testing.TB, text string) hostport.Set {
 		t.Fatal(err)
 	}
 	return set
-}
-
-// port reads one port in the notation of Port.String.
-func port(t testing.TB, text string) hostport.Port {
-	t.Helper()
-	r, err := hostport.ParseRange(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hostport.Port{Address: r.Address, Protocol: r.Protocol, Number: r.First}
-}
-
-func TestConflicts(t *testing.T) {
-	for _, tc := range []struct {
-		set, port string
-		want      bool
-	}{
-		{"", "22/tcp", false},
-		{"22/tcp", "22/tcp", true},
-		{"22/tcp", "22/udp", false},
-		{"22/tcp", "23/tcp", false},
-		{"8000-8010/tcp", "7999/tcp", false},
-		{"8000-8010/tcp", "8000/tcp", true},
-		{"8000-8010/tcp", "8010/tcp", true},
-		{"8000-8010/tcp", "8011/tcp", false},
-		{"22/tcp", "127.0.0.1:22/tcp", true},
-		{"127.0.0.1:22/tcp", "22/tcp", true},
-		{"127.0.0.1:22/tcp", "127.0.0.1:22/tcp", true},
-		{"127.0.0.1:22/tcp", "127.0.0.2:22/tcp", false},
-		{"127.0.0.1:22/tcp", "[::1]:22/tcp", false},
-		{"[::1]:22/tcp", "0.0.0.0:22/tcp", true},
-		{"[::]:22/tcp", "127.0.0.1:22/tcp", true},
-		{"22/tcp,10250/tcp,53/udp", "53/udp", true},
-	} {
-		if got := parse(t, tc.set).Conflicts(port(t, tc.port)); got != tc.want {
-			t.Errorf("%q conflicts with %s: %t", tc.set, tc.port, got)
-		}
-	}
 }
 
 func TestUnion(t *testing.T) {

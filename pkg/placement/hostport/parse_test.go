@@ -5,6 +5,7 @@ package hostport_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -52,7 +53,9 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse(%q): %v", tc.in, err)
 			}
-			checkSame(t, tc.want, got)
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
 			canonical := tc.canonical
 			if len(tc.want) > 0 && canonical == "" {
 				canonical = tc.in
@@ -171,14 +174,6 @@ func TestParseBounds(t *testing.T) {
 	}
 }
 
-// checkSame compares sets: netip.Addr compares by value.
-func checkSame(t *testing.T, want, got hostport.Set) {
-	t.Helper()
-	if !slices.Equal(want, got) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 // checkSet holds a set to its invariants.
 func checkSet(t *testing.T, s hostport.Set) {
 	t.Helper()
@@ -196,4 +191,56 @@ func checkSet(t *testing.T, s hostport.Set) {
 			t.Errorf("%v is before %v", s[i-1], r)
 		}
 	}
+}
+
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it
+// takes is in order and survives Format, what it refuses fits an event.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"",
+		"22/tcp,10250/tcp",
+		"8000-8010/udp, 1-65535/SCTP",
+		"127.0.0.1:9100/tcp,[::1]:9100/tcp,[::ffff:10.0.0.1]:1/tcp",
+		"0.0.0.0:1/tcp,[::]:1/tcp,1/tcp",
+		"[fe80::1%eth0]:1/tcp",
+		"22/tcp,22/tcp,,",
+		"::1:22/tcp",
+		"0/tcp,-1/udp,9-1/udp,65536/\u017fctp\x00\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		set, err := hostport.Parse(in)
+		if err != nil {
+			if set != nil {
+				t.Errorf("Parse(%q) returns ports and an error", in)
+			}
+			placementtest.CheckRefusal(t, err, maxMessage)
+			return
+		}
+		checkSet(t, set)
+		text := hostport.Format(set)
+		if again, err := hostport.Parse(text); err != nil || !slices.Equal(again, set) {
+			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
+		}
+	})
+}
+
+func ExampleParse() {
+	held, err := hostport.Parse("10250/tcp, 22/TCP, 127.0.0.1:9100/tcp, 8000-8010/udp")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(hostport.Format(held))
+	fmt.Println(held.Conflicts(hostport.Port{Protocol: hostport.UDP, Number: 8005}))
+	fmt.Println(held.Conflicts(hostport.Port{Protocol: hostport.TCP, Number: 8005}))
+
+	_, err = hostport.Parse("22/tcp,53")
+	fmt.Println(err)
+	// Output:
+	// 22/tcp,8000-8010/udp,127.0.0.1:9100/tcp,10250/tcp
+	// true
+	// false
+	// port 2 "53": no protocol in "53": write a port as 22/tcp, 8000-8010/udp, 127.0.0.1:9100/tcp or [::1]:9100/tcp
 }

@@ -5,6 +5,7 @@ package level_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,4 +211,60 @@ func TestParseBounds(t *testing.T) {
 			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
 		}
 	}
+}
+
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it
+// takes is valid and survives Format, what it refuses fits an event.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"",
+		"spread=topology.kubernetes.io/zone,pack=example.com/rack",
+		"spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;nodesWithoutKey=Exclude",
+		"spread=node.labels.rack,spread=engine.labels.Disk,spread=node.name",
+		" Spread = node.labels.node.id ; Weight. = 2 ;\n MISSING = include ",
+		"spread=node.labels.node.labels.x/y,pack=node.hostname",
+		"spread=zone;weight.a=1;weight.a=1000001;;",
+		"spread=node.name;weight.node-1.example.com=3",
+		"pac\u212a=r\u00e4ck\x00\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		levels, err := level.Parse(in)
+		if err != nil {
+			if levels != nil {
+				t.Errorf("Parse(%q) returns levels and an error", in)
+			}
+			placementtest.CheckRefusal(t, err, maxMessage)
+			return
+		}
+		if len(levels) == 0 {
+			t.Fatalf("Parse(%q) returns no levels", in)
+		}
+		if err := level.Validate(levels); err != nil {
+			t.Errorf("Parse(%q) returns invalid levels: %v", in, err)
+		}
+		text := level.Format(levels)
+		if again, err := level.Parse(text); err != nil || !cmp.Equal(again, levels) {
+			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
+		}
+	})
+}
+
+func ExampleParse() {
+	levels, err := level.Parse("spread=topology.kubernetes.io/zone; weight.zone-a=70; weight.*=30, spread=node.labels.rack")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range levels {
+		fmt.Println(l)
+	}
+
+	_, err = level.Parse("spread=topology.kubernetes.io/zone,sprd=rack")
+	fmt.Println(err)
+	// Output:
+	// spread=topology.kubernetes.io/zone;weight.*=30;weight.zone-a=70
+	// spread=rack
+	// level 2 "sprd=rack": unknown strategy "sprd": use spread=PROPERTY or pack=PROPERTY
 }

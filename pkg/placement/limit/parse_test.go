@@ -5,6 +5,8 @@ package limit_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,6 +59,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		"":         `no limits in "": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		" \n":      `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"rack":     `limit 1 "rack": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"rack=":    `limit 1 "rack=": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"=1":       `limit 1 "=1": no property before "=": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
@@ -90,14 +93,6 @@ func TestParseRefuses(t *testing.T) {
 		if syntax, ok := errors.AsType[*syntax.Error](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
 			t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
 		}
-	}
-}
-
-func TestParseRefusesWhiteSpace(t *testing.T) {
-	_, err := limit.Parse(" \n")
-	const want = `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
@@ -166,4 +161,59 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
 		}
 	}
+}
+
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it
+// takes is valid and survives Format, what it refuses fits an event.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"",
+		"kubernetes.io/hostname=1,example.com/rack=2",
+		" node.name = 3 ,\tengine.labels.Disk = 0002",
+		"node.labels.node.id=1,node.labels.node.labels.x/y=1000000",
+		"rack=1,rack=2,,=",
+		"rack==1;2",
+		"node.hostname=9223372036854775808",
+		"r\u00e4ck=1\x00\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		limits, err := limit.Parse(in)
+		if err != nil {
+			if limits != nil {
+				t.Errorf("Parse(%q) returns limits and an error", in)
+			}
+			placementtest.CheckRefusal(t, err, maxMessage)
+			return
+		}
+		if len(limits) == 0 {
+			t.Fatalf("Parse(%q) returns no limits", in)
+		}
+		if err := limit.Validate(limits); err != nil {
+			t.Errorf("Parse(%q) returns invalid limits: %v", in, err)
+		}
+		text := limit.Format(limits)
+		if again, err := limit.Parse(text); err != nil || !slices.Equal(again, limits) {
+			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
+		}
+	})
+}
+
+func ExampleParse() {
+	limits, err := limit.Parse("kubernetes.io/hostname = 1, node.labels.rack = 2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range limits {
+		fmt.Println(l)
+	}
+
+	_, err = limit.Parse("kubernetes.io/hostname=1,rack=two")
+	fmt.Println(err)
+	// Output:
+	// kubernetes.io/hostname=1
+	// rack=2
+	// limit 2 "rack=two": invalid number of pods "two": a limit is a whole number of pods from 1 to 1000000
 }

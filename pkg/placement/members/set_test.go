@@ -9,7 +9,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
 
 // A set is what a map is, however many numbers there are, and its blocks are known without looking at them.
 func TestPropertySet(t *testing.T) {

@@ -12,7 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "1000"})
+	m.Run()
+}
 
 func TestCostAndSpelling(t *testing.T) {
 	for _, tc := range []struct {
@@ -141,13 +148,6 @@ func TestScaleUpAndDown(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What is on a last resort goes first.
-func TestLastResortGoesFirst(t *testing.T) {
-	if last, other := (Ordinal{1, Share{0, 1}}), (Ordinal{1000, Share{1, 1000}}); last.Cost() >= other.Cost() {
-		t.Errorf("%v costs %d, and %v %d", last, last.Cost(), other, other.Cost())
-	}
 }
 
 // A number is free when the last pod that has it is gone.

@@ -10,7 +10,15 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "500", "rapid.steps": "200"})
+	m.Run()
+}
 
 const (
 	lasts     = 15 * time.Second

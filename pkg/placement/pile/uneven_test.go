@@ -9,7 +9,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
 
 // As many pods move as in the best of all divisions that are even, and there is one.
 func TestPropertyUnevenIsTheLeast(t *testing.T) {

@@ -12,8 +12,15 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "2000"})
+	m.Run()
+}
 
 // node is one in a zone and a rack, with pods of the revision.
 func node(zone, rack, serial int, pods int64) placement.Node {
@@ -61,32 +68,6 @@ func sum(misplaced []int64) (n int64) {
 		n += m
 	}
 	return n
-}
-
-// A zone that was away comes back: ten moves, and no more.
-func TestAZoneReturns(t *testing.T) {
-	var nodes []placement.Node
-	for i := range 3 {
-		nodes = append(nodes, node(0, 0, i, 5), node(1, 0, i, 5), node(2, 0, i, 0))
-	}
-	tree := simulation.New(byZoneAndRack, nodes...)
-	if moves, _ := run(t, tree, false, everywhere); moves != 10 {
-		t.Errorf("it took %d moves, want 10", moves)
-	}
-	if left := tree.Misplaced(); sum(left) > 0 {
-		t.Errorf("%v are still misplaced", left)
-	}
-}
-
-// Ten nodes of ten pods, and another one joins: nine moves.
-func TestANodeJoins(t *testing.T) {
-	nodes := []placement.Node{node(0, 0, 10, 0)}
-	for i := range 10 {
-		nodes = append(nodes, node(0, 0, i, 10))
-	}
-	if moves, _ := run(t, simulation.New(byZoneAndRack, nodes...), false, everywhere); moves != 9 {
-		t.Errorf("it took %d moves, want 9", moves)
-	}
 }
 
 // A zone that is full, and zones of 5, 2 and 2 nodes that are as even as they can be: nothing is moved.

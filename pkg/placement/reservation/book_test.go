@@ -22,58 +22,6 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-func TestBook(t *testing.T) {
-	var b Book
-	if !b.Reserve("p", "n1", at(10)) || !b.Reserve("p", "n2", at(11)) || !b.Reserve("q", "n1", at(12)) {
-		t.Error("a reservation is refused")
-	}
-	if b.Reserve("p", "n1", at(13)) {
-		t.Error("the same is reserved twice")
-	}
-	if !b.Has("p", "n2") || b.Has("q", "n2") || b.Len() != 3 {
-		t.Errorf("of three reservations there are %d", b.Len())
-	}
-	if got := b.Release("p"); !slices.Equal(got, []string{"n2", "n1"}) {
-		t.Errorf("p gives back %v", got)
-	}
-	if got := b.Release("p"); got != nil || b.Len() != 1 {
-		t.Errorf("p gives back %v again", got)
-	}
-	if got := b.Expire(at(11)); got != nil {
-		t.Errorf("%v have expired, though they were released", got)
-	}
-	if got := b.Expire(at(12)); len(got) != 1 || got[0].Pod != "q" || b.Len() != 0 {
-		t.Errorf("%v have expired, want that of q", got)
-	}
-}
-
-// What is reserved once more lasts as long as if it were reserved then, and is one reservation.
-func TestReservedOnceMore(t *testing.T) {
-	var b Book
-	b.Reserve("p", "n", at(10))
-	b.Reserve("q", "n", at(11))
-	if b.Reserve("p", "n", at(20)) || b.Len() != 2 {
-		t.Errorf("of two reservations there are %d", b.Len())
-	}
-	if got := b.Expire(at(15)); len(got) != 1 || got[0].Pod != "q" || !b.Has("p", "n") {
-		t.Errorf("%v have expired, want that of q", got)
-	}
-	if got := b.Expire(at(20)); len(got) != 1 || got[0].Until != at(20) || b.Len() != 0 {
-		t.Errorf("%v have expired, want that of p", got)
-	}
-}
-
-// What was released and made again lives for as long as the last time says.
-func TestReservedAgain(t *testing.T) {
-	var b Book
-	b.Reserve("p", "n", at(10))
-	b.Release("p")
-	b.Reserve("p", "n", at(20))
-	if got := b.Expire(at(15)); got != nil || !b.Has("p", "n") {
-		t.Errorf("%v have expired before their time", got)
-	}
-}
-
 // The book says the same as a list of all reservations that is gone through each time.
 func TestBookIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,15 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "200"})
+	m.Run()
+}
 
 // zones makes groups of nodes, as many of each.
 func zones(n, nodes int) []*Group {

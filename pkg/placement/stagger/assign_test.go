@@ -5,12 +5,20 @@ package stagger
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "500"})
+	os.Exit(m.Run())
+}
 
 const dayLong = 24 * time.Hour
 
@@ -115,62 +123,37 @@ func TestPropertyEndsAreInTime(t *testing.T) {
 	})
 }
 
-// Nodes that have begun together are shared out evenly over the dates.
+// Nodes that have begun together are shared out evenly over the dates, also where only so many of a domain may end at once: none has to
+// share its date with one more for the sake of its domain.
 func TestPropertyNodesOfOneAgeAreEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPool(t)
-		p.rule.PerDomain = 0
-		n := make(map[time.Time]int)
-		for i := range p.nodes {
-			p.nodes[i].Up, p.nodes[i].Latest, p.nodes[i].End = p.now, time.Time{}, time.Time{}
-		}
 		usable := slices.DeleteFunc(slices.Clone(p.dates), func(at time.Time) bool {
 			return at.Before(p.now.Add(p.rule.Least)) || at.After(p.now.Add(p.rule.Lifetime))
 		})
 		if len(usable) == 0 {
 			return
 		}
-		for _, end := range p.rule.Assign(p.dates, p.nodes) {
-			n[end]++
-		}
-		most := (len(p.nodes) + len(usable) - 1) / len(usable)
-		for at, nodes := range n {
-			if nodes > most {
-				t.Fatalf("%d nodes end %v: %d nodes over %d dates are %d at most", nodes, at, len(p.nodes), len(usable), most)
-			}
-		}
-	})
-}
-
-// So they are if they are of domains of which so many may end at once: none has to share its date with one more for the sake of its domain.
-func TestPropertyDomainsKeepNodesEven(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := drawPool(t)
-		p.rule.PerDomain, p.rule.Least = max(1, p.rule.PerDomain), 0
-		p.dates = slices.DeleteFunc(p.dates, func(at time.Time) bool { return at.After(p.now.Add(p.rule.Lifetime)) })
 		of := make(map[string]int)
 		p.nodes = slices.DeleteFunc(p.nodes, func(n Node) bool {
 			of[n.Domain]++
-			return of[n.Domain] > p.rule.PerDomain*len(p.dates)
+			return p.rule.PerDomain > 0 && of[n.Domain] > p.rule.PerDomain*len(usable)
 		})
 		for i := range p.nodes {
 			p.nodes[i].Up, p.nodes[i].Latest, p.nodes[i].End = p.now, time.Time{}, time.Time{}
-		}
-		if len(p.dates) == 0 {
-			return
 		}
 		n, together := make(map[time.Time]int), make(map[string]int)
 		for i, end := range p.rule.Assign(p.dates, p.nodes) {
 			n[end]++
 			together[p.nodes[i].Domain+end.String()]++
-			if got := together[p.nodes[i].Domain+end.String()]; got > p.rule.PerDomain {
+			if got := together[p.nodes[i].Domain+end.String()]; p.rule.PerDomain > 0 && got > p.rule.PerDomain {
 				t.Fatalf("%d of domain %s end %v", got, p.nodes[i].Domain, end)
 			}
 		}
-		most := (len(p.nodes) + len(p.dates) - 1) / len(p.dates)
+		most := (len(p.nodes) + len(usable) - 1) / len(usable)
 		for at, nodes := range n {
 			if nodes > most {
-				t.Fatalf("%d nodes end %v: %d nodes over %d dates are %d at most", nodes, at, len(p.nodes), len(p.dates), most)
+				t.Fatalf("%d nodes end %v: %d nodes over %d dates are %d at most", nodes, at, len(p.nodes), len(usable), most)
 			}
 		}
 	})

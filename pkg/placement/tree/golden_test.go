@@ -12,7 +12,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/decision"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
@@ -59,13 +58,7 @@ type story struct {
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "levels":
-		var levels []level.Level
-		if d.Input != "" {
-			var err error
-			if levels, err = level.Parse(strings.ReplaceAll(d.Input, "\n", "")); err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-		}
+		levels := parseLevels(t, strings.ReplaceAll(d.Input, "\n", ""))
 		s.tree, s.levels = simulation.New(levels), len(levels)
 		s.tree.Request = placementtest.Request
 	case "nodes":

@@ -4,16 +4,11 @@
 package tree_test
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
@@ -54,14 +49,7 @@ func TestTheNodeThatLivesLonger(t *testing.T) {
 		"no zone": {"spread=zone", []placement.Node{loaded(mortal("a", 7, "x"), 0), loaded(mortal("b", 9, "y"), 90), loaded(mortal("c", 8, "y"), 0)}, "a | b | c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var levels []level.Level
-			if tc.levels != "" {
-				var err error
-				if levels, err = level.Parse(tc.levels); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tr := simulation.New(levels, tc.nodes...)
+			tr := simulation.New(parseLevels(t, tc.levels), tc.nodes...)
 			var got []string
 			class := 0
 			for _, r := range tr.Rank(func(string) bool { return true }) {
@@ -107,32 +95,4 @@ func TestNodesOfManyEndsFillUp(t *testing.T) {
 		}
 		last = ends
 	}
-}
-
-// Ends that are all the same decide nothing, and neither does an end in another hour where no two nodes tie otherwise.
-func TestPropertyOneEndDecidesNothing(t *testing.T) {
-	checkShare(t, 5, func(t *rapid.T) {
-		c := drawCluster(t, ordinary(t))
-		without, with := simulation.New(c.levels), simulation.New(c.levels)
-		ends := rapid.Int32Range(1, 600_000).Draw(t, "hour")
-		for _, tr := range []*simulation.Tree{without, with} {
-			tr.Request = c.request
-			tr.SetRule(c.rule)
-			for _, n := range c.nodes {
-				if n.Ends = 0; tr == with {
-					n.Ends = ends
-				}
-				tr.Set(n)
-			}
-		}
-		k := rapid.IntRange(1, 20).Draw(t, "pods")
-		left := func() placement.Fits {
-			room := make(map[string]int64)
-			return func(name string) bool { room[name]++; return room[name] <= c.room[name] }
-		}
-		a, b := without.Place(k, left()), with.Place(k, left())
-		if !slices.Equal(a, b) {
-			t.Fatal(fmt.Sprintf("without ends %v, and with one for all %v", a, b))
-		}
-	})
 }

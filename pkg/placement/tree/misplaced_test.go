@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
@@ -50,17 +49,7 @@ func TestMisplaced(t *testing.T) {
 		"packed as far as fits": {levels: pack, nodes: []placement.Node{stand("a-1", 4, "a"), stand("b-1", 1, "b")}, refused: []string{"a-1"}, want: []int64{0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var levels []level.Level
-			if c.levels != "" {
-				var err error
-				if levels, err = level.Parse(c.levels); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tr := simulation.New(levels)
-			for _, n := range c.nodes {
-				tr.Set(n)
-			}
+			tr := simulation.New(parseLevels(t, c.levels), c.nodes...)
 			tr.Rank(func(name string) bool { return !slices.Contains(c.refused, name) })
 			if got := tr.Misplaced(); !slices.Equal(got, c.want) {
 				t.Errorf("misplaced by level: %d, want %d", got, c.want)
@@ -83,11 +72,7 @@ func wantMisplaced(t *testing.T, tr *simulation.Tree, when string, want ...int64
 // A node that is refused to all pods is no place that some are missing from, also when
 // nobody remembers the answers any more.
 func TestMisplacedBesideRefusedNodes(t *testing.T) {
-	levels, err := level.Parse("spread=zone")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := simulation.New(levels)
+	tr := simulation.New(parseLevels(t, "spread=zone"))
 	for _, zone := range []string{"a", "b", "c"} {
 		tr.Set(stand(zone+"-control", 0, zone))
 		tr.Set(stand(zone+"-worker", 0, zone))
@@ -127,27 +112,4 @@ func TestMisplacedByWhatWasSaidLast(t *testing.T) {
 	allow(true)
 	tr.RecheckAll()
 	wantMisplaced(t, tr, "it takes more", 1)
-}
-
-// What a scrape costs for one tree that has changed, even or not.
-func BenchmarkMisplaced(b *testing.B) {
-	for name, pods := range map[string]func(i int) int64{
-		"even":   func(int) int64 { return 2 },
-		"uneven": func(i int) int64 { return int64(i % 7) },
-	} {
-		b.Run(fmt.Sprintf("nodes=5000/%s", name), func(b *testing.B) {
-			levels, err := level.Parse("spread=zone")
-			if err != nil {
-				b.Fatal(err)
-			}
-			tr := simulation.New(levels)
-			for i := range 5000 {
-				tr.Set(stand(fmt.Sprintf("node-%04d", i), pods(i), fmt.Sprint(i%5)))
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				tr.Misplaced()
-			}
-		})
-	}
 }

@@ -271,36 +271,6 @@ func TestPlaceKeepsThePromise(t *testing.T) {
 	})
 }
 
-// Neither the order in which nodes came nor what they were before matters.
-func TestHistoryDoesNotMatter(t *testing.T) {
-	checkShare(t, 10, func(t *rapid.T) {
-		s := grow(t, drawCluster(t, ordinary(t)))
-		other := &subject{cluster: s.cluster, t: t, tree: simulation.New(s.levels), answers: make(map[string]bool)}
-		other.tree.Request = s.request
-		other.tree.SetRule(drawRule(t))
-		for _, n := range rapid.Permutation(s.nodes).Draw(t, "order") {
-			if oneIn(t, 4, "was another") {
-				other.tree.Set(s.drawNode(t, n.Name))
-			}
-			if oneIn(t, 8, "was away") {
-				other.tree.Remove(n.Name)
-			}
-			other.tree.Set(n)
-			if oneIn(t, 8, "had another record") {
-				other.tree.SetRecord(n.Name, drawRecord(t))
-				other.tree.SetRecord(n.Name, n.Record)
-			}
-		}
-		other.tree.SetRule(s.rule)
-		other.validate()
-		k := rapid.IntRange(1, 12).Draw(t, "k")
-		first, second := s.place(k), other.place(k)
-		if diff := cmp.Diff(first, second); diff != "" {
-			t.Errorf("placed otherwise (-first +second):\n%s\n%s\n%s", diff, s.tree, other.tree)
-		}
-	})
-}
-
 // Rank has all nodes that fit, each once, class after class, and Next's node first.
 // The best class is the nodes that Pick might return under other names.
 func TestRanksBestClassIsTheOracles(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
@@ -28,11 +27,7 @@ func TestSharesAreNearest(t *testing.T) {
 			fmt.Fprintf(&weights, ";weight.%s=%d", zone, share)
 			nodes = append(nodes, placement.Node{Name: zone, Values: []placement.Value{{Text: zone}}})
 		}
-		levels, err := level.Parse("spread=zone" + weights.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		tr := simulation.New(levels, nodes...)
+		tr := simulation.New(parseLevels(t, "spread=zone"+weights.String()), nodes...)
 		got, sum := make([]int64, len(shares)), int64(0)
 		for _, share := range shares {
 			sum += share
@@ -75,71 +70,9 @@ func sainteLague(shares, pods []int64, k int64) error {
 	return nil
 }
 
-// The example of the contract: at eight pods 70/20/10 is 5.6/1.6/0.8.
-func TestSharesOf70To20To10(t *testing.T) {
-	levels, err := level.Parse("spread=zone;weight.a=70;weight.b=20;weight.c=10")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []placement.Node
-	for _, zone := range []string{"a", "b", "c"} {
-		nodes = append(nodes, placement.Node{Name: zone, Values: []placement.Value{{Text: zone}}})
-	}
-	got := map[string]int{}
-	for _, name := range simulation.New(levels, nodes...).Place(8, func(string) bool { return true }) {
-		got[name]++
-	}
-	if got["a"] != 5 || got["b"] != 2 || got["c"] != 1 {
-		t.Errorf("eight pods are %v, want 5/2/1", got)
-	}
-}
-
-// What the nodes of a zone have of CPU is its share, however many they are: zones of 40, 20 and 8 CPUs take 68 pods
-// in turn so that none is ever more than one pod off. Nodes that come change it.
-func TestShareAllocatable(t *testing.T) {
-	levels, err := level.Parse("spread=zone;share=Allocatable")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := simulation.New(levels)
-	join := func(name, zone string, cpus int64) {
-		tr.Set(placement.Node{Name: name, Values: []placement.Value{{Text: zone}}, Usage: placement.Usage{CPU: placement.Amount{Allocatable: cpus}}})
-	}
-	for i := range 10 {
-		join(fmt.Sprint("a", i), "a", 4)
-	}
-	join("b0", "b", 20)
-	join("c0", "c", 5)
-	join("c1", "c", 3)
-	pods := map[string]int64{}
-	place := func(most int64, has map[string]int64, sum int64) {
-		t.Helper()
-		for k := pods["a"] + pods["b"] + pods["c"] + 1; k <= most; k++ {
-			for _, name := range tr.Place(1, func(string) bool { return true }) {
-				pods[name[:1]]++
-			}
-			for zone, cpus := range has {
-				if d := pods[zone]*sum - k*cpus; d > sum || -d > sum {
-					t.Fatalf("of %d pods %v are in zones of %v CPUs", k, pods, has)
-				}
-			}
-		}
-	}
-	place(68, map[string]int64{"a": 40, "b": 20, "c": 8}, 68)
-	join("c2", "c", 32)
-	place(100, nil, 1)
-	if pods["c"] < 38 {
-		t.Errorf("when zone c is as large as a, it has %d of 100 pods", pods["c"])
-	}
-}
-
 // A node that says it has more than any machine does must not turn the shares round.
 func TestShareOfVeryMuch(t *testing.T) {
-	levels, err := level.Parse("spread=zone;share=Allocatable")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := simulation.New(levels)
+	tr := simulation.New(parseLevels(t, "spread=zone;share=Allocatable"))
 	for zone, cpus := range map[string]int64{"a": 2e13, "b": 1e13} {
 		tr.Set(placement.Node{Name: zone, Values: []placement.Value{{Text: zone}}, Usage: placement.Usage{CPU: placement.Amount{Allocatable: cpus}}})
 	}

@@ -31,14 +31,13 @@ type member struct {
 	values []placement.Value
 	tasks  map[string]int
 	// room is how many tasks of any service fit, in all.
-	room     int
-	failures map[string]int
-	down     bool
+	room int
+	down bool
 }
 
 // join adds a node with a value for each level, "-" for a node that has none.
 func (s *swarm) join(name string, room int, values ...string) *member {
-	m := &member{name: name, room: room, tasks: make(map[string]int), failures: make(map[string]int)}
+	m := &member{name: name, room: room, tasks: make(map[string]int)}
 	for _, v := range values {
 		if v == "-" {
 			m.values = append(m.values, placement.Value{Missing: true})
@@ -72,30 +71,15 @@ func (m *member) total() (total int) {
 	return total
 }
 
-// seedsRule is the rule for failures that the vectors are told under.
-var seedsRule = placement.Faults{Threshold: 5}
-
-// grow hangs the nodes in a tree, as one revision of a service sees them.
-func (s *swarm) grow(service, revision, levels string) *simulation.Tree {
+// grow hangs the nodes in a tree, as a service sees them.
+func (s *swarm) grow(service, levels string) *simulation.Tree {
 	s.t.Helper()
-	var ls []level.Level
-	if levels != "" {
-		var err error
-		if ls, err = level.Parse(levels); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	tr := simulation.New(ls)
-	tr.SetRule(seedsRule)
+	tr := simulation.New(parseLevels(s.t, levels))
 	tr.Request = placementtest.Request
 	for _, m := range s.nodes {
 		n := placement.Node{Name: m.name, Values: m.values, Unready: m.down}
-		n.Tally = placement.Tally{Workload: int64(m.tasks[service]), All: int64(m.total())}
-		if revision == "" {
-			n.Tally.Revision = n.Tally.Workload
-		}
+		n.Tally = placement.Tally{Revision: int64(m.tasks[service]), Workload: int64(m.tasks[service]), All: int64(m.total())}
 		n.Usage = placementtest.Usage(n.Tally.All)
-		n.Failures = m.failures[service+revision]
 		tr.Set(n)
 	}
 	return tr
@@ -110,7 +94,7 @@ func (s *swarm) place(service, levels string, tasks int) map[string]int {
 		if s.oneByOne {
 			batch = 1
 		}
-		tr := s.grow(service, "", levels)
+		tr := s.grow(service, levels)
 		placed := tr.Place(batch, func(name string) bool {
 			all, _ := tr.Tally(name)
 			m := s.member(name)
@@ -279,7 +263,7 @@ func TestVector_2_3_P4(t *testing.T) {
 	s.join("node3", plenty, "dc2", "r2").tasks["s"] = 4
 	s.join("node4", plenty, "-", "-").tasks["s"] = 2
 	s.join("node5", plenty, "-", "-").tasks["s"] = 1
-	tr := s.grow("s", "", "spread=datacenter,spread=rack")
+	tr := s.grow("s", "spread=datacenter,spread=rack")
 	if err := tr.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -308,50 +292,6 @@ func TestVector_2_4_N1(t *testing.T) {
 	expect(t, "with one", s.one("s"), "n1")
 }
 
-// In the failure vectors every task fails before the next one is created, and what
-// is tested is where that one goes.
-func (s *swarm) placeAndFail(service, revision string) string {
-	s.t.Helper()
-	name, ok := s.grow(service, revision, "").Next(func(string) bool { return true })
-	if !ok {
-		s.t.Fatal("no node fits")
-	}
-	s.member(name).failures[service+revision]++
-	return name
-}
-
-func TestVector_2_5_F1(t *testing.T) {
-	s := &swarm{t: t}
-	n1, n2 := s.join("n1", plenty), s.join("n2", plenty)
-	n1.tasks["s1"], n1.tasks["s2"] = 1, 1
-	for round := range 8 {
-		expect(t, "failures on n2", n2.failures["s1"], min(round, 5))
-		expect(t, "failures on n1", n1.failures["s1"], max(0, round-5))
-		want := "n2"
-		if round >= 5 {
-			want = "n1"
-		}
-		expect(t, fmt.Sprint("round ", round), s.placeAndFail("s1", ""), want)
-	}
-}
-
-func TestVector_2_5_F2(t *testing.T) {
-	s := &swarm{t: t}
-	s.join("n1", plenty).tasks["s1"] = 1
-	s.join("n2", plenty)
-	var got []string
-	for round := range 15 {
-		version := "v1"
-		if round >= 6 {
-			version = "v2"
-		}
-		got = append(got, s.placeAndFail("s1", version))
-	}
-	expect(t, "15 rounds", got, slices.Concat(slices.Repeat([]string{"n2"}, 5), []string{"n1"},
-		slices.Repeat([]string{"n2"}, 5), slices.Repeat([]string{"n1"}, 4)))
-	expect(t, "failures on n2", s.member("n2").failures, map[string]int{"s1v1": 5, "s1v2": 5})
-}
-
 func TestVector_2_6_R2(t *testing.T) {
 	s := &swarm{t: t}
 	s.join("n1", 2).tasks["s"] = 1
@@ -370,4 +310,17 @@ func TestVector_2_6_R3(t *testing.T) {
 	expect(t, "two tasks, room for one", tr.Place(2, fits), []string{"n1"})
 	tr.Add("n1", placement.Tally{}.Sub(onePod))
 	expect(t, "the second, when the first has ended", tr.Place(1, fits), []string{"n1"})
+}
+
+// parseLevels reads levels; "" is none.
+func parseLevels(t placementtest.TB, text string) []level.Level {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	levels, err := level.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return levels
 }
