@@ -27,6 +27,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/allocationorder"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
@@ -146,26 +147,14 @@ func TestACycleOfTheProfile(t *testing.T) {
 				pod.Annotation(clusterview.PlacementAnnotation, tc.placement)
 			}
 			state := framework.NewCycleState()
-			_, status, _ := f.RunPreFilterPlugins(ctx, state, pod.Obj())
 			if tc.refused != "" {
+				_, status, _ := f.RunPreFilterPlugins(ctx, state, pod.Obj())
 				if status.Code() != fwk.UnschedulableAndUnresolvable || status.Plugin() != tc.refused {
 					t.Errorf("PreFilter: %v, by %s", status, status.Plugin())
 				}
 				return
 			}
-			if !status.IsSuccess() {
-				t.Fatalf("PreFilter: %v", status)
-			}
-			all, err := nodes.List()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var fit []fwk.NodeInfo
-			for _, n := range all {
-				if f.RunFilterPlugins(ctx, state, pod.Obj(), n).IsSuccess() {
-					fit = append(fit, n)
-				}
-			}
+			fit, _ := fitting(t, f, state, pod.Obj())
 			if got := names(fit); !slices.Equal(got, tc.filtered) {
 				t.Errorf("%q pass, want %q", got, tc.filtered)
 			}
@@ -197,6 +186,28 @@ func snapshotOf(texts ...string) *cache.Snapshot {
 	return cache.NewSnapshot(nil, nodes)
 }
 
+// fitting leads a pod through PreFilter and Filter, and returns the nodes that it fits on, or what it is told instead.
+func fitting(t placementtest.TB, f framework.Framework, state fwk.CycleState, pod *corev1.Pod) (fit []fwk.NodeInfo, refusal string) {
+	t.Helper()
+	if _, status, _ := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
+		t.Fatalf("PreFilter of %s: %v", pod.Name, status)
+	}
+	all, err := f.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := framework.NewDefaultNodeToStatus()
+	for _, n := range all {
+		if status := f.RunFilterPlugins(context.Background(), state, pod, n); status.IsSuccess() {
+			fit = append(fit, n)
+		} else {
+			statuses.Set(n.Node().Name, status)
+		}
+	}
+	e := framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: framework.Diagnosis{NodeToStatus: statuses}}
+	return fit, e.Error()
+}
+
 func names(nodes []fwk.NodeInfo) (names []string) {
 	for _, n := range nodes {
 		names = append(names, n.Node().Name)
@@ -216,4 +227,35 @@ func best(scores []fwk.NodePluginScores) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// A pod that fits nowhere says why for each node once: SwarmKit's scenario of one
+// node that is too small beside two that are not ready. Apples are an extended resource.
+func TestVector_2_6_R1(t *testing.T) {
+	node := func(name, memory, apples string) *st.NodeWrapper {
+		return st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{
+			corev1.ResourcePods: "10", corev1.ResourceMemory: memory, "example.com/apple": apples,
+		})
+	}
+	// The node lifecycle controller gives a node that is not ready this taint.
+	unready := []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	nodes := []*corev1.Node{
+		node("small", "1G", "1").Obj(),
+		node("unready-1", "2G", "2").Taints(unready).Obj(),
+		node("unready-2", "2G", "2").Taints(unready).Obj(),
+	}
+	pod := st.MakePod().Namespace("ns").Name("p").UID("p").
+		Req(map[corev1.ResourceName]string{corev1.ResourceMemory: "2G", "example.com/apple": "2"}).Obj()
+
+	_, f := profile(t, cache.NewSnapshot(nil, nodes))
+	fit, message := fitting(t, f, framework.NewCycleState(), pod)
+	const want = "0/3 nodes are available: 1 Insufficient example.com/apple, 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
+	if len(fit) != 0 || message != want {
+		t.Errorf("%q fit, and the message is\n%s\nwant\n%s", names(fit), message, want)
+	}
+	_, f = profile(t, cache.NewSnapshot(nil, append(nodes, node("large", "8G", "4").Obj())))
+	fit, _ = fitting(t, f, framework.NewCycleState(), pod)
+	if !slices.Equal(names(fit), []string{"large"}) {
+		t.Errorf("%q fit beside a node that is large enough", names(fit))
+	}
 }

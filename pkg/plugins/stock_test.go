@@ -4,21 +4,30 @@
 package plugins_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with, and fails if anything that a test has started runs on.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "500"})
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	stockProfile = `
@@ -166,7 +175,7 @@ func (h *house) run(t placementtest.TB, s *scenario) (o outcome) {
 		inZone[zones[p.Spec.NodeName]]++
 	}
 	for _, p := range s.pods {
-		node, _ := h.place(p)
+		node := h.place(p)
 		o.nodes = append(o.nodes, node)
 		if node == "" {
 			continue
@@ -256,4 +265,44 @@ func TestPreferencesOfPodsThatRun(t *testing.T) {
 			t.Errorf("%s: the pods are on %v, and one of n0 prefers them elsewhere", name, o.nodes)
 		}
 	}
+}
+
+// house is the profile over the scheduler's real cache: it goes through whole cycles
+// and leaves out only the API server.
+type house struct {
+	placementtest.TB
+	ctx      context.Context
+	f        framework.Framework
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+}
+
+// place leads a pod through a cycle and returns its node, "" if it fits nowhere.
+func (h *house) place(pod *corev1.Pod) (node string) {
+	h.Helper()
+	if err := h.cache.UpdateSnapshot(klog.Background(), h.snapshot); err != nil {
+		h.Fatal(err)
+	}
+	ctx, state := h.ctx, framework.NewCycleState()
+	fit, _ := fitting(h, h.f, state, pod)
+	if len(fit) == 0 {
+		return ""
+	}
+	if status := h.f.RunPreScorePlugins(ctx, state, pod, fit); !status.IsSuccess() {
+		h.Fatalf("PreScore of %s: %v", pod.Name, status)
+	}
+	scores, status := h.f.RunScorePlugins(ctx, state, pod, fit)
+	if !status.IsSuccess() {
+		h.Fatalf("Score of %s: %v", pod.Name, status)
+	}
+	node = best(scores)[0]
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = node
+	if err := h.cache.AssumePod(klog.Background(), assumed); err != nil {
+		h.Fatal(err)
+	}
+	if status := h.f.RunReservePluginsReserve(ctx, state, assumed, node); !status.IsSuccess() {
+		h.Fatalf("Reserve of %s: %v", pod.Name, status)
+	}
+	return node
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -91,9 +92,7 @@ func (r *rig) deleted() (all []string) {
 
 // A group has pods make way that come after the last of it, or nobody.
 func TestGroups(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
+	r := newTeams(t, 8)
 	r.node("n1", 4)
 	r.node("n2", 4)
 	for i, at := range []string{"n1", "n1", "n2", "n2"} {
@@ -153,9 +152,7 @@ func TestGroupVictimsOfANodeThatDies(t *testing.T) {
 // By an anti-affinity a pod on any node may be in the way of a group. One on a node that takes no pods any more stays, as for a pod alone.
 func TestGroupsAndPodsOfDeadNodes(t *testing.T) {
 	for _, taints := range [][]corev1.Taint{nil, unreachable} {
-		r := newRig(t)
-		r.allocation("prod", 4)
-		r.allocation("dev", 0)
+		r := newTeams(t, 4)
 		r.node("node", 4, "zone=left").Spec.Taints = taints
 		r.node("free", 4, "zone=left")
 		r.pod("blocker", "dev", 1, "node", apart)
@@ -169,10 +166,7 @@ func TestGroupsAndPodsOfDeadNodes(t *testing.T) {
 
 // A group for which nobody can make way is tried again when others run after the last of it, and not otherwise.
 func TestGroupsAreTriedAgain(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
-	r.node("n", 4)
+	r := newTeams(t, 8, 4)
 	first, last := r.pod("first", "prod", 3, ""), r.pod("last", "prod", 2, "")
 	r.start()
 	r.woken = nil
@@ -191,10 +185,7 @@ func TestGroupsAreTriedAgain(t *testing.T) {
 
 // The order that is computed while a group is tried is another one. The group is tried by the one that it has its place in.
 func TestGroupsKeepTheirOrder(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
-	r.node("n", 4)
+	r := newTeams(t, 8, 4)
 	r.pod("dev", "dev", 4, "n")
 	pod := r.pod("pod", "prod", 3, "")
 	r.start()
@@ -223,5 +214,55 @@ func TestGroupsThatHaveNobodyMakeWay(t *testing.T) {
 		if _, status := r.tryGroup(pods...); status.Message() != "nobody makes way: "+want {
 			t.Errorf("got %v, want %q", status, want)
 		}
+	}
+}
+
+// A budget that lets one pod go lets a second preemptor have no other one before its status tells of the first, unless another is ready meanwhile.
+// A pod that is not ready takes nothing from it.
+func TestBudgetsWhoseStatusIsOld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		unready bool
+		then    func(r *rig, dev2 *corev1.Pod) (pods []*corev1.Pod)
+		want    string
+	}{
+		"nobody has seen it yet": {then: nil, want: "qa"},
+		"it terminates": {then: func(r *rig, dev2 *corev1.Pod) []*corev1.Pod {
+			dev2.DeletionTimestamp, dev2.Finalizers = new(metav1.Now()), []string{"x/y"}
+			return r.pods
+		}, want: "qa"},
+		"it is gone": {then: func(r *rig, dev2 *corev1.Pod) []*corev1.Pod {
+			return slices.DeleteFunc(r.pods, func(p *corev1.Pod) bool { return p == dev2 })
+		}, want: "qa"},
+		"another one is ready": {then: func(r *rig, _ *corev1.Pod) []*corev1.Pod {
+			r.node("n4", 2)
+			r.pod("dev3", "dev", 2, "n4", ready)
+			return r.pods
+		}, want: "dev3"},
+		"it was not ready": {unready: true, then: nil, want: "dev1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("prod", 4)
+			r.allocation("qa", 1)
+			r.allocation("dev", 0)
+			for _, node := range []string{"n1", "n2", "n3"} {
+				r.node(node, 2)
+			}
+			r.pod("qa", "qa", 2, "n1", ready)
+			r.pod("dev1", "dev", 2, "n2", ready)
+			dev2 := r.pod("dev2", "dev", 2, "n3")
+			if !tc.unready {
+				ready(dev2)
+			}
+			r.budget("dev", 1)
+			first, second := r.pod("first", "prod", 2, "", priority("100")), r.pod("second", "prod", 2, "", priority("100"))
+			r.start().wantEvicted(first, "n3", "dev2")
+			r.nominate(first, "n3")
+			if tc.then != nil {
+				r.again(tc.then(r, dev2)...)
+			}
+			on := map[string]string{"qa": "n1", "dev1": "n2", "dev3": "n4"}
+			r.wantEvicted(second, on[tc.want], tc.want)
+		})
 	}
 }

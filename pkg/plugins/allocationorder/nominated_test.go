@@ -32,9 +32,7 @@ func TestLaterNominationIsTaken(t *testing.T) {
 		r.nominate(later, "empty")
 
 		r.wantEvicted(before, "empty")
-		if infos := r.queue.NominatedPodsForNode("empty"); len(infos) > 0 {
-			t.Errorf("%s: the later one is still nominated", name)
-		}
+		r.wantNominated(name, "empty", 0)
 		r.queue.Delete(r.logger(), later)
 		r.nominate(before, "empty")
 		r.tenants.Compute()
@@ -53,52 +51,31 @@ func TestLaterNominationIsTaken(t *testing.T) {
 // A pod that comes before stays where it is nominated, and so does one of another partition or of none.
 func TestOtherNominationsStay(t *testing.T) {
 	for name, team := range map[string]string{"before it": "prod", "of no allocation": "none"} {
-		r := newRig(t)
-		r.allocation("prod", 4)
-		r.allocation("dev", 0)
-		r.node("n", 4)
+		r := newTeams(t, 4, 4)
 		other := r.pod("other", team, 4, "")
 		pod := r.pod("pod", "dev", 4, "")
 		r.start()
 		r.nominate(other, "n")
 		r.wantEvicted(pod, "")
-		if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
-			t.Errorf("%s: %d are nominated", name, len(infos))
-		}
+		r.wantNominated(name, "n", 1)
 	}
 }
 
-// Beside who goes, later pods that are nominated for the node do not count either.
+// Beside who goes, a later pod that is nominated for the node does not count either. If it fits beside the pod that comes before it keeps its
+// nomination: who made way for it would have gone in vain.
 func TestVictimsBesideALaterNomination(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
-	r.node("n", 8)
-	r.pod("victim", "dev", 4, "n")
-	later := r.pod("later", "dev", 4, "")
-	before := r.pod("before", "prod", 8, "")
-	r.start()
-	r.nominate(later, "n")
-	r.wantEvicted(before, "n", "victim")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) > 0 {
-		t.Error("the later one is still nominated")
-	}
-}
-
-// One that fits beside the pod that comes before keeps its nomination: who made way for it would have gone in vain.
-func TestLaterNominationBesideWhichAllFitStays(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 6)
-	r.allocation("dev", 0)
-	r.node("n", 8)
-	r.pod("victim", "dev", 6, "n")
-	later := r.pod("later", "dev", 2, "")
-	before := r.pod("before", "prod", 6, "")
-	r.start()
-	r.nominate(later, "n")
-	r.wantEvicted(before, "n", "victim")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
-		t.Error("the later one is not nominated any more")
+	for name, tc := range map[string]struct{ reserved, victim, later, left int64 }{
+		"it is taken": {reserved: 8, victim: 4, later: 4, left: 0},
+		"it stays":    {reserved: 6, victim: 6, later: 2, left: 1},
+	} {
+		r := newTeams(t, tc.reserved, 8)
+		r.pod("victim", "dev", tc.victim, "n")
+		later := r.pod("later", "dev", tc.later, "")
+		before := r.pod("before", "prod", tc.reserved, "")
+		r.start()
+		r.nominate(later, "n")
+		r.wantEvicted(before, "n", "victim")
+		r.wantNominated(name, "n", int(tc.left))
 	}
 }
 
@@ -110,7 +87,7 @@ func TestNominationIsTakenForGood(t *testing.T) {
 	r.allocation("dev", 0)
 	r.node("n", 6)
 	r.node("m", 4)
-	leaves := r.pod("leaves", "dev", 2, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	leaves := r.pod("leaves", "dev", 2, "n", ends)
 	r.pod("another", "dev", 4, "m")
 	later := r.pod("later", "qa", 4, "")
 	before := r.pod("before", "prod", 4, "")
@@ -126,12 +103,8 @@ func TestNominationIsTakenForGood(t *testing.T) {
 // Pods that leave the node are no reason for a nomination to be taken, where the one before has to wait all the same. When it need not any more it does not
 // wait for those that leave for the later one.
 func TestNominationBesideThoseThatLeaveStays(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 8)
-	leaves := r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) {
-		p.DeletionTimestamp = &metav1.Time{Time: begin}
+	r := newTeams(t, 4, 8)
+	leaves := r.pod("leaves", "dev", 4, "n", ends, func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
 	})
 	r.pod("victim", "dev", 4, "n")
@@ -140,26 +113,16 @@ func TestNominationBesideThoseThatLeaveStays(t *testing.T) {
 	r.start()
 	r.nominate(later, "n")
 	r.wantEvicted(before, "n", "victim")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
-		t.Error("the later one is not nominated any more")
-	}
+	r.wantNominated("it waits", "n", 1)
 	r.again(leaves, later, before)
 	r.wantEvicted(before, "n")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 0 {
-		t.Error("the later one is still nominated")
-	}
+	r.wantNominated("it need not wait any more", "n", 0)
 }
 
 // A pod that leaves may be the one that another needs nearby. Without it no nomination could stay.
 func TestNominationBesideOneThatIsNeededStays(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 8)
-	r.pod("leaves", "dev", 2, "n", func(p *corev1.Pod) {
-		p.DeletionTimestamp = &metav1.Time{Time: begin}
-		p.Labels["app"] = "needed"
-	})
+	r := newTeams(t, 4, 8)
+	r.pod("leaves", "dev", 2, "n", ends, func(p *corev1.Pod) { p.Labels["app"] = "needed" })
 	r.pod("victim", "dev", 4, "n")
 	later := r.pod("later", "dev", 2, "")
 	before := r.pod("before", "prod", 4, "", func(p *corev1.Pod) {
@@ -170,17 +133,12 @@ func TestNominationBesideOneThatIsNeededStays(t *testing.T) {
 	r.start()
 	r.nominate(later, "n")
 	r.wantEvicted(before, "n", "victim")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 1 {
-		t.Error("the later one is not nominated any more")
-	}
+	r.wantNominated("one is needed", "n", 1)
 }
 
 // A node that an extender has refused is not refused for a nomination: to take that would help nobody, again and again.
 func TestNominationOnANodeThatAnExtenderRefuses(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 8)
+	r := newTeams(t, 4, 8)
 	later := r.pod("later", "dev", 4, "")
 	before := r.pod("before", "prod", 4, "")
 	r.start()
@@ -198,20 +156,15 @@ func TestNominationOnANodeThatAnExtenderRefuses(t *testing.T) {
 
 // Where a pod fits before those that leave have gone, it does not wait for them. The later one waits for them on.
 func TestNominationIsTakenForNow(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 8)
-	leaves := r.pod("leaves", "dev", 4, "n", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} })
+	r := newTeams(t, 4, 8)
+	leaves := r.pod("leaves", "dev", 4, "n", ends)
 	later := r.pod("later", "dev", 4, "")
 	before := r.pod("before", "prod", 4, "")
 	r.start()
 	r.tenants.MadeWay(0, later, "n", []*corev1.Pod{leaves})
 	r.nominate(later, "n")
 	r.wantEvicted(before, "n")
-	if infos := r.queue.NominatedPodsForNode("n"); len(infos) != 0 {
-		t.Error("the later one is still nominated")
-	}
+	r.wantNominated("it fits", "n", 0)
 	if _, waits := r.tenants.WaitsFor(later); !waits {
 		t.Error("the later one does not wait any more")
 	}
@@ -220,10 +173,7 @@ func TestNominationIsTakenForNow(t *testing.T) {
 // Of several nominations the last ones are taken, as few as it takes.
 func TestFewNominationsAreTaken(t *testing.T) {
 	for cpu, want := range map[int64]int{4: 1, 5: 0} {
-		r := newRig(t)
-		r.allocation("prod", cpu)
-		r.allocation("dev", 0)
-		r.node("n", 6)
+		r := newTeams(t, cpu, 6)
 		small := r.pod("small", "dev", 2, "")
 		large := r.pod("large", "dev", 4, "")
 		before := r.pod("before", "prod", cpu, "")
@@ -239,10 +189,7 @@ func TestFewNominationsAreTaken(t *testing.T) {
 
 // The scheduler finds no node for a group where a later pod is nominated, so as many go as if that one ran.
 func TestGroupBesideALaterNomination(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
-	r.node("n", 8)
+	r := newTeams(t, 8, 8)
 	r.pod("victim", "dev", 4, "n")
 	later := r.pod("later", "dev", 4, "")
 	member := r.pod("member", "prod", 4, "")
@@ -271,10 +218,8 @@ func TestPlaceByNumberAndHostPort(t *testing.T) {
 		"the same host port":     {"100", 80, 80, false},
 		"another host port":      {"100", 80, 81, true},
 	} {
-		r := newRig(t)
-		r.allocation("prod", 4)
-		r.allocation("dev", 0)
-		r.node("n", 40).Status.Allocatable[corev1.ResourcePods] = resource.MustParse(tc.pods)
+		r := newTeams(t, 4, 40)
+		r.nodes[0].Status.Allocatable[corev1.ResourcePods] = resource.MustParse(tc.pods)
 		prod := r.pod("prod", "prod", 3, "", port(tc.prod))
 		again := r.pod("again", "dev", 2, "", high, port(tc.again))
 		r.start()
@@ -287,4 +232,31 @@ func TestPlaceByNumberAndHostPort(t *testing.T) {
 			t.Errorf("%s: the one that is nominated fits nowhere: %v", name, status)
 		}
 	}
+}
+
+// All profiles know who made way for whom in one of them. In another one nobody takes that place, and nobody turns out the pod that it was made
+// for, though others run than then: until something else is wanted.
+func TestProfilesShareWhoMadeWay(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a", 0)
+	r.allocation("b", 0)
+	r.node("n", 5)
+	owned := ownedBy("apps/v1", "ReplicaSet")
+	other := r.pod("other", "a", 2, "n")
+	r.pod("victim", "a", 2, "n", owned)
+	preemptor := r.pod("preemptor", "b", 3, "")
+	r.start().wantEvicted(preemptor, "n", "victim")
+	r.nominate(preemptor, "n")
+
+	like := r.pod("like", "a", 2, "", owned, func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
+	r.again(other, like, preemptor)
+	r.wantEvicted(like, "", "it would not fit if all pods after it went: position 3 of 3")
+
+	placed := preemptor.DeepCopy()
+	placed.Spec.NodeName = "n"
+	younger, none := r.pod("younger", "a", 2, ""), r.pod("none", "none", 2, "n")
+	r.again(like, younger, placed, none)
+	r.wantEvicted(like, "", "it would not fit if all pods after it went: position 1 of 3")
+	r.again(like, younger, placed, none, r.pod("more", "b", 1, ""))
+	r.wantEvicted(like, "n", "preemptor")
 }

@@ -63,10 +63,7 @@ func TestPreEnqueue(t *testing.T) {
 
 // The pods of a partition come in its order, whatever their PriorityClass.
 func TestLess(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 20)
+	r := newTeams(t, 4, 20)
 	dev := r.pod("dev", "dev", 1, "", func(p *corev1.Pod) { p.Spec.Priority = new(int32(9)) })
 	prod := r.pod("prod", "prod", 1, "")
 	r.start()

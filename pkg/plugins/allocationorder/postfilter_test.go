@@ -26,44 +26,27 @@ func priority(p string) func(*corev1.Pod) {
 
 // TV12 with the filters of the profile: the first eviction of the vector, and the second.
 func TestVector_TV12_Evictions(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 0)
-	for _, n := range []string{"a", "b", "y", "z"} {
-		r.node(n, 10)
+	apps := func(on ...string) *rig {
+		r := newRig(t)
+		r.allocation("a", 0)
+		for _, n := range []string{"a", "b", "y", "z"} {
+			r.node(n, 10)
+		}
+		for i, at := range on {
+			r.pod(names("app", 4)[i], "a", int64(i+1), at, priority(names("", 5)[4-i]))
+		}
+		return r
 	}
-	for i, at := range []string{"a", "y", "b", "z"} {
-		r.pod(names("app", 4)[i], "a", int64(i+1), at, priority(names("", 5)[4-i]))
-	}
+	r := apps("a", "y", "b", "z")
 	first := r.pod("prio50", "a", 10, "", priority("50"))
 	r.start().wantEvicted(first, "z", "app3")
 	// It waits until that one is gone, and evicts no more.
 	r.wantEvicted(first, "", "it waits until those that made way on node z are gone")
 
-	r = newRig(t)
-	r.allocation("a", 0)
-	for _, n := range []string{"a", "b", "y", "z"} {
-		r.node(n, 10)
-	}
-	for i, at := range []string{"a", "y", "b", "a"} {
-		r.pod(names("app", 4)[i], "a", int64(i+1), at, priority(names("", 5)[4-i]))
-	}
+	r = apps("a", "y", "b", "a")
 	r.pod("prio50", "a", 10, "z", priority("50"))
 	second := r.pod("prio51", "a", 10, "", priority("51"))
 	r.start().wantEvicted(second, "b", "app2")
-}
-
-// TV13 with the filters of the profile: of eleven pods that are tried one goes.
-func TestVector_TV13_Evictions(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 0)
-	for i := range 10 {
-		at := names("n", 10)[i]
-		r.node(at, 10)
-		r.pod(names("small", 10)[i], "a", 1, at, priority("50"))
-		r.pod(names("large", 10)[i], "a", 8, at, priority("60"))
-	}
-	medium := r.pod("medium", "a", 5, "", priority("70"))
-	r.start().wantEvicted(medium, "n9", "large9")
 }
 
 // TV14: a pod on a node that is closed makes way for nobody.
@@ -98,10 +81,7 @@ func TestVector_TV26_Partitions(t *testing.T) {
 // A pod that comes before others has the last of them make way, however old and whatever their PriorityClass; and pods of no allocation
 // are not touched.
 func TestWhoMakesWay(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 6)
+	r := newTeams(t, 4, 6)
 	r.pod("other", "none", 2, "n")
 	r.pod("dev1", "dev", 2, "n", func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
 	r.pod("dev2", "dev", 2, "n")
@@ -137,10 +117,7 @@ func TestPodsThatAreNotToBeTriedMoveNobody(t *testing.T) {
 
 // Nobody who waits for nothing has others go: Never is Never, and pods that are not in the order yet wait for it.
 func TestWhoWaits(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 2)
+	r := newTeams(t, 4, 2)
 	r.pod("dev", "dev", 2, "n")
 	never := r.pod("never", "prod", 2, "", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
 	r.start().wantEvicted(never, "", "its preemptionPolicy is Never")
@@ -166,10 +143,7 @@ func TestAClockThatJumps(t *testing.T) {
 
 // A scheduler that has just started waits for the victims of the one before it.
 func TestVictimsOfAFormerScheduler(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 4)
+	r := newTeams(t, 4, 4)
 	nominated := r.victimOn("n", 2)
 	r.pod("dev2", "dev", 2, "n")
 	prod := r.pod("prod", "prod", 2, "", nominated)
@@ -178,10 +152,7 @@ func TestVictimsOfAFormerScheduler(t *testing.T) {
 
 // The place that others made is not taken by a pod that comes later, whatever its PriorityClass. Where there is room for both it is let in.
 func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
-	r.node("n", 4)
+	r := newTeams(t, 4, 4)
 	high := func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) }
 	prod := r.pod("prod", "prod", 3, "")
 	again := r.pod("again", "dev", 2, "", high)
@@ -247,9 +218,7 @@ func TestVictimsOfANodeThatDies(t *testing.T) {
 
 // If one of two cannot be evicted, the other one is waited for, and nobody else goes.
 func TestEvictionsThatFail(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
+	r := newTeams(t, 4)
 	for _, n := range []string{"n", "other"} {
 		r.node(n, 4)
 		r.pod(n+"1", "dev", 2, n)
@@ -268,9 +237,7 @@ func TestEvictionsThatFail(t *testing.T) {
 
 // A pod that the API server does not let go stays. Others do not make way beside it, time and again, for nothing.
 func TestPodsThatAreNotLetGo(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 8)
-	r.allocation("dev", 0)
+	r := newTeams(t, 8)
 	for _, n := range []string{"a", "b"} {
 		r.node(n, 4)
 		r.pod(n+"1", "dev", 2, n)
@@ -296,39 +263,10 @@ func TestPodsThatAreNotLetGo(t *testing.T) {
 	}
 }
 
-// Disruption budgets are kept if somebody else can make way, and not if nobody can.
-func TestBudgets(t *testing.T) {
-	for name, tc := range map[string]struct {
-		bound []string
-		want  string
-	}{
-		"none": {nil, "dev"}, "the last is bound": {[]string{"dev"}, "qa"}, "both are bound": {[]string{"dev", "qa"}, "dev"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.allocation("prod", 2)
-			r.allocation("qa", 1) // less than prod, which comes first for it
-			r.allocation("dev", 0)
-			r.node("n1", 2)
-			r.node("n2", 2)
-			on := map[string]string{"qa": "n1", "dev": "n2"}
-			r.pod("qa", "qa", 2, "n1")
-			r.pod("dev", "dev", 2, "n2")
-			for _, team := range tc.bound {
-				r.budget(team, 0)
-			}
-			prod := r.pod("prod", "prod", 2, "", priority("100"))
-			r.start().wantEvicted(prod, on[tc.want], tc.want)
-		})
-	}
-}
-
 // What looks at more than one node holds while others make way: one who is in the way for it goes, though the capacity is elsewhere.
 // Limits of domains do the same: TestTenantsLimits.
 func TestAntiAffinityHolds(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
+	r := newTeams(t, 4)
 	r.node("a", 5, "zone=left")
 	r.node("b", 4, "zone=left")
 	r.pod("full", "none", 4, "a")
@@ -348,9 +286,7 @@ func apart(p *corev1.Pod) {
 
 // One that was in the way from another node is waited for as well, and nobody goes in another zone meanwhile: unless its node does not answer.
 func TestVictimsOnOtherNodes(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
+	r := newTeams(t, 4)
 	nodes := make(map[string]*corev1.Node)
 	for _, zone := range []string{"left", "right"} {
 		nodes[zone] = r.node("full-"+zone, 5, "zone="+zone)
@@ -378,9 +314,7 @@ func TestAntiAffinityOfAnotherNamespace(t *testing.T) {
 	label := func(p *corev1.Pod) { p.Labels["apart"] = "yes" }
 	for name, is := range map[string]struct{ blocker, preemptor func(*corev1.Pod) }{"its own": {everywhere, label}, "the preemptor's": {label, everywhere}} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.allocation("prod", 4)
-			r.allocation("dev", 0)
+			r := newTeams(t, 4)
 			r.node("full", 5, "zone=left")
 			r.node("free", 4, "zone=left")
 			r.node("other", 4, "zone=left")

@@ -286,6 +286,28 @@ func (r *rig) logger() klog.Logger { return klog.FromContext(r.Context()) }
 
 func newRig(t testing.TB) *rig { return &rig{TB: t} }
 
+// newTeams has prod, which reserves so many CPUs, come before dev. There is a node n, if it is to have any CPUs.
+func newTeams(t testing.TB, reserved int64, cpu ...int64) *rig {
+	r := newRig(t)
+	r.allocation("prod", reserved)
+	r.allocation("dev", 0)
+	for _, c := range cpu {
+		r.node("n", c)
+	}
+	return r
+}
+
+// ends has a pod terminate.
+func ends(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: begin} }
+
+// wantNominated wants so many pods to be nominated for a node.
+func (r *rig) wantNominated(when, node string, want int) {
+	r.Helper()
+	if infos := r.queue.NominatedPodsForNode(node); len(infos) != want {
+		r.Errorf("%s: %d are nominated, want %d", when, len(infos), want)
+	}
+}
+
 func names(prefix string, n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprint(prefix, i))

@@ -22,16 +22,13 @@ func TestFilter(t *testing.T) {
 		want       fwk.Code
 	}{
 		{"node.id == 4711", fwk.Success},
-		{"node.id == 4712", fwk.UnschedulableAndUnresolvable},
 		{"node.hostname == H1", fwk.Success},
 		{"node.name == n1", fwk.Success},
 		{"node.role == worker", fwk.Success},
 		{"node.role == manager", fwk.UnschedulableAndUnresolvable},
 		{"node.ip == 10.1.0.0/16", fwk.Success},
-		{"node.ip != 10.1.0.0/16", fwk.UnschedulableAndUnresolvable},
 		{"node.platform.arch == x86_64", fwk.Success},
 		{"node.platform.os == linux", fwk.UnschedulableAndUnresolvable},
-		{"node.labels.disk == ssd, engine.labels.gpu != a100", fwk.Success},
 		{"node.labels.disk == ssd, engine.labels.gpu == a100", fwk.UnschedulableAndUnresolvable},
 		{"", fwk.Skip},
 	} {

@@ -13,7 +13,10 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/policies"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
@@ -57,20 +60,6 @@ func TestFilterCountsNodesInAnyState(t *testing.T) {
 	r.expect("one per rack", web("p", "2", "rack=1"), "ready", "zz")
 }
 
-func TestFilterAtTwoLevels(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("a1 rack=a", "a2 rack=a", "a3 rack=a", "b1 rack=b", "b2 rack=b", "n")
-	const limits = "node.name=1,rack=2"
-	r.expect("at first", web("p", "2", limits), "a1", "a2", "a3", "b1", "b2")
-	for i, want := range []string{"a1", "a2", "b1", "b2", ""} {
-		if got := r.place(web(string(rune('p'+i)), "2", limits)); got != want {
-			t.Errorf("pod %d is placed on %q, want %q", i, got, want)
-		}
-	}
-	r.expect("another revision", web("z", "3", limits), "a1", "a2", "a3", "b1", "b2")
-	r.expect("without limits", web("z", "2", ""), "a1", "a2", "a3", "b1", "b2", "n")
-}
-
 // The full message of a pod that fits nowhere: nodes are counted by reason, each once.
 func TestMessage(t *testing.T) {
 	r := newRig(t.Context(), t)
@@ -88,11 +77,6 @@ func TestMessage(t *testing.T) {
 	for name, code := range map[string]fwk.Code{"a1": fwk.Unschedulable, "a2": fwk.Unschedulable, "n": fwk.UnschedulableAndUnresolvable} {
 		if s := diagnosis.NodeToStatus.Get(name); s.Code() != code {
 			t.Errorf("node %s gets %v, want code %v", name, s, code)
-		}
-	}
-	for _, reason := range []string{domainlimits.ErrReasonFull, domainlimits.ErrReasonMissing} {
-		if !strings.HasPrefix(reason, "node(s) ") {
-			t.Errorf("the reason %q does not read after a number of nodes", reason)
 		}
 	}
 }
@@ -153,3 +137,37 @@ func TestWithoutPreFilter(t *testing.T) {
 type strangeData struct{}
 
 func (s strangeData) Clone() fwk.StateData { return s }
+
+// An annotation comes before a policy, a policy before the profile. One that cannot be
+// read refuses the pods that need it.
+func TestLimitsOfAPolicy(t *testing.T) {
+	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 9})
+	policy := func(name, app string, limits ...placementv1alpha1.DomainLimit) *clusterview.Policy {
+		in := &placementv1alpha1.PlacementPolicy{}
+		in.Namespace, in.Name = "ns", name
+		in.Spec.PodSelector.MatchLabels = map[string]string{"app": app}
+		in.Spec.DomainLimits = limits
+		return clusterview.ReadPolicy(in)
+	}
+	r.pl.Under(policies.Fixed(
+		policy("one", "web", placementv1alpha1.DomainLimit{TopologyKey: "rack", MaxPods: 2}),
+		policy("silent", "api"),
+		policy("bad", "db", placementv1alpha1.DomainLimit{TopologyKey: "node.id", MaxPods: 2}),
+	))
+	for name, tc := range map[string]struct {
+		pod  *st.PodWrapper
+		want string
+	}{
+		"by the policy":           {st.MakePod().Namespace("ns").Label("app", "web"), "rack=2"},
+		"by its annotation":       {st.MakePod().Namespace("ns").Label("app", "web").Annotation(clusterview.DomainLimitsAnnotation, "zone=1"), "zone=1"},
+		"the policy says nothing": {st.MakePod().Namespace("ns").Label("app", "api"), "rack=9"},
+		"of another namespace":    {st.MakePod().Namespace("other").Label("app", "web"), "rack=9"},
+		"an unreadable policy":    {st.MakePod().Namespace("ns").Label("app", "db"), ""},
+		"but the pod has its own": {st.MakePod().Namespace("ns").Label("app", "db").Annotation(clusterview.DomainLimitsAnnotation, "zone=1"), "zone=1"},
+	} {
+		got, err := r.pl.Limits(tc.pod.Obj())
+		if (err != nil) != (tc.want == "") || limit.Format(got) != tc.want {
+			t.Errorf("%s: the limits are %q, %v; want %q", name, limit.Format(got), err, tc.want)
+		}
+	}
+}

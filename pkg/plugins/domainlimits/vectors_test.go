@@ -4,33 +4,57 @@
 package domainlimits_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-
-	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
 // Cases of the systems that had such limits before, under the numbers that docs/parity.md gives them.
 
-// One node, limit 1: one of two pods is placed. A pod of the next revision finds room
-// beside it, where SwarmKit refuses it until the old one is gone.
-func TestVector_2_9_M1(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1")
-	if got := r.place(web("t1", "0", "node.name=1")); got != "n1" {
-		t.Fatalf("t1 is placed on %q", got)
-	}
-	fits, diagnosis := r.filter(web("t2", "0", "node.name=1").Obj())
-	if s := diagnosis.NodeToStatus.Get("n1"); len(fits) != 0 || s.Message() != domainlimits.ErrReasonFull {
-		t.Errorf("t2 fits %q: %v", fits, s)
-	}
-	if got := r.place(web("t3", "1", "node.name=1")); got != "n1" {
-		t.Errorf("the new revision's pod is placed on %q", got)
+// TestVectors places pods in turn, which are given by their revisions.
+func TestVectors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nodes  []string
+		there  map[string]string // revisions by node
+		limits string
+		pods   []string
+		want   []string // "" for pods that fit nowhere
+	}{
+		// A pod of the next revision finds room beside it, where SwarmKit refuses it until the old one is gone.
+		"2.9 M1, one node, limit 1": {nodes: []string{"n1"}, limits: "node.name=1", pods: []string{"0", "0", "1"}, want: []string{"n1", "", "n1"}},
+		"2.16, limit 1 on three nodes, five pods": {
+			nodes: []string{"n1", "n2", "n3"}, limits: "node.name=1", pods: []string{"0", "0", "0", "0", "0"}, want: []string{"n1", "n2", "n3", "", ""},
+		},
+		// SwarmKit refuses both pods of the new revision, and an update that starts new pods first waits for ever (moby#40797).
+		"2.16, limit 1 with the old revision on both of two nodes": {
+			nodes: []string{"n1", "n2"}, there: map[string]string{"n1": "1", "n2": "1"}, limits: "node.name=1", pods: []string{"2", "2", "2"}, want: []string{"n1", "n2", ""},
+		},
+		"TV16, servers": {nodes: cell, limits: "server=1", pods: []string{"0", "0", "0", "0", "0"}, want: []string{"s1", "s2", "s3", "s4", ""}},
+		"TV16, racks":   {nodes: cell, limits: "server=1,rack=1", pods: []string{"0", "0", "0"}, want: []string{"s1", "s3", ""}},
+		"TV16, a cell":  {nodes: cell, limits: "server=1,rack=2,cell=3", pods: []string{"0", "0", "0", "0"}, want: []string{"s1", "s2", "s3", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t.Context(), t)
+			r.join(tc.nodes...)
+			for node, revision := range tc.there {
+				r.runs(node, web("there-"+node, revision, tc.limits))
+			}
+			var on []string
+			for i, revision := range tc.pods {
+				on = append(on, r.place(web(fmt.Sprint("p", i), revision, tc.limits)))
+			}
+			if !slices.Equal(on, tc.want) {
+				t.Errorf("pods are placed on %q, want %q", on, tc.want)
+			}
+		})
 	}
 }
+
+// cell is two racks of two servers.
+var cell = []string{"s1 server=1 rack=1 cell=c", "s2 server=2 rack=1 cell=c", "s3 server=3 rack=2 cell=c", "s4 server=4 rack=2 cell=c"}
 
 func TestVector_2_9_M2(t *testing.T) {
 	r := newRig(t.Context(), t)
@@ -57,50 +81,6 @@ func TestVector_2_9_M2(t *testing.T) {
 	slices.Sort(on)
 	if want := []string{"", "n1", "n1", "n2", "n2", "n3", "n3"}; !slices.Equal(on, want) {
 		t.Errorf("under a limit of 3, pods are placed on %q, want %q", on, want)
-	}
-}
-
-// Limit 1 on three nodes, five pods: one each, and two are left.
-func TestVector_2_16_MaxReplicasOfOneOnThreeNodes(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1", "n2", "n3")
-	var on []string
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		on = append(on, r.place(web(name, "0", "node.name=1")))
-	}
-	if want := []string{"n1", "n2", "n3", "", ""}; !slices.Equal(on, want) {
-		t.Errorf("pods are placed on %q, want %q", on, want)
-	}
-}
-
-// Limit 1 with the old revision on both of two nodes: SwarmKit refuses both pods of the
-// new one, and an update that starts new pods first waits for ever (moby#40797).
-func TestVector_2_16_RolloutUnderALimitOfOne(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1", "n2")
-	r.runs("n1", web("a", "1", "node.name=1"))
-	r.runs("n2", web("b", "1", "node.name=1"))
-	if a, b, c := r.place(web("c", "2", "node.name=1")), r.place(web("d", "2", "node.name=1")), r.place(web("e", "2", "node.name=1")); a != "n1" || b != "n2" || c != "" {
-		t.Errorf("pods are placed on %q, %q and %q, want n1, n2 and none", a, b, c)
-	}
-}
-
-// Two racks of two servers in one cell.
-func TestVector_TV16(t *testing.T) {
-	for limits, want := range map[string][]string{
-		"server=1":               {"s1", "s2", "s3", "s4", ""},
-		"server=1,rack=1":        {"s1", "s3", "", "", ""},
-		"server=1,rack=2,cell=3": {"s1", "s2", "s3", "", ""},
-	} {
-		r := newRig(t.Context(), t)
-		r.join("s1 server=1 rack=1 cell=c", "s2 server=2 rack=1 cell=c", "s3 server=3 rack=2 cell=c", "s4 server=4 rack=2 cell=c")
-		var on []string
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			on = append(on, r.place(web(name, "0", limits)))
-		}
-		if !slices.Equal(on, want) {
-			t.Errorf("%s: pods are placed on %q, want %q", limits, on, want)
-		}
 	}
 }
 

@@ -9,34 +9,29 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// handle is as much of the framework as the plugin asks for.
-type handle struct {
-	fwk.Handle
-	client  kubernetes.Interface
-	factory informers.SharedInformerFactory
-}
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func (h *handle) ClientSet() kubernetes.Interface                        { return h.client }
-func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h *handle) KubeConfig() *rest.Config                               { return nil }
-func (h *handle) EventRecorder() events.EventRecorderLogger              { return nil }
-func (h *handle) ProfileName() string                                    { return "espalier" }
+// handle is as much of the framework as the plugin asks for.
+type handle struct{ *plugintest.Cluster }
+
+func (h handle) ClientSet() kubernetes.Interface { return h.Client }
+func (h handle) ProfileName() string             { return "espalier" }
 
 func args() *config.FaultyNodeArgs {
 	return &config.FaultyNodeArgs{
@@ -59,29 +54,20 @@ func refused(name, node string) *corev1.Pod {
 	return p
 }
 
-// started is the plugin in a cluster with these pods.
+// started is the plugin in a cluster of three nodes with these pods. The scheduler's informers are read before any pod is placed.
 func started(t *testing.T, pods ...*corev1.Pod) *FaultyNode {
 	t.Helper()
-	client := fake.NewClientset()
+	var objects []runtime.Object
 	for _, name := range []string{"n1", "n2", "n3"} {
-		if err := client.Tracker().Add(st.MakeNode().Name(name).Obj()); err != nil {
-			t.Fatal(err)
-		}
+		objects = append(objects, st.MakeNode().Name(name).Obj())
 	}
 	for _, p := range pods {
-		if err := client.Tracker().Add(p); err != nil {
-			t.Fatal(err)
-		}
+		objects = append(objects, p)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	pl, err := New(t.Context(), args(), &handle{client: client, factory: factory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The scheduler's informers are read before any pod is placed.
-	factory.StartWithContext(t.Context())
-	factory.WaitForCacheSync(t.Context().Done())
-	return pl.(*FaultyNode)
+	c := plugintest.NewCluster(objects...)
+	pl := plugintest.New[*FaultyNode](t, New, args(), handle{c})
+	c.Start(t)
+	return pl
 }
 
 func node(name string) fwk.NodeInfo {
@@ -183,7 +169,7 @@ func TestScore(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	h := &handle{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
+	h := handle{plugintest.NewCluster()}
 	if _, err := New(t.Context(), &config.SpreadTreeArgs{}, h); err == nil || !strings.Contains(err.Error(), "*config.FaultyNodeArgs") {
 		t.Errorf("with another's arguments: %v", err)
 	}

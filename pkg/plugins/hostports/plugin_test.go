@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2/ktesting"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -18,6 +20,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newPlugin(t testing.TB, reserved ...string) *HostPorts {
 	t.Helper()
@@ -114,5 +119,40 @@ func TestHostPortsOfAPod(t *testing.T) {
 	}
 	if want := []string{"2/tcp", "80/tcp", "127.0.0.1:80/tcp", "80/udp", "443/tcp"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A bad annotation is told once for each time it is written, with the node, the bad
+// part and what is allowed; kubelets update their nodes all the time.
+func TestReport(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer()
+	r := reporter(logger)
+
+	good, bad, worse := keeping("n1", "22/tcp").Obj(), keeping("n1", "22/tcp,53").Obj(), keeping("n1", "53/upd").Obj()
+	r.OnAdd(good, true)
+	r.OnUpdate(good, keeping("n1", "").Obj())
+	r.OnDelete(bad)
+	r.OnAdd("no node", false)
+	r.OnUpdate("no node", bad)
+	if log.String() != "" {
+		t.Errorf("logged without a reason: %s", log)
+	}
+
+	r.OnAdd(bad, true)
+	r.OnUpdate(bad, bad)
+	r.OnUpdate(good, worse)
+	r.OnUpdate(worse, worse)
+	text := log.String()
+	for _, want := range []string{
+		"n1", clusterview.ReservedHostPortsAnnotation, `port 2 \"53\": no protocol in \"53\": write a port as 22/tcp`,
+		`unknown protocol \"upd\": use tcp, udp or sctp`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the log does not say %s:\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "No pod with host ports"); n != 2 {
+		t.Errorf("%d lines, want 2:\n%s", n, text)
 	}
 }

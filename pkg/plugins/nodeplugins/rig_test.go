@@ -6,6 +6,7 @@ package nodeplugins_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -19,6 +20,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // csiNodes are the CSINodes of a cluster by name.
 type csiNodes map[string]*storagev1.CSINode

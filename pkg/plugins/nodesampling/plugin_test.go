@@ -4,29 +4,24 @@
 package nodesampling
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	fwk "k8s.io/kube-scheduler/framework"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
 
-type handle struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-}
-
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func node(name, zone string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone}}}
@@ -37,23 +32,14 @@ var args = config.NodeSamplingArgs{TopologyKey: "zone", GroupsBasisPoints: 10000
 // started is a plugin over a cluster of two zones with four nodes each.
 func started(t *testing.T, args config.NodeSamplingArgs) (*NodeSampling, *fake.Clientset) {
 	t.Helper()
-	client := fake.NewClientset()
+	var nodes []runtime.Object
 	for i := range 8 {
-		if _, err := client.CoreV1().Nodes().Create(t.Context(), node(fmt.Sprint("n", i), fmt.Sprint("z", i%2)), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		nodes = append(nodes, node(fmt.Sprint("n", i), fmt.Sprint("z", i%2)))
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	is, err := New(t.Context(), &args, handle{factory: factory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); factory.Shutdown() })
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	pl, _ := is.(*NodeSampling)
-	return pl, client
+	c := plugintest.NewCluster(nodes...)
+	pl := plugintest.New[*NodeSampling](t, New, &args, c)
+	c.Start(t)
+	return pl, c.Client
 }
 
 func everywhere(string) bool { return true }

@@ -4,12 +4,9 @@
 package spreadtree
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -30,41 +27,6 @@ func TestAssumedPodsAreCounted(t *testing.T) {
 	r.rank(pod, framework.NewCycleState())
 	if a, b := r.counted(pod, "a1"), r.counted(pod, "b1"); a != [2]int64{} || b != [2]int64{1, 1} {
 		t.Errorf("in the next cycle the tree counts %v on a1 and %v on b1", a, b)
-	}
-}
-
-// A pod that is deleted while it is being bound is taken out of the cache at once,
-// and its reservation back when the binding fails.
-func TestRegression_DeletedWhileBinding(t *testing.T) {
-	r := zones(t)
-	r.runs("b1", "1", 1) // so that the batch has a tree of its own
-	pod := webPod("p", "spread=zone").Obj()
-	r.rank(pod, framework.NewCycleState())
-	assumed := r.assume(pod, "a1")
-	r.must(r.cache.RemoveAssumedPod(r.logger, assumed))
-	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
-	r.must(r.cache.ForgetPod(r.logger, assumed))
-	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
-	if got := r.counted(pod, "a1"); got != ([2]int64{}) {
-		t.Errorf("the tree counts %+v", got)
-	}
-}
-
-// A binding whose answer is lost has failed for the scheduler, while the pod is bound.
-func TestRegression_BoundThoughTheBindingFailed(t *testing.T) {
-	r := zones(t)
-	r.runs("b1", "1", 1) // so that the batch has a tree of its own
-	pod := webPod("p", "spread=zone").Obj()
-	r.rank(pod, framework.NewCycleState())
-	assumed := r.assume(pod, "a1")
-	r.must(r.cache.AddPod(r.logger, assumed))
-	r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
-	if err := r.cache.ForgetPod(r.logger, assumed); err == nil {
-		t.Error("the cache forgot a pod that is bound")
-	}
-	r.rank(webPod("r", "spread=zone").Obj(), framework.NewCycleState())
-	if got := r.counted(pod, "a1"); got != [2]int64{1, 1} {
-		t.Errorf("the tree counts %+v", got)
 	}
 }
 
@@ -108,50 +70,5 @@ func (r *rig) preScore(pod *corev1.Pod) {
 	r.must(err)
 	if s := r.pl.PreScore(r.ctx, framework.NewCycleState(), pod, nodes); !s.IsSuccess() {
 		r.Fatal(s)
-	}
-}
-
-// Bindings that fail take their pods back while the next pods are decided.
-func TestBindingsFailWhilePodsAreDecided(t *testing.T) {
-	r := zones(t)
-	const pods = 200
-	failing := make(chan *corev1.Pod, pods)
-	var binders sync.WaitGroup
-	for range 4 {
-		binders.Go(func() {
-			for pod := range failing {
-				if err := r.cache.ForgetPod(r.logger, pod); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range pods {
-		pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
-		scores := r.rank(pod, framework.NewCycleState())
-		best := ""
-		for _, name := range sortedKeys(scores) {
-			if scores[name] == fwk.MaxScore {
-				best = name
-			}
-		}
-		if assumed := r.assume(pod, best); i%3 == 0 {
-			failing <- assumed
-		}
-	}
-	close(failing)
-	binders.Wait()
-
-	last := webPod("last", "spread=zone").Obj()
-	r.rank(last, framework.NewCycleState())
-	var sum int64
-	for _, node := range []string{"a1", "a2", "b1"} {
-		sum += r.counted(last, node)[0]
-	}
-	if want := int64(pods - (pods+2)/3); sum != want {
-		t.Errorf("the tree counts %d pods, and %d were bound", sum, want)
-	}
-	if err := r.shown(last).Validate(); err != nil {
-		t.Error(err)
 	}
 }

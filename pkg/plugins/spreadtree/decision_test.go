@@ -37,32 +37,45 @@ func (r *rig) reserve(state fwk.CycleState, pod *corev1.Pod, node string) string
 }
 
 func TestDecisionIsWritten(t *testing.T) {
-	t.Run("of a node that was proposed", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		f, state := &filters{rig: r}, framework.NewCycleState()
+	propose := func(r *rig, state *framework.CycleState, pod *corev1.Pod) {
 		r.feasible()
-		node, _, err := r.pl.Hint(r.ctx, state, pod, true, f.fits)
+		_, _, err := r.pl.Hint(r.ctx, state, pod, true, (&filters{rig: r}).fits)
 		r.must(err)
-		if got, want := r.reserve(state, pod, node), "fast: zone a=1 before b=2/3; node a2=0 before a1=1"; got != want {
-			t.Errorf("it is written %q, want %q", got, want)
-		}
-	})
-	t.Run("of one among all that fit", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		state := framework.NewCycleState()
-		r.rank(pod, state, "a1", "b1")
-		if got, want := r.reserve(state, pod, "a1"), "full: zone a=1 before b=2/3; node a1=1"; got != want {
-			t.Errorf("it is written %q, want %q", got, want)
-		}
-	})
-	t.Run("of one that the tree would not have chosen", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		state := framework.NewCycleState()
-		r.rank(pod, state)
-		if got, want := r.reserve(state, pod, "b1"), "full: zone b=2/3 instead of a=1"; got != want {
-			t.Errorf("it is written %q, want %q", got, want)
-		}
-	})
+	}
+	rank := func(r *rig, state *framework.CycleState, pod *corev1.Pod) { r.rank(pod, state) }
+	disabled := args()
+	disabled.DecisionRecord = config.DecisionRecordDisabled
+	for name, tc := range map[string]struct {
+		args   *config.SpreadTreeArgs
+		decide func(r *rig, state *framework.CycleState, pod *corev1.Pod)
+		node   string
+		want   string // "" if nothing is written
+	}{
+		"of a node that was proposed": {args(), propose, "a2", "fast: zone a=1 before b=2/3; node a2=0 before a1=1"},
+		"of one among all that fit": {args(), func(r *rig, state *framework.CycleState, pod *corev1.Pod) {
+			r.rank(pod, state, "a1", "b1")
+		}, "a1", "full: zone a=1 before b=2/3; node a1=1"},
+		"of one that the tree would not have chosen":          {args(), rank, "b1", "full: zone b=2/3 instead of a=1"},
+		"not where the arguments say so":                      {disabled, rank, "a2", ""},
+		"not for another node than the one that was proposed": {args(), propose, "b1", ""},
+		"not where no tree was asked": {args(), func(r *rig, _ *framework.CycleState, _ *corev1.Pod) {
+			r.feasible()
+		}, "a2", ""},
+		"not where the nodes have changed since": {args(), func(r *rig, state *framework.CycleState, pod *corev1.Pod) {
+			r.rank(pod, state)
+			r.join("c1", "zone=c")
+			r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
+		}, "a2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, pod := decidedPod(t, tc.args)
+			state := framework.NewCycleState()
+			tc.decide(r, state, pod)
+			if got := r.reserve(state, pod, tc.node); got != tc.want {
+				t.Errorf("it is written %q, want %q", got, tc.want)
+			}
+		})
+	}
 }
 
 // The pods of a group are all decided before they are bound, and each is reserved once more then.
@@ -79,44 +92,4 @@ func TestDecisionOfAGroupIsThatOfTheFirstReserve(t *testing.T) {
 	if again := clusterview.ReadBinding(state)[clusterview.DecisionAnnotation]; first == "" || again != first {
 		t.Errorf("it is written %q and then %q", first, again)
 	}
-}
-
-func TestDecisionIsNotWritten(t *testing.T) {
-	t.Run("where the arguments say so", func(t *testing.T) {
-		disabled := args()
-		disabled.DecisionRecord = config.DecisionRecordDisabled
-		r, pod := decidedPod(t, disabled)
-		state := framework.NewCycleState()
-		r.rank(pod, state)
-		if got := r.reserve(state, pod, "a2"); got != "" {
-			t.Errorf("it is written %q", got)
-		}
-	})
-	t.Run("for another node than the one that was proposed", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		f, state := &filters{rig: r}, framework.NewCycleState()
-		r.feasible()
-		_, _, err := r.pl.Hint(r.ctx, state, pod, true, f.fits)
-		r.must(err)
-		if got := r.reserve(state, pod, "b1"); got != "" {
-			t.Errorf("it is written %q", got)
-		}
-	})
-	t.Run("where no tree was asked", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		r.feasible()
-		if got := r.reserve(framework.NewCycleState(), pod, "a2"); got != "" {
-			t.Errorf("it is written %q", got)
-		}
-	})
-	t.Run("where the nodes have changed since", func(t *testing.T) {
-		r, pod := decidedPod(t, args())
-		state := framework.NewCycleState()
-		r.rank(pod, state)
-		r.join("c1", "zone=c")
-		r.rank(webPod("q", "spread=zone").Obj(), framework.NewCycleState())
-		if got := r.reserve(state, pod, "a2"); got != "" {
-			t.Errorf("it is written %q", got)
-		}
-	})
 }

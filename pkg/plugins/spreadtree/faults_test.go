@@ -5,17 +5,14 @@ package spreadtree
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/drawing"
 )
 
 // where is a revision on a node.
@@ -90,48 +87,6 @@ func faultsRig(t *testing.T, rule placement.Faults) (r *rig, l *ledger, onC wher
 
 var atTwo = placement.Faults{Threshold: 2, HalfOpen: true}
 
-func expectScores(t *testing.T, what string, got map[string]int64, a, b, c int64) {
-	t.Helper()
-	if d := gocmp.Diff(map[string]int64{"a": a, "b": b, "c": c}, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
-
-func TestFaultyNodesAreLast(t *testing.T) {
-	r, l, onC := faultsRig(t, atTwo)
-	pod := func() *corev1.Pod { return webPod("p", "").Obj() }
-	r.runs("a", "2", 2)
-	expectScores(t, "one failure breaks a tie", r.rank(pod(), l.under()), 98, 100, 99)
-	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
-	expectScores(t, "two are a mark", r.rank(pod(), l.under()), 99, 100, 98)
-	expectScores(t, "without the plugin there are no records", r.rank(pod(), framework.NewCycleState()), 99, 100, 100)
-	expectScores(t, "and with it again there are", r.rank(pod(), l.under()), 99, 100, 98)
-	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
-	expectScores(t, "another revision starts clean", r.rank(other, l.under()), 99, 100, 100)
-	l.rule.Threshold = 3
-	expectScores(t, "another rule", r.rank(pod(), l.under()), 98, 100, 99)
-	l.write(onC, placement.Record{Proven: true})
-	expectScores(t, "forgiven", r.rank(pod(), l.under()), 99, 100, 100)
-}
-
-func TestOnePodAtATimeInABatch(t *testing.T) {
-	r, l, onC := faultsRig(t, atTwo)
-	r.runs("a", "2", 3)
-	r.runs("b", "2", 3)
-	state := l.under()
-	expectScores(t, "the first goes to c", r.rank(webPod("p1", "").Obj(), state), 99, 99, 100)
-	// FaultyNode tells the ledger of the pod when its node is reserved.
-	assumed := r.assume(webPod("p1", "").Obj(), "c")
-	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
-	expectScores(t, "the next does not", r.rank(webPod("p2", "").Obj(), l.under()), 100, 100, 99)
-	if got := drawing.Tree(r.shown(webPod("p1", "").Obj())); !strings.Contains(got, "on trial, 1 unforgiven") {
-		t.Errorf("c is not on trial in\n%s", got)
-	}
-	r.must(r.cache.ForgetPod(r.logger, assumed))
-	l.write(onC, placement.Record{Failures: 1, Unforgiven: 1})
-	expectScores(t, "but when it could not be bound", r.rank(webPod("p2", "").Obj(), l.under()), 99, 99, 100)
-}
-
 func TestRecordsAreAskedForWhenTheyChange(t *testing.T) {
 	r, l, onC := faultsRig(t, atTwo)
 	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
@@ -175,50 +130,7 @@ func TestFaultsThatCannotBeRead(t *testing.T) {
 	if s.Code() != fwk.Error || s.Message() != `reading "Espalier/Faults": it holds a spreadtree.scores` {
 		t.Errorf("PreScore says %v", s)
 	}
-}
-
-// Two workloads of which nothing runs are alike, but not if one of them has failed.
-func TestRecordsOfAWorkloadWithoutPods(t *testing.T) {
-	r, l, onC := faultsRig(t, atTwo)
-	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
-	other := webPod("q", "").Label("pod-template-hash", "3").Obj()
-	for range 2 {
-		expectScores(t, "the one that never failed", r.rank(other, l.under()), 100, 100, 100)
-		expectScores(t, "the one that has", r.rank(webPod("p", "").Obj(), l.under()), 100, 100, 99)
-	}
-}
-
-// The node that is proposed is decided by records as well, and filters that have
-// spoken on a node are not asked again for a record.
-func TestProposedNodeByRecords(t *testing.T) {
-	r, l, onC := faultsRig(t, atTwo)
-	r.runs("a", "2", 2)
-	r.runs("b", "2", 1)
-	r.feasible()
-	var asked []string
-	propose := func() string {
-		asked = nil
-		node, _, err := r.pl.Hint(r.ctx, l.under(), webPod("p", "").Obj(), true, func(node string) *fwk.Status {
-			asked = append(asked, node)
-			return nil
-		})
-		r.must(err)
-		return node
-	}
-	if got := propose(); got != "c" {
-		t.Errorf("after one failure on c the node is %q: of two it would be a mark", got)
-	}
-	l.write(onC, placement.Record{Failures: 2, Unforgiven: 2})
-	if got := propose(); got != "b" {
-		t.Errorf("after the second failure on c the node is %q", got)
-	}
-	l.write(onC, placement.Record{Proven: true})
-	if got := propose(); got != "c" || len(asked) != 1 {
-		t.Errorf("after a success on c the node is %q, with %q asked about", got, asked)
-	}
-	state := l.under()
-	state.Write("Espalier/Faults", scores{})
 	if node, _, err := r.pl.Hint(r.ctx, state, webPod("p", "").Obj(), true, func(string) *fwk.Status { return nil }); err == nil {
-		t.Errorf("with faults that cannot be read the node is %q", node)
+		t.Errorf("node %q is proposed", node)
 	}
 }

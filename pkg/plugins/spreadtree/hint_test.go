@@ -5,7 +5,6 @@ package spreadtree
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/feasibility"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 )
 
 // filters answer no for refused, and write down the questions.
@@ -152,18 +150,6 @@ func TestHintKeepsNoAnswerOfAnotherTime(t *testing.T) {
 	f.want(pod, true, "a2", "a1 a2")
 	f.pl.trees.reset()
 	f.refused = nil
-	f.want(pod, true, "a1", "a1")
-}
-
-// What was said beside pods nominated for the node holds no longer than they are.
-func TestHintAsksAgainBesideNominatedPods(t *testing.T) {
-	f, pod := twoZones(t)
-	f.nominate(map[string]bool{"a1": true})
-	f.want(pod, true, "a2", "a1 a2")
-	f.want(pod, true, "a2", "a1 a2")
-	f.nominate(nil)
-	f.refused = nil
-	f.want(pod, true, "a1", "a1")
 	f.want(pod, true, "a1", "a1")
 }
 
@@ -312,24 +298,6 @@ func TestHintLeavesEqualsToScores(t *testing.T) {
 	}
 	if node, asked := f.hint(pod, true); node == "" || asked == "" {
 		t.Errorf("one of which nothing is preferred: got %q after asking about %q", node, asked)
-	}
-}
-
-// A pod that is assumed is in the next proposal.
-func TestHintsOfABatch(t *testing.T) {
-	f, _ := twoZones(t)
-	var placed []string
-	for i := range 6 {
-		pod, state := webPod(fmt.Sprint("p", i), "spread=zone").Obj(), framework.NewCycleState()
-		clusterview.WriteLevels(state, clusterview.Levels{List: []level.Level{{Property: level.Property{Label: "zone"}}}})
-		f.feasible()
-		node, _, err := f.pl.Hint(f.ctx, state, pod, true, f.fits)
-		f.must(err)
-		f.assume(pod, node)
-		placed = append(placed, node)
-	}
-	if got, want := strings.Join(placed, " "), "a2 a2 b2 a2 b1 a2"; got != want {
-		t.Errorf("placed on %s, want %s", got, want)
 	}
 }
 

@@ -130,21 +130,6 @@ func sorted(pods map[string]int) []int {
 	return counts
 }
 
-// The measured cases: stock leaves 21/10/0 and 21/20/0 of these.
-func TestScaleDownLeavesZonesEven(t *testing.T) {
-	for left, want := range map[int][]int{31: {11, 10, 10}, 41: {14, 14, 13}, 3: {1, 1, 1}} {
-		rs := newReplicaSet(t, t, "spread=zone,spread=kubernetes.io/hostname")
-		rs.zone("a", 9)
-		rs.zone("b", 5)
-		rs.zone("c", 2)
-		rs.up(61)
-		rs.down(61 - left)
-		if got := sorted(rs.by(zoneOf)); !slices.Equal(got, want) {
-			t.Errorf("of 61 pods %d are left as %v, want %v", left, got, want)
-		}
-	}
-}
-
 // 100 pods in shares of 70 and 30.
 func TestScaleDownKeepsShares(t *testing.T) {
 	rs := newReplicaSet(t, t, "spread=zone;weight.a=70;weight.b=30")

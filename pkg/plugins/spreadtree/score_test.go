@@ -28,23 +28,14 @@ func TestScore(t *testing.T) {
 		fit    []string
 		want   map[string]int64
 	}{
-		{"one class of equals", "", func(*rig) {}, nil, map[string]int64{"a1": 100, "a2": 100, "b1": 100, "c1": 100}},
 		{"fewer pods on the node", "", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, nil,
 			map[string]int64{"a2": 100, "c1": 100, "b1": 99, "a1": 98}},
-		{"zones of any size are equals", "spread=zone", func(*rig) {}, nil,
-			map[string]int64{"a1": 100, "a2": 100, "b1": 100, "c1": 100}},
 		{"the lowest branch first", "spread=zone", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 2) }, nil,
 			map[string]int64{"b1": 100, "a2": 99, "a1": 98, "c1": 97}},
 		{"only what fits", "spread=zone", func(r *rig) { r.runs("a1", "2", 1) }, []string{"a1", "a2"},
 			map[string]int64{"a2": 100, "a1": 99}},
-		{"pods where nothing fits any more count", "spread=zone", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, []string{"a2", "b1"},
-			map[string]int64{"b1": 100, "a2": 99}},
-		{"the fullest branch first", "pack=zone", func(r *rig) { r.runs("b1", "2", 1) }, []string{"a1", "b1"},
-			map[string]int64{"b1": 100, "a1": 99}},
 		{"a left out node is last", "spread=zone;nodesWithoutKey=Exclude", func(*rig) {}, []string{"b1", "c1"},
 			map[string]int64{"b1": 100, "c1": 0}},
-		{"weights", "spread=zone;weight.a=4;weight.b=1", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 5) }, nil,
-			map[string]int64{"a2": 100, "a1": 99, "b1": 98, "c1": 97}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t.Context(), t, args())
@@ -230,27 +221,18 @@ func TestPreScoreWithoutASnapshot(t *testing.T) {
 	}
 }
 
-// Nodes that share a host name are one branch of its level, as of any other; where each
-// has its own, the level is the nodes.
-func TestScoreByHostNames(t *testing.T) {
-	const host = "kubernetes.io/hostname"
-	for _, tc := range []struct {
-		name  string
-		hosts [3]string
-		want  map[string]int64
-	}{
-		{"two share one", [3]string{"x", "x", "y"}, map[string]int64{"b1": 100, "a2": 99, "a1": 98}},
-		{"each its own", [3]string{"a1", "a2", "b1"}, map[string]int64{"a2": 100, "b1": 100, "a1": 99}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t.Context(), t, args())
-			for i, n := range []string{"a1", "a2", "b1"} {
-				r.join(n, host+"="+tc.hosts[i])
-			}
-			r.runs("a1", "2", 1)
-			if d := gocmp.Diff(tc.want, r.rank(webPod("p", "spread="+host).Obj(), framework.NewCycleState())); d != "" {
-				t.Error("want -, got +:\n" + d)
-			}
-		})
+// Two tasks of a global service are confirmed on the first node, and the task that has
+// its choice takes the second.
+func TestVector_2_8_G1(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	for _, name := range []string{"n1", "n2"} {
+		r.cache.AddNode(r.logger, st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj())
+	}
+	for i := range 2 {
+		name := fmt.Sprint("global-", i)
+		r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name(name).UID(name).OwnerReference("ds", daemonSet).Container("image").Node("n1").Obj()))
+	}
+	if got := r.place(webPod("p", "").Obj()); got != "n2" {
+		t.Errorf("placed on %s", got)
 	}
 }

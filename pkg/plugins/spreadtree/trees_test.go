@@ -5,7 +5,6 @@ package spreadtree
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -114,59 +113,6 @@ func TestTopologiesAreBounded(t *testing.T) {
 		if got := r.rank(ofWorkload(is.id.Workload.Name, "r", level.Format(is.levels.List)).Obj(), framework.NewCycleState()); len(got) == 0 {
 			t.Errorf("%v has no scores", is.id)
 		}
-	}
-}
-
-// TestTreeFollowsTheSnapshot changes one cluster step by step and asks the tree of
-// one batch after each.
-func TestTreeFollowsTheSnapshot(t *testing.T) {
-	r := zones(t)
-	b1 := labelled("b1", "zone=b").Obj()
-	for i, step := range []struct {
-		name   string
-		change func()
-		best   []string
-	}{
-		{"nothing runs", func() {}, []string{"a1", "a2", "b1"}},
-		{"pods of another scheduler", func() { r.runs("a1", "2", 2) }, []string{"b1"}},
-		{"more of them", func() { r.runs("b1", "2", 3) }, []string{"a2"}},
-		{"a node is relabelled", func() {
-			moved := labelled("b1", "zone=c").Obj()
-			r.cache.UpdateNode(r.logger, b1, moved)
-			b1 = moved
-		}, []string{"a2"}},
-		{"a node is added", func() { r.join("b2", "zone=b") }, []string{"b2"}},
-		{"a node is moved to another zone", func() { r.cache.UpdateNode(r.logger, labelled("b2", "zone=b").Obj(), labelled("b2", "zone=a").Obj()) }, []string{"a2", "b2"}},
-		{"a node is removed", func() { r.must(r.cache.RemoveNode(r.logger, labelled("a2", "zone=a").Obj())) }, []string{"b2"}},
-		{"a node becomes unready", func() {
-			sick := labelled("b1", "zone=c").Condition(corev1.NodeReady, corev1.ConditionFalse, "", "").Obj()
-			r.cache.UpdateNode(r.logger, b1, sick)
-			b1 = sick
-		}, []string{"b2"}},
-		{"all but it are gone", func() {
-			r.must(r.cache.RemoveNode(r.logger, labelled("b2", "zone=a").Obj()))
-			r.must(r.cache.RemoveNode(r.logger, labelled("a1", "zone=a").Obj()))
-		}, []string{"b1"}},
-		{"a node returns", func() { r.join("a2", "zone=a") }, []string{"a2"}},
-	} {
-		step.change()
-		pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
-		scores := r.rank(pod, framework.NewCycleState())
-		for name, score := range scores {
-			if best := score == 100; best != slices.Contains(step.best, name) {
-				t.Errorf("%s: %s has %d, and the best should be %q", step.name, name, score, step.best)
-			}
-		}
-		shown := r.shown(pod)
-		if err := shown.Validate(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		if got, want := len(shown.Topology.Nodes()), len(scores); got != want {
-			t.Errorf("%s: the tree has %d nodes, the cluster %d", step.name, got, want)
-		}
-	}
-	if n := len(r.pl.trees.all()); n != 1 {
-		t.Errorf("it took %d tallies, want one", n)
 	}
 }
 

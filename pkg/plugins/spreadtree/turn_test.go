@@ -57,12 +57,17 @@ func (s *statefulSet) begins(uid types.UID, start int) {
 	s.pl.trees.reset()
 }
 
+// pod is the one of an index.
+func (s *statefulSet) pod(index int) *corev1.Pod {
+	name := fmt.Sprint("db-", index)
+	return plugintest.Pod(st.MakePod().Name(name).UID(name).Label("controller-revision-hash", "1").
+		Label("apps.kubernetes.io/pod-index", fmt.Sprint(index)).Annotation(clusterview.PlacementAnnotation, s.levels), "apps/v1 StatefulSet db db-uid")
+}
+
 // add places the pod of an index, by the node hint or by scores.
 func (s *statefulSet) add(index int, byScores bool) {
 	s.Helper()
-	name := fmt.Sprint("db-", index)
-	pod := plugintest.Pod(st.MakePod().Name(name).UID(name).Label("controller-revision-hash", "1").
-		Label("apps.kubernetes.io/pod-index", fmt.Sprint(index)).Annotation(clusterview.PlacementAnnotation, s.levels), "apps/v1 StatefulSet db db-uid")
+	pod := s.pod(index)
 	node := ""
 	if byScores {
 		scores := s.rank(pod, framework.NewCycleState())
@@ -246,19 +251,14 @@ func TestTurnOfABranchThatIsFull(t *testing.T) {
 func TestTurnOfABranchWithNothingHealthyLeft(t *testing.T) {
 	s := newStatefulSet(t, t, "spread=zone", 2, 2)
 	ledger := newLedger(placement.Faults{Threshold: 1})
-	pod := func(index int) *corev1.Pod {
-		name := fmt.Sprint("db-", index)
-		return plugintest.Pod(st.MakePod().Name(name).UID(name).Label("controller-revision-hash", "1").
-			Label("apps.kubernetes.io/pod-index", fmt.Sprint(index)).Annotation(clusterview.PlacementAnnotation, s.levels), "apps/v1 StatefulSet db db-uid")
-	}
 	s.add(0, false)
 	s.f.refused = []string{"a0"}
-	ledger.write(at(s.pl.identifier.Identify(pod(2)), "a1"), placement.Record{Failures: 1, Unforgiven: 1})
+	ledger.write(at(s.pl.identifier.Identify(s.pod(2)), "a1"), placement.Record{Failures: 1, Unforgiven: 1})
 	if on := s.nodes[0].Spec.NodeName; on[0] != 'a' {
 		t.Fatalf("the first pod is on %s", on)
 	}
 	s.f.feasible()
-	node, _, err := s.pl.Hint(s.f.ctx, ledger.under(), pod(2), true, s.f.fits)
+	node, _, err := s.pl.Hint(s.f.ctx, ledger.under(), s.pod(2), true, s.f.fits)
 	if err != nil || node == "" || node[0] != 'b' {
 		t.Errorf("the pod is proposed for %q, %v: it is the turn of zone a, which has one node left that is faulty", node, err)
 	}

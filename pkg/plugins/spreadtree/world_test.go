@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
@@ -184,4 +185,120 @@ func (w *world) fits(p *worldPod, name string) bool {
 		}
 	}
 	return !n.node.Spec.Unschedulable && on < n.room && !clusterview.LeftOut(n.node, mustLevels(w.rig, p.pod).List)
+}
+
+// confirm is the watch that brings a pod with its node: while it is being bound, or after.
+func (w *world) confirm(*rapid.T) {
+	if p := w.some(func(p *worldPod) bool { return p.cached && p.assumed }); p != nil {
+		w.must(w.cache.AddPod(w.logger, p.pod))
+		p.assumed = false
+		p.binding = rapid.Bool().Draw(w.t, "its answer is still out")
+	}
+}
+
+func (w *world) bindingFails(*rapid.T) {
+	if p := w.some(func(p *worldPod) bool { return p.binding }); p != nil {
+		w.unproven(p.pod, -1)
+		if rapid.IntRange(0, 3).Draw(w.t, "a pod comes in between") == 0 {
+			w.schedule(w.t)
+		}
+		err := w.cache.ForgetPod(w.logger, p.pod)
+		p.binding = false
+		if p.assumed {
+			w.must(err)
+			p.cached = false
+		}
+	}
+}
+
+// deletePod is the watch that tells of a pod's end, be it bound or about to be.
+func (w *world) deletePod(*rapid.T) {
+	if p := w.some(func(p *worldPod) bool { return p.cached }); p != nil {
+		if p.assumed {
+			w.must(w.cache.RemoveAssumedPod(w.logger, p.pod))
+		} else {
+			w.must(w.cache.RemovePod(w.logger, p.pod))
+		}
+		p.cached, p.assumed = false, false
+	}
+}
+
+func (w *world) terminatePod(*rapid.T) {
+	if p := w.some(func(p *worldPod) bool { return p.cached && !p.assumed && p.pod.DeletionTimestamp == nil }); p != nil {
+		ending := p.pod.DeepCopy()
+		ending.DeletionTimestamp = new(metav1.Now())
+		w.must(w.cache.UpdatePod(w.logger, p.pod, ending))
+		p.pod = ending
+	}
+}
+
+func (w *world) changeNode(*rapid.T) {
+	if name, n := w.someNode(); n.here {
+		next := w.drawNode(name).Obj()
+		w.cache.UpdateNode(w.logger, n.node, next)
+		n.node = next
+	}
+}
+
+func (w *world) nodeComesOrGoes(*rapid.T) {
+	name, n := w.someNode()
+	if !n.here {
+		w.appear(name)
+		return
+	}
+	w.must(w.cache.RemoveNode(w.logger, n.node))
+	n.here = false
+}
+
+// What befalls a world in which faults are kept.
+
+func (w *world) newState() *framework.CycleState {
+	if !w.kept {
+		return framework.NewCycleState()
+	}
+	return w.ledger.under()
+}
+
+func (w *world) rule() placement.Faults {
+	if !w.kept {
+		return placement.Faults{}
+	}
+	return w.ledger.rule
+}
+
+// keepFaults changes the rule, or whether the pods to come are told of faults at all.
+func (w *world) keepFaults(*rapid.T) {
+	w.kept = rapid.IntRange(0, 3).Draw(w.t, "kept") > 0
+	w.ledger.rule = placement.Faults{Threshold: rapid.IntRange(1, 3).Draw(w.t, "threshold"), HalfOpen: rapid.Bool().Draw(w.t, "half-open")}
+}
+
+// fare changes how a revision has fared on a node, which need not be there.
+func (w *world) fare(*rapid.T) {
+	name, _ := w.someNode()
+	w.ledger.write(where{
+		workload: w.pl.identifier.Identify(w.anyWebPod()).Workload,
+		revision: rapid.SampledFrom([]string{"1", "2"}).Draw(w.t, "revision"),
+		node:     name,
+	}, placement.Record{
+		Failures:   rapid.IntRange(0, 3).Draw(w.t, "failures"),
+		Unforgiven: rapid.IntRange(0, 3).Draw(w.t, "unforgiven"),
+		Proven:     rapid.IntRange(0, 4).Draw(w.t, "proven") == 0,
+		Unproven:   rapid.Int64Range(0, 2).Draw(w.t, "unproven"),
+	})
+}
+
+func (w *world) anyWebPod() *corev1.Pod {
+	workload := rapid.SampledFrom([]string{"w0", "w1"}).Draw(w.t, "workload")
+	return webPod("p", "").Label(clusterview.WorkloadLabel, workload).Obj()
+}
+
+func (w *world) forgetParticulars(*rapid.T) { w.ledger.forget() }
+
+// unproven is what the ledger hears of a pod that is placed, or could not be bound.
+func (w *world) unproven(pod *corev1.Pod, by int64) {
+	on := at(w.pl.identifier.Identify(pod), pod.Spec.NodeName)
+	if r := w.ledger.records[on]; r != (placement.Record{}) && r.Unproven+by >= 0 {
+		r.Unproven += by
+		w.ledger.write(on, r)
+	}
 }
