@@ -40,22 +40,18 @@ func decode(t *testing.T, pluginConfig string) (*schedulerconfig.KubeSchedulerCo
 	return cfg, nil
 }
 
-// args returns the internal arguments of one plugin of the only profile.
-func args[T runtime.Object](t *testing.T, cfg *schedulerconfig.KubeSchedulerConfiguration, plugin string) T {
+// wantArgs wants these internal arguments of plugins of the only profile.
+func wantArgs(t *testing.T, cfg *schedulerconfig.KubeSchedulerConfiguration, want map[string]runtime.Object) {
 	t.Helper()
-	var typed T
-	found := false
+	got := make(map[string]runtime.Object)
 	for _, pc := range cfg.Profiles[0].PluginConfig {
-		if pc.Name == plugin {
-			if typed, found = pc.Args.(T); !found {
-				t.Fatalf("arguments of %s are a %T", plugin, pc.Args)
-			}
+		if want[pc.Name] != nil {
+			got[pc.Name] = pc.Args
 		}
 	}
-	if !found {
-		t.Fatalf("no pluginConfig for %s", plugin)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
-	return typed
 }
 
 var defaultFaults = config.FaultyNodeArgs{
@@ -85,27 +81,10 @@ func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&defaultPreferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&config.HostPortsArgs{}, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&config.DomainLimitsArgs{}, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&defaultFaults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&config.NodeLifetimeArgs{Leases: config.LeasesDisabled}, args[*config.NodeLifetimeArgs](t, cfg, "NodeLifetime")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&defaultTree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&defaultBinder, args[*config.RecordingBinderArgs](t, cfg, "RecordingBinder")); diff != "" {
-		t.Error(diff)
-	}
+	wantArgs(t, cfg, map[string]runtime.Object{
+		"Preferences": &defaultPreferences, "HostPorts": &config.HostPortsArgs{}, "DomainLimits": &config.DomainLimitsArgs{}, "FaultyNode": &defaultFaults,
+		"NodeLifetime": &config.NodeLifetimeArgs{Leases: config.LeasesDisabled}, "SpreadTree": &defaultTree, "RecordingBinder": &defaultBinder,
+	})
 }
 
 const everything = `  pluginConfig:
@@ -141,37 +120,22 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	preferences := &config.PreferencesArgs{DefaultLevels: []config.Level{
-		{
-			Strategy: config.StrategySpread, TopologyKey: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort,
-			Shares: []config.ValueShare{{Value: "zone-a", Share: 70}}, UnlistedShare: new(int64(30)), NodesWithoutKeyShare: new(int64(5)),
-		},
-		{Strategy: config.StrategyPack, TopologyKey: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude},
-	}}
-	if diff := cmp.Diff(preferences, args[*config.PreferencesArgs](t, cfg, "Preferences")); diff != "" {
-		t.Error(diff)
-	}
-	ports := &config.HostPortsArgs{Reserved: []string{"22/tcp", "127.0.0.1:9100/tcp"}}
-	if diff := cmp.Diff(ports, args[*config.HostPortsArgs](t, cfg, "HostPorts")); diff != "" {
-		t.Error(diff)
-	}
-	limits := &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: "kubernetes.io/hostname", MaxPods: 1}}}
-	if diff := cmp.Diff(limits, args[*config.DomainLimitsArgs](t, cfg, "DomainLimits")); diff != "" {
-		t.Error(diff)
-	}
-	tree := &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}
-	if diff := cmp.Diff(tree, args[*config.SpreadTreeArgs](t, cfg, "SpreadTree")); diff != "" {
-		t.Error(diff)
-	}
-	binder := &config.RecordingBinderArgs{Candidates: 1, ScheduledEvents: config.ScheduledEventsOff}
-	if diff := cmp.Diff(binder, args[*config.RecordingBinderArgs](t, cfg, "RecordingBinder")); diff != "" {
-		t.Error(diff)
-	}
 	faults := defaultFaults
 	faults.WindowSeconds, faults.Record.Enabled = 50, false
-	if diff := cmp.Diff(&faults, args[*config.FaultyNodeArgs](t, cfg, "FaultyNode")); diff != "" {
-		t.Error(diff)
-	}
+	wantArgs(t, cfg, map[string]runtime.Object{
+		"Preferences": &config.PreferencesArgs{DefaultLevels: []config.Level{
+			{
+				Strategy: config.StrategySpread, TopologyKey: "topology.kubernetes.io/zone", NodesWithoutKey: config.NodesWithoutKeyLastResort,
+				Shares: []config.ValueShare{{Value: "zone-a", Share: 70}}, UnlistedShare: new(int64(30)), NodesWithoutKeyShare: new(int64(5)),
+			},
+			{Strategy: config.StrategyPack, TopologyKey: "rack", NodesWithoutKey: config.NodesWithoutKeyExclude},
+		}},
+		"HostPorts":       &config.HostPortsArgs{Reserved: []string{"22/tcp", "127.0.0.1:9100/tcp"}},
+		"DomainLimits":    &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: "kubernetes.io/hostname", MaxPods: 1}}},
+		"SpreadTree":      &config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled},
+		"RecordingBinder": &config.RecordingBinderArgs{Candidates: 1, ScheduledEvents: config.ScheduledEventsOff},
+		"FaultyNode":      &faults,
+	})
 }
 
 // A zero that was written is a value, not an absence.
@@ -180,9 +144,9 @@ func TestWrittenZeroIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := args[*config.FaultyNodeArgs](t, cfg, "FaultyNode"); got.Threshold != 0 || got.ProvenAfterSeconds != 0 {
-		t.Errorf("got %+v", got)
-	}
+	faults := defaultFaults
+	faults.Threshold, faults.ProvenAfterSeconds = 0, 0
+	wantArgs(t, cfg, map[string]runtime.Object{"FaultyNode": &faults})
 }
 
 func TestDecodingIsStrict(t *testing.T) {

@@ -22,34 +22,14 @@ func TestDefaults(t *testing.T) {
 			{Strategy: configv1.StrategySpread, TopologyKey: "topology.kubernetes.io/zone", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
 			{Strategy: configv1.StrategySpread, TopologyKey: "kubernetes.io/hostname", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
 		}}},
-		"an empty list of levels stays one": {
-			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
-			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
-		},
 		"a level": {
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{{TopologyKey: "zone"}}},
 			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
 				{Strategy: configv1.StrategySpread, TopologyKey: "zone", NodesWithoutKey: configv1.NodesWithoutKeyLastResort},
 			}},
 		},
-		"a level that says everything": {
-			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
-				{Strategy: configv1.StrategyPack, TopologyKey: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
-			}},
-			&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
-				{Strategy: configv1.StrategyPack, TopologyKey: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
-			}},
-		},
-		"bindings": {&configv1.RecordingBinderArgs{}, &configv1.RecordingBinderArgs{Candidates: new(int32(3)), ScheduledEvents: configv1.ScheduledEventsAll}},
-		"bindings that are told everything": {
-			&configv1.RecordingBinderArgs{Candidates: new(int32(0)), ScheduledEvents: configv1.ScheduledEventsOff},
-			&configv1.RecordingBinderArgs{Candidates: new(int32(0)), ScheduledEvents: configv1.ScheduledEventsOff},
-		},
+		"bindings":   {&configv1.RecordingBinderArgs{}, &configv1.RecordingBinderArgs{Candidates: new(int32(3)), ScheduledEvents: configv1.ScheduledEventsAll}},
 		"host ports": {&configv1.HostPortsArgs{}, &configv1.HostPortsArgs{}},
-		"domain limits": {
-			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{TopologyKey: "rack", MaxPods: 2}}},
-			&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{TopologyKey: "rack", MaxPods: 2}}},
-		},
 		"faulty nodes": {
 			&configv1.FaultyNodeArgs{},
 			&configv1.FaultyNodeArgs{
@@ -59,35 +39,12 @@ func TestDefaults(t *testing.T) {
 				Suspects: configv1.Suspects{Workloads: new(int32(3))},
 			},
 		},
-		"faulty nodes that are told everything": {
-			&configv1.FaultyNodeArgs{
-				Threshold: new(int32(0)), WindowSeconds: new(int32(0)), HalfOpen: new(false), ProvenAfterSeconds: new(int32(0)), OwnErrors: configv1.OwnErrorsCount,
-				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
-				Suspects: configv1.Suspects{Workloads: new(int32(0))},
-			},
-			&configv1.FaultyNodeArgs{
-				Threshold: new(int32(0)), WindowSeconds: new(int32(0)), HalfOpen: new(false), ProvenAfterSeconds: new(int32(0)), OwnErrors: configv1.OwnErrorsCount,
-				Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
-				Suspects: configv1.Suspects{Workloads: new(int32(0))},
-			},
-		},
-		"lifetimes":               {&configv1.NodeLifetimeArgs{}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesDisabled}},
-		"lifetimes that are told": {&configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations}},
+		"lifetimes": {&configv1.NodeLifetimeArgs{}, &configv1.NodeLifetimeArgs{Leases: configv1.LeasesDisabled}},
 		"samples": {
 			&configv1.NodeSamplingArgs{},
 			&configv1.NodeSamplingArgs{
 				TopologyKey: "topology.kubernetes.io/zone", GroupsBasisPoints: new(int32(10000)), NodesBasisPoints: new(int32(1000)),
 				Strategy: configv1.SamplingRandom, TimeoutMilliseconds: new(int32(100)),
-			},
-		},
-		"samples that are told everything": {
-			&configv1.NodeSamplingArgs{
-				TopologyKey: "rack", GroupsBasisPoints: new(int32(0)), NodesBasisPoints: new(int32(0)),
-				Strategy: configv1.SamplingRoundRobin, TimeoutMilliseconds: new(int32(0)),
-			},
-			&configv1.NodeSamplingArgs{
-				TopologyKey: "rack", GroupsBasisPoints: new(int32(0)), NodesBasisPoints: new(int32(0)),
-				Strategy: configv1.SamplingRoundRobin, TimeoutMilliseconds: new(int32(0)),
 			},
 		},
 		"tree": {
@@ -99,20 +56,6 @@ func TestDefaults(t *testing.T) {
 				DecisionRecord: configv1.DecisionRecordEnabled,
 			},
 		},
-		"a tree that says everything": {
-			&configv1.SpreadTreeArgs{
-				CountRevisions: configv1.CountAll,
-				NodeHint:       configv1.NodeHintDisabled,
-				ScaleDown:      configv1.ScaleDownAny,
-				DecisionRecord: configv1.DecisionRecordDisabled,
-			},
-			&configv1.SpreadTreeArgs{
-				CountRevisions: configv1.CountAll,
-				NodeHint:       configv1.NodeHintDisabled,
-				ScaleDown:      configv1.ScaleDownAny,
-				DecisionRecord: configv1.DecisionRecordDisabled,
-			},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme.Default(tc.in)
@@ -120,6 +63,41 @@ func TestDefaults(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What is written is kept, be it zero or empty.
+func TestWrittenValuesAreKept(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := configv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for _, written := range []runtime.Object{
+		&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{}},
+		&configv1.PreferencesArgs{DefaultLevels: []configv1.Level{
+			{Strategy: configv1.StrategyPack, TopologyKey: "zone", NodesWithoutKey: configv1.NodesWithoutKeyExclude},
+		}},
+		&configv1.RecordingBinderArgs{Candidates: new(int32(0)), ScheduledEvents: configv1.ScheduledEventsOff},
+		&configv1.DomainLimitsArgs{DefaultLimits: []configv1.DomainLimit{{TopologyKey: "rack", MaxPods: 2}}},
+		&configv1.FaultyNodeArgs{
+			Threshold: new(int32(0)), WindowSeconds: new(int32(0)), HalfOpen: new(false), ProvenAfterSeconds: new(int32(0)), OwnErrors: configv1.OwnErrorsCount,
+			Record:   configv1.Record{Enabled: new(false), Namespace: "there"},
+			Suspects: configv1.Suspects{Workloads: new(int32(0))},
+		},
+		&configv1.NodeLifetimeArgs{Leases: configv1.LeasesAnnotations},
+		&configv1.NodeSamplingArgs{
+			TopologyKey: "rack", GroupsBasisPoints: new(int32(0)), NodesBasisPoints: new(int32(0)),
+			Strategy: configv1.SamplingRoundRobin, TimeoutMilliseconds: new(int32(0)),
+		},
+		&configv1.SpreadTreeArgs{
+			CountRevisions: configv1.CountAll, NodeHint: configv1.NodeHintDisabled, ScaleDown: configv1.ScaleDownAny, DecisionRecord: configv1.DecisionRecordDisabled,
+		},
+	} {
+		defaulted := written.DeepCopyObject()
+		scheme.Default(defaulted)
+		if diff := cmp.Diff(written, defaulted); diff != "" {
+			t.Errorf("%T: %s", written, diff)
+		}
 	}
 }
 

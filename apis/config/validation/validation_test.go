@@ -5,6 +5,7 @@ package validation_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 )
 
 // on is a level that only a case's own change makes bad.
@@ -153,30 +156,22 @@ func TestNodeLifetimeArgs(t *testing.T) {
 
 func TestSpreadTreeArgs(t *testing.T) {
 	for name, tc := range map[string]struct {
-		args config.SpreadTreeArgs
-		want [][]string
+		change func(*config.SpreadTreeArgs)
+		want   [][]string
 	}{
-		"the defaults":  {config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled}, nil},
-		"all revisions": {config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}, nil},
-		"unknown revisions": {
-			config.SpreadTreeArgs{CountRevisions: "newest", NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled},
-			[][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}},
-		},
-		"neither proposed nor not": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: "off", ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled},
-			[][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}},
-		},
-		"neither even nor any": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: "even", DecisionRecord: config.DecisionRecordEnabled},
-			[][]string{{"args.scaleDown", `"even"`, `"Any", "Even"`}},
-		},
-		"neither written down nor not": {
-			config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: "on"},
-			[][]string{{"args.decisionRecord", `"on"`, `"Disabled", "Enabled"`}},
-		},
+		"the defaults": {func(*config.SpreadTreeArgs) {}, nil},
+		"all revisions": {func(a *config.SpreadTreeArgs) {
+			*a = config.SpreadTreeArgs{CountRevisions: config.CountAll, NodeHint: config.NodeHintDisabled, ScaleDown: config.ScaleDownAny, DecisionRecord: config.DecisionRecordDisabled}
+		}, nil},
+		"unknown revisions":            {func(a *config.SpreadTreeArgs) { a.CountRevisions = "newest" }, [][]string{{"args.countRevisions", `"newest"`, `"All", "Newest"`}}},
+		"neither proposed nor not":     {func(a *config.SpreadTreeArgs) { a.NodeHint = "off" }, [][]string{{"args.nodeHint", `"off"`, `"Disabled", "Enabled"`}}},
+		"neither even nor any":         {func(a *config.SpreadTreeArgs) { a.ScaleDown = "even" }, [][]string{{"args.scaleDown", `"even"`, `"Any", "Even"`}}},
+		"neither written down nor not": {func(a *config.SpreadTreeArgs) { a.DecisionRecord = "on" }, [][]string{{"args.decisionRecord", `"on"`, `"Disabled", "Enabled"`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, validation.SpreadTreeArgs(field.NewPath("args"), &tc.args), tc.want)
+			args := &config.SpreadTreeArgs{CountRevisions: config.CountNewest, NodeHint: config.NodeHintEnabled, ScaleDown: config.ScaleDownEven, DecisionRecord: config.DecisionRecordEnabled}
+			tc.change(args)
+			check(t, validation.SpreadTreeArgs(field.NewPath("args"), args), tc.want)
 		})
 	}
 }
@@ -220,6 +215,144 @@ func check(t *testing.T, got field.ErrorList, want [][]string) {
 			if !strings.Contains(err.Error(), piece) {
 				t.Errorf("error %d %q does not say %q", i, err, piece)
 			}
+		}
+	}
+}
+
+// most is a limit of an argument.
+func most(key string, pods int64) config.DomainLimit {
+	return config.DomainLimit{TopologyKey: key, MaxPods: pods}
+}
+
+func TestDomainLimitsArgs(t *testing.T) {
+	tooMany := make([]config.DomainLimit, limit.MaxLimits+1)
+	for i := range tooMany {
+		tooMany[i] = config.DomainLimit{TopologyKey: fmt.Sprintf("example.com/level-%d", i), MaxPods: 1}
+	}
+	for name, tc := range map[string]struct {
+		limits []config.DomainLimit
+		want   [][]string
+	}{
+		"none":              {nil, nil},
+		"good":              {[]config.DomainLimit{most("kubernetes.io/hostname", 1), most("rack", 1000000)}, nil},
+		"as many as may be": {tooMany[:limit.MaxLimits], nil},
+		"too many":          {tooMany, [][]string{{"args.defaultLimits", "17", "16"}}},
+		"no key":            {[]config.DomainLimit{most("", 1)}, [][]string{{"args.defaultLimits[0].topologyKey", "empty key"}}},
+		"no number":         {[]config.DomainLimit{most("rack", 0)}, [][]string{{"args.defaultLimits[0].maxPods", "0", "from 1 to 1000000"}}},
+		"everything of the second": {
+			[]config.DomainLimit{most("zone", 1), most("node.id", -1)},
+			[][]string{{"args.defaultLimits[1].topologyKey", `"node.id"`, "use the key of a node label"}, {"args.defaultLimits[1].maxPods", "-1", "from 1 to 1000000"}},
+		},
+		"a key twice": {
+			[]config.DomainLimit{most("rack", 1), most("zone", 1), most("rack", 2)},
+			[][]string{{"args.defaultLimits[2].topologyKey", `"rack"`, "limit 1"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, validation.DomainLimitsArgs(field.NewPath("args"), &config.DomainLimitsArgs{DefaultLimits: tc.limits}), tc.want)
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	got, errs := validation.Limits(nil, []config.DomainLimit{most("rack", 2), most("kubernetes.io/hostname", 1)})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	want := []limit.Limit{{Property: level.Property{Label: "rack"}, Pods: 2}, {Property: level.Property{Label: "kubernetes.io/hostname"}, Pods: 1}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFaultyNodeArgs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*config.FaultyNodeArgs)
+		want   [][]string
+	}{
+		"the defaults": {func(*config.FaultyNodeArgs) {}, nil},
+		"the least of all": {func(a *config.FaultyNodeArgs) {
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds, a.OwnErrors = 1, 1, 0, config.OwnErrorsCount
+			a.Suspects.Workloads = 2
+		}, nil},
+		"the most of all": {func(a *config.FaultyNodeArgs) {
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds = 1000, 24*3600, 3600
+			a.Suspects.Workloads = 1000
+		}, nil},
+		"without a record, no namespace": {func(a *config.FaultyNodeArgs) { a.Record = config.Record{} }, nil},
+		"nothing": {func(a *config.FaultyNodeArgs) { *a = config.FaultyNodeArgs{Record: config.Record{Enabled: true}} }, [][]string{
+			{"args.threshold", "0", "from 1 to 1000"}, {"args.windowSeconds", "0", "from 1 to 86400"}, {"args.ownErrors", `"Count"`, `"Forgive"`},
+			{"args.record.namespace", "lowercase"}, {"args.suspects.workloads", "0", "from 2 to 1000"},
+		}},
+		"too much": {func(a *config.FaultyNodeArgs) {
+			a.Threshold, a.WindowSeconds, a.ProvenAfterSeconds = 1001, 24*3600+1, -1
+			a.Suspects.Workloads = 1001
+		}, [][]string{
+			{"args.threshold", "1001"}, {"args.windowSeconds", "86401", "to 86400"}, {"args.provenAfterSeconds", "-1", "from 0 to 3600"},
+			{"args.suspects.workloads", "1001"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := &config.FaultyNodeArgs{
+				Threshold: 5, WindowSeconds: 300, HalfOpen: true,
+				ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsForgive,
+				Record:   config.Record{Enabled: true, Namespace: "kube-system"},
+				Suspects: config.Suspects{Workloads: 3},
+			}
+			tc.change(args)
+			check(t, validation.FaultyNodeArgs(field.NewPath("args"), args), tc.want)
+		})
+	}
+}
+
+func TestHostPortsArgs(t *testing.T) {
+	tooMany := make([]string, hostport.MaxRanges+1)
+	for i := range tooMany {
+		tooMany[i] = strconv.Itoa(i+1) + "/tcp"
+	}
+	for name, tc := range map[string]struct {
+		reserved []string
+		want     [][]string
+	}{
+		"none":     {nil, nil},
+		"good":     {[]string{"22/tcp", " 8000-8010/UDP", "127.0.0.1:9100/tcp", "22/tcp"}, nil},
+		"too many": {tooMany, [][]string{{"args.reserved", "257", "256"}}},
+		"bad": {
+			[]string{"22", "53/udp", "", "22/tcp,23/tcp"},
+			[][]string{
+				{"args.reserved[0]", `"22"`, "no protocol", "write a port as 22/tcp"},
+				{"args.reserved[2]", "empty port"},
+				{"args.reserved[3]", "unknown protocol", "use tcp, udp or sctp"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check(t, validation.HostPortsArgs(field.NewPath("args"), &config.HostPortsArgs{Reserved: tc.reserved}), tc.want)
+		})
+	}
+	ports, errs := validation.HostPorts(nil, []string{"80/tcp", "22/tcp", "80/TCP"})
+	if got := hostport.Format(ports); len(errs) > 0 || got != "22/tcp,80/tcp" {
+		t.Errorf("got %q, %v", got, errs.ToAggregate())
+	}
+}
+
+func TestNodeSamplingArgs(t *testing.T) {
+	good := config.NodeSamplingArgs{TopologyKey: "zone", GroupsBasisPoints: 10000, NodesBasisPoints: 1, Strategy: config.SamplingRandom, TimeoutMilliseconds: 100}
+	if errs := validation.NodeSamplingArgs(nil, &good); len(errs) > 0 {
+		t.Error(errs)
+	}
+	for name, change := range map[string]func(*config.NodeSamplingArgs){
+		"topologyKey":         func(a *config.NodeSamplingArgs) { a.TopologyKey = "a zone" },
+		"groupsBasisPoints":   func(a *config.NodeSamplingArgs) { a.GroupsBasisPoints = 0 },
+		"nodesBasisPoints":    func(a *config.NodeSamplingArgs) { a.NodesBasisPoints = 10001 },
+		"strategy":            func(a *config.NodeSamplingArgs) { a.Strategy = "Best" },
+		"timeoutMilliseconds": func(a *config.NodeSamplingArgs) { a.TimeoutMilliseconds = 0 },
+	} {
+		args := good
+		change(&args)
+		errs := validation.PluginArgs(nil, &args)
+		if len(errs) != 1 || !strings.Contains(errs[0].Field, name) {
+			t.Errorf("%s: %v", name, errs)
 		}
 	}
 }
