@@ -4,17 +4,22 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // run executes the command, which must end before it needs an API server.
 func run(t *testing.T, args ...string) (string, error) {
@@ -110,4 +115,13 @@ func TestOperations(t *testing.T) {
 			t.Errorf("it says that --%s is %q by default; the flag is %+v", row[1], row[3], f)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write the page of the flags anew")
+
+// docs/reference/controller.md has all flags: `go test ./cmd/controller -run Reference -update` writes it.
+func TestReference(t *testing.T) {
+	text := "# Flags of espalier-controller\n\nAfter reading this page you know every flag of the controller. With the chart you set them by `controller.extraArgs`.\n\n" +
+		commandtest.Reference(newCommand("v0.0.0").Flags())
+	commandtest.WantPage(t, "../../docs/reference/controller.md", text, *update)
 }

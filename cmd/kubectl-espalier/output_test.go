@@ -4,11 +4,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
@@ -65,5 +70,23 @@ func TestKubeconfig(t *testing.T) {
 	got, err := run(t, "__complete", "tree", "--kubeconfig", kubeconfig, "--context", "o")
 	if err != nil || !strings.HasPrefix(got, "one\nother\n:4\n") {
 		t.Errorf("contexts are completed by %q, %v", got, err)
+	}
+}
+
+// What a library says is followed by what to do about it, in one line.
+func TestLine(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for want, err := range map[string]error{
+		"--snapshot":                           fmt.Errorf("listing pods: %w", apierrors.NewForbidden(pods, "", errors.New("no"))),
+		"log in again":                         apierrors.NewUnauthorized("no"),
+		"--kubeconfig and --context choose it": fmt.Errorf("asking:\n%w", &net.OpError{Op: "dial", Err: errors.New("connection refused")}),
+		"get-contexts":                         errors.New(`context "x" does not exist`),
+	} {
+		if got := line(err); !strings.Contains(got, want) || strings.Contains(got, "\n") || !strings.HasPrefix(got, strings.Fields(err.Error())[0]) {
+			t.Errorf("of %q it is said %q", err, got)
+		}
+	}
+	if got := line(errors.New("two\n\tlines")); got != "two lines" {
+		t.Errorf("two lines become %q", got)
 	}
 }

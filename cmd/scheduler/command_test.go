@@ -5,14 +5,24 @@ package main
 
 import (
 	"errors"
+	"flag"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // run executes the command, and returns what it prints. It must end before it needs
 // an API server.
@@ -71,16 +81,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestFlags holds the flags that are promised to work with and without --config.
-func TestFlags(t *testing.T) {
-	flags := newCommand("test").Flags()
-	for _, name := range []string{"config", "kubeconfig", "leader-elect", "kube-api-qps", "kube-api-burst", "secure-port", "bind-address", "v", "version"} {
-		if f := flags.Lookup(name); f == nil || f.Deprecated != "" || f.Hidden {
-			t.Errorf("--%s is %+v", name, f)
-		}
-	}
-}
-
 func TestUntilTold(t *testing.T) {
 	ended := errors.New("ended")
 	if err := untilTold(func() error { return ended }); !errors.Is(err, ended) {
@@ -101,5 +101,42 @@ func TestUntilTold(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("a scheduler that is terminated: %v", err)
+	}
+}
+
+var update = flag.Bool("update", false, "write the page of the flags anew")
+
+// docs/reference/scheduler.md has all flags: `go test ./cmd/scheduler -run Reference -update` writes it.
+func TestReference(t *testing.T) {
+	flags := newCommand("v0.0.0").Flags()
+	text := "# Flags of espalier-scheduler\n\nAfter reading this page you know every flag of the scheduler. They are those of kube-scheduler. With the chart you set them by " +
+		"`scheduler.extraArgs`.\n\n" + commandtest.Reference(flags)
+	commandtest.WantPage(t, "../../docs/reference/scheduler.md", text, *update)
+}
+
+// Each profile has its own: a profile that only names the plugin has its defaults, wherever it names it, and one without it has nothing.
+func TestBindings(t *testing.T) {
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(`
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: named
+  plugins: {bind: {enabled: [{name: RecordingBinder}], disabled: [{name: DefaultBinder}]}}
+- schedulerName: multi
+  plugins: {multiPoint: {enabled: [{name: RecordingBinder}]}}
+- schedulerName: quiet
+  plugins: {bind: {enabled: [{name: RecordingBinder}], disabled: [{name: DefaultBinder}]}}
+  pluginConfig: [{name: RecordingBinder, args: {candidates: 10, scheduledEvents: "Off"}}]
+- schedulerName: stock
+`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidates, announced := bindings(obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles)
+	if want := map[string]int{"named": 3, "multi": 3, "quiet": 10}; !maps.Equal(candidates, want) {
+		t.Errorf("candidates are %v, want %v", candidates, want)
+	}
+	if got := slices.Collect(maps.Keys(announced)); !slices.Equal(got, []string{"quiet"}) {
+		t.Errorf("some events are left out in %v, want quiet", got)
 	}
 }

@@ -11,18 +11,23 @@ import (
 	"time"
 )
 
-func TestTemporaryFolderIsRemoved(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	d, err := Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(d.File("logs")); err != nil {
-		t.Error(err)
-	}
-	d.Close()
-	if _, err := os.Stat(d.Path()); !os.IsNotExist(err) {
-		t.Errorf("%s is still there: %v", d.Path(), err)
+func TestTemporaryFolderIsRemovedUnlessItIsKept(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Setenv("TMPDIR", t.TempDir())
+		d, err := Open("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(d.File("logs")); err != nil {
+			t.Error(err)
+		}
+		if kept {
+			d.Keep()
+		}
+		d.Close()
+		if _, err := os.Stat(d.File("logs")); os.IsNotExist(err) == kept {
+			t.Errorf("kept %t: %s: %v", kept, d.Path(), err)
+		}
 	}
 }
 
@@ -64,19 +69,6 @@ func TestStrangeFolderIsRefused(t *testing.T) {
 	}
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestTemporaryFolderIsKept(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	d, err := Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Keep()
-	d.Close()
-	if _, err := os.Stat(d.File("logs")); err != nil {
-		t.Error(err)
 	}
 }
 
