@@ -151,7 +151,7 @@ step "test/e2e"
 # What a node and a pod do, in KWOK's own words: all at once, but a Job's pod runs for as long as it says.
 # And a Lease, as kubelets have it: a node of which nothing is heard for 50 s is taken for dead, and
 # its pods are never called ready again.
-stages=$(cd hack/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
+stages=$(go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
 for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete pod/general/pod-complete; do
   echo ---
   cat "$stages/$stage.yaml"

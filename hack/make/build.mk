@@ -7,7 +7,7 @@
 .PHONY: build
 build: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/demo bin/kwok ## build everything into bin/
 
-.PHONY: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/demo
+.PHONY: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/demo bin/kwok
 bin/espalier-scheduler:
 	@hack/go-build.sh $@ ./cmd/scheduler
 bin/espalier-controller:
@@ -18,6 +18,8 @@ bin/devcluster:
 	@hack/go-build.sh $@ ./cmd/devcluster
 bin/demo:
 	@hack/go-build.sh $@ ./cmd/demo
+bin/kwok:
+	@hack/go-build.sh $@ sigs.k8s.io/kwok/cmd/kwok
 
 # The schedulers that ours is measured beside. The stock one is of the very version
 # that ours is linked with.
@@ -28,13 +30,10 @@ perf-tools:
 	@hack/go-build.sh _output/perf/nullwebhook ./test/perf/nullwebhook
 
 # The tools are pinned in modules of their own, one for each set that must not
-# bend the versions of another: KWOK is bound to an older Kubernetes, and
-# golangci-lint to releases of the very libraries that the generators share.
+# bend the versions of another: golangci-lint is bound to releases of the very
+# libraries that the generators share.
 TOOLS := _output/tools
 GENERATORS := $(addprefix $(TOOLS)/,conversion-gen deepcopy-gen defaulter-gen)
-
-bin/kwok: hack/tools/kwok/go.mod hack/tools/kwok/go.sum
-	@hack/go-build.sh $@ sigs.k8s.io/kwok/cmd/kwok hack/tools/kwok
 
 bin/karpenter: hack/tools/karpenter/go.mod hack/tools/karpenter/go.sum
 	@hack/go-build.sh $@ sigs.k8s.io/karpenter/kwok hack/tools/karpenter
