@@ -15,10 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -266,4 +271,37 @@ func TestFailAsyncIsBounded(t *testing.T) {
 			t.Errorf("%d have ended with the scheduler: %v", len(ends), ends)
 		}
 	})
+}
+
+// A refused pod that an event may help meanwhile is tried again at once. The queue takes it back before it notes that it is no longer
+// being tried; and one that is taken out between the two is thrown away, and never tried again. So a pod has to be back before the next one
+// is taken out.
+func TestFailAsyncLosesNoPod(t *testing.T) {
+	logger := klog.New(nil) // each try would be logged in ten lines
+	ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 30*time.Second)
+	defer cancel()
+	helps := func(klog.Logger, *corev1.Pod, any, any) (fwk.QueueingHint, error) { return fwk.Queue, nil }
+	queue := newQueue(ctx, t, informers.NewSharedInformerFactory(fake.NewClientset(), 0), internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
+		"": {framework.EventUnscheduledPodAdd: {{PluginName: "refusing", QueueingHintFn: helps}}},
+	}))
+	context.AfterFunc(ctx, queue.Close)
+
+	profiles := profile.Map{"one": &registry{T: t}}
+	fail := failAsync(ctx, profiles, nil, func(_ context.Context, _ framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {
+		pod = pod.DeepCopy()
+		pod.UnschedulablePlugins = sets.New("refusing")
+		if err := queue.AddUnschedulablePodIfNotPresent(logger, pod, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	queue.Add(ctx, st.MakePod().Name("p").UID("p").Obj())
+	const tries = 20000
+	for i := range tries {
+		entity, err := queue.Pop(logger)
+		if err != nil || entity == nil {
+			t.Fatalf("the pod was lost after %d of %d tries: %v", i, tries, err)
+		}
+		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventUnscheduledPodAdd, nil, nil, nil)
+		fail(ctx, profiles["one"], entity.(*framework.QueuedPodInfo), rejected, nobody, time.Now())
+	}
 }

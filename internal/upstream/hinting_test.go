@@ -218,29 +218,6 @@ func TestStoreScheduleResults(t *testing.T) {
 	}
 }
 
-// A nomination takes room on a node that does not change, and gives it back.
-func TestNominationsChangeWhatFits(t *testing.T) {
-	r := newRig(t.Context(), t)
-	for _, name := range []string{"a1", "b1"} {
-		r.cache.AddNode(r.logger, st.MakeNode().Name(name).Label("zone", name[:1]).Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "1"}).Obj())
-	}
-	pod := st.MakePod().Namespace("ns").Name("p").UID("p").Annotation(clusterview.PlacementAnnotation, "spread=zone").Obj()
-	want := func(node string) {
-		t.Helper()
-		if got, _ := r.hint(pod); got != node {
-			t.Errorf("%s is proposed, not %s", got, node)
-		}
-	}
-	want("a1")
-	// As when a pod comes with status.nominatedNodeName: nobody says so.
-	info, err := framework.NewPodInfo(st.MakePod().Namespace("ns").Name("q").UID("q").Priority(1).Obj())
-	r.must(err)
-	r.nominator.AddNominatedPod(r.logger, info, &fwk.NominatingInfo{NominatedNodeName: "a1", NominatingMode: fwk.ModeOverride})
-	want("b1")
-	r.nominator.DeleteNominatedPodIfExists(info.Pod)
-	want("a1")
-}
-
 // nowhere is a rig of nodes that a pod does not fit on, for two reasons.
 func nowhere(t *testing.T) (r *rig, pod *corev1.Pod) {
 	r = newRig(t.Context(), t)

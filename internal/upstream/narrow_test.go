@@ -78,6 +78,15 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// newQueue is the scheduler's, from which the oldest pod comes first.
+func newQueue(ctx context.Context, t *testing.T, known informers.SharedInformerFactory, opts ...internalqueue.Option) *internalqueue.PriorityQueue {
+	ctx, cancel := context.WithCancel(ctx)
+	recorder := metrics.NewMetricsAsyncRecorder(10, time.Second, ctx.Done())
+	t.Cleanup(func() { cancel(); <-recorder.IsStoppedCh })
+	first := func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) }
+	return internalqueue.NewPriorityQueue(first, known, append(opts, internalqueue.WithMetricsRecorder(recorder))...)
+}
+
 // TestNarrowedQueue has waiting pods of a real queue, all of them refused by a plugin that wants
 // to know of every pod that is bound or deleted.
 func TestNarrowedQueue(t *testing.T) {
@@ -97,15 +106,9 @@ func TestNarrowedQueue(t *testing.T) {
 		asked = append(asked, pod.Name)
 		return fwk.QueueSkip, nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	recorder := metrics.NewMetricsAsyncRecorder(10, time.Second, ctx.Done())
-	defer func() { cancel(); <-recorder.IsStoppedCh }()
-	first := func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) }
-	queue := internalqueue.NewPriorityQueue(first, informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		internalqueue.WithMetricsRecorder(recorder),
-		internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
-			"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
-		}))
+	queue := newQueue(ctx, t, informers.NewSharedInformerFactory(fake.NewClientset(), 0), internalqueue.WithQueueingHintMapPerProfile(internalqueue.QueueingHintMapPerProfile{
+		"": {bound: {{PluginName: names.InterPodAffinity, QueueingHintFn: hint}}},
+	}))
 	narrowed := narrow(ctx, queue, profile.Map{}, nil)
 	for _, pod := range waiting {
 		narrowed.Add(ctx, pod)

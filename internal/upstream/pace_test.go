@@ -5,10 +5,14 @@ package upstream
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -125,4 +129,21 @@ func TestPaceBesideBindingsThatHang(t *testing.T) {
 		r.end(1)
 		want(atMost, "as many have ended, and what is under way is too many once more")
 	})
+}
+
+func TestYieldLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody else runs unless we let them
+	var ran atomic.Bool
+	closed := errors.New("the queue is closed")
+	next := yield(func(klog.Logger) (framework.QueuedEntityInfo, error) { return nil, closed })
+	go func() { ran.Store(true) }()
+	// One turn in 61 is the scheduler's own again, by Go's rules of fairness.
+	for range 3 {
+		if _, err := next(logr.Discard()); !errors.Is(err, closed) {
+			t.Errorf("the queue's answer is lost: %v", err)
+		}
+	}
+	if !ran.Load() {
+		t.Error("pods are taken up while others wait to run")
+	}
 }

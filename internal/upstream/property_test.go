@@ -10,17 +10,28 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles how hard the properties are tried, unless flags say otherwise. The
+// scheduler's cache and queue want metrics.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "300", "rapid.steps": "40"})
+	metrics.Register()
+	goleak.VerifyTestMain(m)
+}
 
 // world is a cluster over a rig, with whatever makes filters change their minds.
 type world struct {

@@ -19,7 +19,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -82,12 +81,9 @@ type sharing struct {
 func newSharing(t *testing.T) *sharing {
 	logger, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
-	recorder := metrics.NewMetricsAsyncRecorder(10, time.Second, ctx.Done())
-	t.Cleanup(func() { cancel(); <-recorder.IsStoppedCh })
+	t.Cleanup(cancel)
 	s := &sharing{T: t, ctx: ctx, logger: logger, owner: &owner{}, known: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
-	first := func(a, b fwk.QueuedEntityInfo) bool { return a.GetTimestamp().Before(b.GetTimestamp()) }
-	queue := internalqueue.NewPriorityQueue(first, s.known, internalqueue.WithMetricsRecorder(recorder),
-		internalqueue.WithPreEnqueuePluginMap(map[string]map[string]fwk.PreEnqueuePlugin{"": {"Owner": s.owner}}))
+	queue := newQueue(ctx, t, s.known, internalqueue.WithPreEnqueuePluginMap(map[string]map[string]fwk.PreEnqueuePlugin{"": {"Owner": s.owner}}))
 	s.sched = &Scheduler{
 		SchedulingQueue: queue, NextEntity: queue.Pop, Profiles: profile.Map{"": &gated{by: s.owner}},
 		FailureHandler: func(_ context.Context, _ framework.Framework, pod *framework.QueuedPodInfo, _ *fwk.Status, _ *fwk.NominatingInfo, _ time.Time) {

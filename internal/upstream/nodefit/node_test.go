@@ -170,18 +170,6 @@ func TestDevicesOfClaims(t *testing.T) {
 	}
 }
 
-// Of two pods with the same port the one that stays keeps it.
-func TestPortOfTwo(t *testing.T) {
-	n := nodefit.New()
-	n.Set(node())
-	n.Add(pod("a", nil, hostPort(80, corev1.ProtocolTCP)))
-	n.Add(pod("b", nil, hostPort(80, corev1.ProtocolTCP)))
-	n.Remove("a")
-	if n.Refuses(pod("p", nil, hostPort(80, corev1.ProtocolTCP))) == nil {
-		t.Error("the port is free when one of the two that have it goes")
-	}
-}
-
 func TestUnknown(t *testing.T) {
 	n := nodefit.New()
 	if !n.Empty() || n.Refuses(pod("p", cpu("100"))) != nil || n.Remove("p") {
