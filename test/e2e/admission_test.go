@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -78,9 +79,10 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 	_, err := s.try("spread="+zoneLabel+";weight.a=2, pack=node.labels.rack;nodesWithoutKey=exclude", s.scheduler)
 	s.must(err, "creating a pod whose annotation can be read")
 	s.deploy("app", 0, "spread="+zoneLabel)
-	bad := get[appsv1.Deployment](s, "app")
+	is := get[appsv1.Deployment](s, "app")
+	bad := is.DeepCopy()
 	bad.Spec.Template.Annotations[placementAnnotation] = "spread=node.id"
-	if err := world.objects.Update(s.ctx, bad); err == nil || !strings.Contains(err.Error(), `"node.id"`) {
+	if err := world.objects.Patch(s.ctx, bad, client.MergeFrom(is)); err == nil || !strings.Contains(err.Error(), `"node.id"`) {
 		s.Errorf("a Deployment is given a malformed annotation: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // nodes makes n nodes with the labels and room for the given number of the
@@ -70,18 +70,22 @@ func roomFor(pods int) corev1.ResourceList {
 	}
 }
 
+// ownNodes are the nodes of the story.
+func (s *story) ownNodes() []corev1.Node {
+	s.Helper()
+	list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
+	s.must(err, "listing nodes")
+	return list.Items
+}
+
 // live waits until the nodes are ready and nothing keeps pods away from them.
 // Pods created before would be spread over whichever nodes came first.
 func (s *story) live(names ...string) {
 	s.Helper()
 	s.until(fmt.Sprintf("%d nodes", len(names)), func() error {
-		list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
-		if err != nil {
-			return err
-		}
 		ready := map[string]bool{}
-		for i := range list.Items {
-			ready[list.Items[i].Name] = takesPods(&list.Items[i])
+		for _, n := range s.ownNodes() {
+			ready[n.Name] = takesPods(&n)
 		}
 		for _, name := range names {
 			if !ready[name] {
@@ -115,14 +119,9 @@ func (s *story) lose(nodes ...string) {
 		lost[name] = true
 		s.delete(named[corev1.Node](s, name))
 	}
-	pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
-	s.must(err, "listing pods")
-	for _, p := range pods.Items {
+	for _, p := range s.podsWith("", "") {
 		if lost[p.Spec.NodeName] {
-			err := s.client.CoreV1().Pods(s.ns).Delete(s.ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
-			if err != nil && !gone(err) {
-				s.Fatalf("deleting pod %s: %v", p.Name, err)
-			}
+			s.must(client.IgnoreNotFound(world.objects.Delete(s.ctx, &p, client.GracePeriodSeconds(0))), "deleting pod "+p.Name)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -21,24 +20,22 @@ const repairLabel = "e2e.espalier.dev/repair"
 // repairFlags have the controller look at those namespaces.
 var repairFlags = []string{"--repair-deletion-costs=Backfill", "--repair-namespace-selector=" + repairLabel, "--repair-quiet=2s"}
 
+// zoneOf are the zones of the story's nodes, by the nodes' names.
+func (s *story) zoneOf() map[string]string {
+	s.Helper()
+	zones := make(map[string]string)
+	for _, n := range s.ownNodes() {
+		zones[n.Name] = n.Labels[zoneLabel]
+	}
+	return zones
+}
+
 // numbered waits until the pods of an app have the numbers from 1 on in each zone, and none twice.
 func (s *story) numbered(app string) {
 	s.Helper()
 	s.until("all pods to have their numbers", func() error {
-		nodes, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
-		if err != nil {
-			return err
-		}
-		zones := make(map[string]string)
-		for _, n := range nodes.Items {
-			zones[n.Name] = n.Labels[zoneLabel]
-		}
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-		if err != nil {
-			return err
-		}
-		numbers := make(map[string][]int)
-		for _, p := range pods.Items {
+		zones, numbers := s.zoneOf(), make(map[string][]int)
+		for _, p := range s.podsOf(app) {
 			var n int
 			if _, err := fmt.Sscan(p.Annotations["espalier.dev/deletion-ordinal"], &n); err != nil || p.Annotations[corev1.PodDeletionCost] != fmt.Sprint(-n) {
 				return fmt.Errorf("pod %s has the annotations %v", p.Name, p.Annotations)

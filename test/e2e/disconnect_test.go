@@ -68,10 +68,8 @@ func (s *story) closed(nodes ...string) {
 // podsOn are the pods of an app on some nodes, by name, also those that nobody owns for a while.
 func (s *story) podsOn(app string, nodes ...string) map[string]corev1.Pod {
 	s.Helper()
-	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-	s.must(err, "listing pods")
 	pods := make(map[string]corev1.Pod)
-	for _, p := range list.Items {
+	for _, p := range s.podsOf(app) {
 		if slices.Contains(nodes, p.Spec.NodeName) {
 			pods[p.Name] = p
 		}
@@ -80,13 +78,7 @@ func (s *story) podsOn(app string, nodes ...string) map[string]corev1.Pod {
 }
 
 // awaiting waits for so many Moves that wait for a node, and for so many ready pods of the app.
-func (s *story) awaiting(app string, moves, ready int) {
-	s.Helper()
-	s.awaitingWithin(timeout, app, moves, ready)
-}
-
-// awaitingWithin is awaiting for what takes another time.
-func (s *story) awaitingWithin(limit time.Duration, app string, moves, ready int) {
+func (s *story) awaiting(limit time.Duration, app string, moves, ready int) {
 	s.Helper()
 	s.untilWithin(limit, fmt.Sprintf("%d Moves to wait, and %d pods to be ready", moves, ready), func() error {
 		n, others := 0, []string(nil)
@@ -96,13 +88,9 @@ func (s *story) awaitingWithin(limit time.Duration, app string, moves, ready int
 				n++
 			}
 		}
-		o, err := rig.ObservePods(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app})
-		if err != nil {
-			return err
-		}
 		well := 0
-		for i := range o.Pods {
-			if isReady(&o.Pods[i]) == nil {
+		for _, p := range s.podsOf(app) {
+			if p.DeletionTimestamp == nil && isReady(&p) == nil {
 				well++
 			}
 		}
@@ -121,10 +109,8 @@ func (s *story) returned(before, after map[string]corev1.Pod, seconds int64) {
 			return rig.Never(fmt.Errorf("there are %d pods, and were %d", len(after), len(before)))
 		}
 		for name, was := range before {
-			is, err := s.client.CoreV1().Pods(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+			is := get[corev1.Pod](s, name)
 			switch {
-			case err != nil:
-				return rig.Never(err)
 			case is.UID != was.UID || !is.Status.StartTime.Equal(was.Status.StartTime):
 				return rig.Never(fmt.Errorf("pod %s is another one", name))
 			case is.Status.ContainerStatuses[0].RestartCount != was.Status.ContainerStatuses[0].RestartCount:
@@ -182,7 +168,7 @@ func TestDisconnectOfALostPod(t *testing.T) {
 	s.eachHas(s.deployed("app", 3, ""), 1, nodes...)
 	s.silenced(nodes[0])
 	s.moved(1, placementv1alpha1.MoveDone)
-	s.awaiting("app", 0, 3)
+	s.awaiting(timeout, "app", 0, 3)
 	for name, p := range s.podsOn("app", nodes[0]) {
 		if p.DeletionTimestamp == nil {
 			t.Errorf("pod %s is not deleted", name)
@@ -231,7 +217,7 @@ func TestDisconnectOfSeveralNodes(t *testing.T) {
 	before := s.podsOn("app", nodes[:3]...)
 	s.closed(nodes[:3]...)
 	s.devcluster(append([]string{"stop-node"}, nodes[:3]...)...)
-	s.awaiting("app", 6, 18)
+	s.awaiting(timeout, "app", 6, 18)
 	stop := s.neverBelow("app", 18)
 	s.devcluster(append([]string{"start-node"}, nodes[:3]...)...)
 	s.moved(6, placementv1alpha1.MoveUndone)
@@ -350,7 +336,7 @@ func (s *story) partition(lasts time.Duration, stock map[string]stockApp) {
 	begun := time.Now()
 	s.silenced(gone...)
 	// The Moves of one Deployment come one after the other, and all are to wait before the nodes are back.
-	s.awaitingWithin(max(timeout, lasting(lasts, 0)), "app", len(before["app"]), int(pods["app"]))
+	s.awaiting(max(timeout, lasting(lasts, 0)), "app", len(before["app"]), int(pods["app"]))
 	s.Logf("all of the other pods are ready %s after the nodes were last heard of", time.Since(begun).Round(time.Second))
 	for app, a := range stock {
 		if a.killed {

@@ -90,12 +90,9 @@ func (s *story) hanging(node string) int {
 	s.Helper()
 	n := 0
 	s.until("pods to hang on "+node, func() error {
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		if err != nil {
-			return err
-		}
-		n = len(pods.Items)
-		for _, p := range pods.Items {
+		pods := s.podsWith("", node)
+		n = len(pods)
+		for _, p := range pods {
 			if p.Status.Phase != corev1.PodPending || p.Status.ContainerStatuses == nil {
 				return fmt.Errorf("pod %s is %s", p.Name, p.Status.Phase)
 			}

@@ -20,8 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -57,20 +55,14 @@ func (s *story) playMetrics() *playedMetrics {
 	s.make(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	})
-	client, err := dynamic.NewForConfig(world.config)
-	s.must(err, "making a client")
-	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	const name = "v1beta1.metrics.k8s.io"
-	_, err = services.Create(s.ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+	// It goes before the server closes: an API that does not answer keeps namespaces from being deleted.
+	s.create(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.k8s.io"},
 		"spec": map[string]any{
 			"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
 			"service": map[string]any{"namespace": s.ns, "name": "metrics", "port": port},
 		},
-	}}, metav1.CreateOptions{})
-	s.must(err, "registering the metrics")
-	// Before the server closes: an API that does not answer keeps namespaces from being deleted.
-	s.Cleanup(func() { _ = services.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	}})
 	s.until("the metrics to be served", func() error {
 		_, err := s.client.Discovery().RESTClient().Get().AbsPath(metricsAPI).DoRaw(s.ctx)
 		return err

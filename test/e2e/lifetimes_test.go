@@ -93,12 +93,8 @@ func (s *story) allEnd() map[string]time.Time {
 	s.Helper()
 	ends := make(map[string]time.Time)
 	s.until("all nodes to have ends", func() error {
-		list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			n := &list.Items[i]
+		for _, n := range s.ownNodes() {
+			var err error
 			if ends[n.Name], err = time.Parse(time.RFC3339, n.Annotations[endAnnotation]); err != nil {
 				return fmt.Errorf("node %s: %w", n.Name, err)
 			}
@@ -113,14 +109,6 @@ func (s *story) endsNow(node string) {
 	s.Helper()
 	end := after(0)
 	s.alter(named[corev1.Node](s, node), `{"metadata":{"annotations":{%q:%q,%q:%q}}}`, endAnnotation, end, endByAnnotation, "Schedule "+end)
-}
-
-// nodeIs waits until a node is as the check wants it.
-func (s *story) nodeIs(node, what string, check func(*corev1.Node) error) {
-	s.Helper()
-	becomes(s, node, "node "+node+" to be "+what, func(n *corev1.Node) error {
-		return check(n)
-	})
 }
 
 // waitsForReboot is the check of a node that is left to be rebooted.
@@ -170,11 +158,11 @@ func TestExpiryWave(t *testing.T) {
 	stop := s.neverBelow("app", 40)
 	first, second, third := nodes[0], nodes[3], nodes[1] // the third is in another zone
 	s.endsNow(first)
-	s.nodeIs(first, "left to be rebooted", waitsForReboot)
+	becomes(s, first, "node "+first+" to be left to be rebooted", waitsForReboot)
 	s.endsNow(second)
 	s.endsNow(third)
-	s.nodeIs(third, "left to be rebooted", waitsForReboot)
-	s.nodeIs(second, "in service", func(n *corev1.Node) error {
+	becomes(s, third, "node "+third+" to be left to be rebooted", waitsForReboot)
+	becomes(s, second, "node "+second+" to be in service", func(n *corev1.Node) error {
 		if n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" {
 			return rig.Never(errors.New("two nodes of its zone are out of service"))
 		}
@@ -182,14 +170,14 @@ func TestExpiryWave(t *testing.T) {
 	})
 	for _, node := range []string{first, third} {
 		s.reboots(node)
-		s.nodeIs(node, "in service again", func(n *corev1.Node) error {
+		becomes(s, node, "node "+node+" to be in service again", func(n *corev1.Node) error {
 			if n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" || n.Annotations[rebootAnnotation] != "" {
 				return fmt.Errorf("it has %v", n.Annotations)
 			}
 			return nil
 		})
 	}
-	s.nodeIs(second, "left to be rebooted", waitsForReboot)
+	becomes(s, second, "node "+second+" to be left to be rebooted", waitsForReboot)
 	stop()
 	for node, end := range s.allEnd() {
 		switch {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/kubectl/pkg/drain"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
@@ -121,17 +120,14 @@ func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 	s.Helper()
 	// Those of one Deployment are handed back one after the other, and the controller does this for all stories.
 	s.untilWithin(timeout+time.Duration(want)*10*time.Second, fmt.Sprintf("%d Moves to be %s", want, phase), func() error {
-		var moves placementv1alpha1.MoveList
-		if err := world.objects.List(s.ctx, &moves, client.InNamespace(s.ns)); err != nil {
-			return err
-		}
-		for i := range moves.Items {
-			if m := &moves.Items[i]; m.Status.Phase != phase {
+		moves := s.moves()
+		for _, m := range moves {
+			if m.Status.Phase != phase {
 				return fmt.Errorf("%s is %s: %s", m.Name, m.Status.Phase, m.Status.Message)
 			}
 		}
-		if len(moves.Items) < want {
-			return fmt.Errorf("there are %d", len(moves.Items))
+		if len(moves) < want {
+			return fmt.Errorf("there are %d", len(moves))
 		}
 		return nil
 	})

@@ -4,17 +4,12 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
 // rollout is what is replaced: so many nodes with so many pods each, of Deployments with so many replicas.
@@ -30,11 +25,6 @@ func replacing() rollout {
 
 func (r rollout) pods() int { return r.nodes * r.perNode }
 func (r rollout) apps() int { return r.pods() / r.replicas }
-
-var (
-	definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	claimsResource      = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
-)
 
 // All nodes of a cluster are replaced: one joins, an old one is drained and removed, and so on. If a pod is never placed on a node that is still
 // to be drained, it is placed once more, and no pod twice.
@@ -90,7 +80,7 @@ func (s *story) replaced(r rollout, scheduler string, marked func(old []string),
 	}
 	app := func(i int) string { return fmt.Sprintf("%s-%d", scheduler, i) }
 	for i := range r.apps() {
-		s.deploy(app(i), int32(r.replicas), "", func(spec *corev1.PodSpec) { spec.SchedulerName = scheduler })
+		s.deploy(app(i), int32(r.replicas), "", by(scheduler))
 	}
 	placed(r.pods())
 	marked(old)
@@ -98,10 +88,9 @@ func (s *story) replaced(r rollout, scheduler string, marked func(old []string),
 	for i, node := range old {
 		young = append(young, s.nodes(1, r.perNode+5, labels(i))...)
 		joined(young[i])
-		there, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		s.must(err, "listing the pods of node "+node)
+		there := len(s.podsWith("", node))
 		s.drained(node)
-		moves += len(there.Items)
+		moves += there
 		placed(r.pods() + moves)
 		s.delete(named[corev1.Node](s, node))
 	}
@@ -126,34 +115,18 @@ func (s *story) replaced(r rollout, scheduler string, marked func(old []string),
 // karpenter has the cluster know NodeClaims until the story ends: nothing of Karpenter but what says when a node ends.
 func (s *story) karpenter() {
 	s.Helper()
-	definition := &unstructured.Unstructured{Object: map[string]any{
+	s.create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "nodeclaims.karpenter.sh"},
 		"spec": map[string]any{
-			"group": claimsResource.Group, "scope": "Cluster",
-			"names": map[string]any{"kind": "NodeClaim", "listKind": "NodeClaimList", "singular": "nodeclaim", "plural": claimsResource.Resource},
+			"group": "karpenter.sh", "scope": "Cluster",
+			"names": map[string]any{"kind": "NodeClaim", "listKind": "NodeClaimList", "singular": "nodeclaim", "plural": "nodeclaims"},
 			"versions": []any{map[string]any{
-				"name": claimsResource.Version, "served": true, "storage": true,
+				"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		},
-	}}
-	_, err := s.dynamic().Resource(definitionsResource).Create(s.ctx, definition, metav1.CreateOptions{})
-	s.must(err, "defining NodeClaims")
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := s.dynamic().Resource(definitionsResource).Delete(ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil {
-			s.Errorf("deleting the definition of NodeClaims: %v", err)
-		}
-	})
-}
-
-func (s *story) dynamic() dynamic.Interface {
-	s.Helper()
-	c, err := dynamic.NewForConfig(world.config)
-	s.must(err, "making a client")
-	return c
+	}})
 }
 
 // claimed makes a NodeClaim of a node, which expires after so long.
@@ -163,8 +136,5 @@ func (s *story) claimed(node, expireAfter string) {
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": map[string]any{"name": node},
 		"spec": map[string]any{"expireAfter": expireAfter}, "status": map[string]any{"nodeName": node},
 	}}
-	s.until("a NodeClaim of node "+node, func() error {
-		_, err := s.dynamic().Resource(claimsResource).Create(s.ctx, claim, metav1.CreateOptions{})
-		return err
-	})
+	s.until("a NodeClaim of node "+node, func() error { return world.objects.Create(s.ctx, claim) })
 }

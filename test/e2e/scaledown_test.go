@@ -146,12 +146,7 @@ func TestScaleDownTheMomentAllAreReady(t *testing.T) {
 // it writes.
 func (s *story) costsWhenReady(app string) *atomic.Int64 {
 	s.Helper()
-	zones := make(map[string]string)
-	nodes, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: storyLabel + "=" + s.name})
-	s.must(err, "listing nodes")
-	for i := range nodes.Items {
-		zones[nodes.Items[i].Name] = nodes.Items[i].Labels[zoneLabel]
-	}
+	zones := s.zoneOf()
 	pods, err := s.client.CoreV1().Pods(s.ns).Watch(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 	s.must(err, "watching pods")
 	written := &atomic.Int64{}
@@ -236,26 +231,19 @@ func TestScaleDownWhileRolling(t *testing.T) {
 		return nil
 	})
 	s.scale("app", 20)
+	zones := s.zoneOf()
 	s.until("each revision to be even", func() error {
-		pods, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=app"})
-		if err != nil {
-			return err
-		}
-		if len(pods.Items) > 25 {
-			return fmt.Errorf("there are %d pods", len(pods.Items))
+		pods := s.podsOf("app")
+		if len(pods) > 25 {
+			return fmt.Errorf("there are %d pods", len(pods))
 		}
 		revisions := make(map[string]map[string]int)
-		for i := range pods.Items {
-			p := &pods.Items[i]
-			node, err := s.client.CoreV1().Nodes().Get(s.ctx, p.Spec.NodeName, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
+		for _, p := range pods {
 			revision := p.Labels["pod-template-hash"]
 			if revisions[revision] == nil {
 				revisions[revision] = map[string]int{"zone-a": 0, "zone-b": 0, "zone-c": 0}
 			}
-			revisions[revision][node.Labels[zoneLabel]]++
+			revisions[revision][zones[p.Spec.NodeName]]++
 		}
 		for revision, zones := range revisions {
 			counts := slices.Collect(maps.Values(zones))

@@ -124,7 +124,7 @@ func TestEveryLabelHasACore(t *testing.T) {
 			t.Errorf("docs/scenarios.md does not say what the label %s is about", name)
 		}
 	}
-	for flag, known := range map[string]bool{*labelsFlag: true, "moves": true, "moves,spread": true, "": false, "spred": false, "moves,": false} {
+	for flag, known := range map[string]bool{*labelsFlag: true, "moves": true, "moves,spread": true, "": false, "move": false, "moves,": false} {
 		if _, err := selectedLabels(flag); (err == nil) != known {
 			t.Errorf("-labels=%s: %v", flag, err)
 		}

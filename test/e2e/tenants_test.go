@@ -166,13 +166,8 @@ func (m *makingWay) of(app string) int {
 func (s *story) run(want map[string]int) {
 	s.Helper()
 	s.until(fmt.Sprint("running ", want), func() error {
-		list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
 		got := make(map[string]int)
-		for i := range list.Items {
-			p := &list.Items[i]
+		for _, p := range s.podsWith("", "") {
 			if p.DeletionTimestamp != nil {
 				return fmt.Errorf("%s is leaving", p.Name)
 			}
@@ -217,14 +212,6 @@ func (s *story) accepted(a *placementv1alpha1.Allocation, status metav1.Conditio
 		}
 		return nil
 	})
-}
-
-// podsOf are those of an app.
-func (s *story) podsOf(app string) []corev1.Pod {
-	s.Helper()
-	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-	s.must(err, "listing pods")
-	return list.Items
 }
 
 // running are the names of the pods of an app that run and are to stay.

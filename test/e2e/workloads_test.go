@@ -123,6 +123,24 @@ func (s *story) pod(name string, template corev1.PodTemplateSpec) {
 	s.make(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
 }
 
+// podsOf are the pods of an app.
+func (s *story) podsOf(app string) []corev1.Pod {
+	s.Helper()
+	return s.podsWith("app="+app, "")
+}
+
+// podsWith are the story's pods with labels, and on a node, if any is given.
+func (s *story) podsWith(selector, node string) []corev1.Pod {
+	s.Helper()
+	options := metav1.ListOptions{LabelSelector: selector}
+	if node != "" {
+		options.FieldSelector = "spec.nodeName=" + node
+	}
+	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, options)
+	s.must(err, "listing pods")
+	return list.Items
+}
+
 // asks sets what the pod asks for in units of podMilliCPU.
 func asks(pods int64) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
