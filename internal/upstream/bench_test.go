@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -68,4 +69,53 @@ func (r *rig) fullPath(f framework.Framework, pod *corev1.Pod) (string, *framewo
 	}
 	sorted := framework.NewSortedScoredNodes(scores)
 	return sorted.Pop().Name, state
+}
+
+// A decision must cost what it costs whatever the number of workloads and of levels. Time is not
+// to be trusted on machines that others use, so that what is compared is the memory that is asked
+// for: a copy of the nodes for each pod, or a branch for each node and level, would be many times as much.
+func TestMemoryOfADecision(t *testing.T) {
+	const nodes = 400
+	plain := "spread=zone,spread=rack"
+	deep := "spread=" + corev1.LabelHostname
+	for i := range 15 {
+		deep += fmt.Sprint(",spread=none-", i)
+	}
+	perPod := func(workloads int, levels string) uint64 {
+		r := newRig(t.Context(), t)
+		for i := range nodes {
+			name := fmt.Sprintf("node-%03d", i)
+			r.cache.AddNode(r.logger, st.MakeNode().Name(name).Label(corev1.LabelHostname, name).
+				Label("zone", fmt.Sprint(i%3)).Label("rack", fmt.Sprint(i%30)).
+				Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "200", corev1.ResourceCPU: "64", corev1.ResourceMemory: "256Gi"}).Obj())
+		}
+		pods := 0
+		place := func(n int) {
+			for range n {
+				pods++
+				pod := benchPod(pods, pods%workloads)
+				pod.Annotations[clusterview.PlacementAnnotation] = levels
+				node, state := r.hint(pod)
+				if node == "" {
+					t.Fatal("no hint")
+				}
+				r.assume(pod, state, node)
+			}
+		}
+		const counted = 300
+		place(900 - counted) // so that each of 300 workloads stands somewhere, and as many pods are there in each case
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		place(counted)
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / counted
+	}
+	one := perPod(1, plain)
+	t.Logf("a decision asks for %d bytes", one)
+	if many := perPod(300, plain); many > one*3/2 {
+		t.Errorf("with 300 workloads a decision asks for %d bytes, with one for %d", many, one)
+	}
+	if many := perPod(1, deep); many > one*3/2 {
+		t.Errorf("with 16 levels a decision asks for %d bytes, with two for %d", many, one)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -83,20 +84,10 @@ func calm() *corev1.Pod {
 	return st.MakePod().Namespace("ns").Name("calm").UID("calm").Node("b").PodAntiAffinityExists("noise", "zone", st.PodAntiAffinityWithPreferredReq).Obj()
 }
 
-// counted is how often an outcome was counted.
-func counted(t *testing.T, outcome string) float64 {
+// counted is how often an outcome was counted, or by fallbacks, how often pods took the full path for it.
+func counted(t *testing.T, of *metrics.CounterVec, outcome string) float64 {
 	t.Helper()
-	n, err := testutil.GetCounterMetricValue(hints.WithLabelValues("espalier-scheduler", outcome))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// fellBack is how often pods took the full path for a reason.
-func fellBack(t *testing.T, reason string) float64 {
-	t.Helper()
-	n, err := testutil.GetCounterMetricValue(fallbacks.WithLabelValues("espalier-scheduler", reason))
+	n, err := testutil.GetCounterMetricValue(of.WithLabelValues("espalier-scheduler", outcome))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,15 +104,15 @@ func TestOutcomes(t *testing.T) {
 	r.must(r.cache.AddPod(r.logger, calm()))
 	for name, tc := range oddPods {
 		t.Run(name, func(t *testing.T) {
-			before, back := counted(t, tc.outcome), fellBack(t, tc.outcome)
+			before, back := counted(t, hints, tc.outcome), counted(t, fallbacks, tc.outcome)
 			node, _ := r.hint(tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj())
-			if counted(t, tc.outcome) != before+1 || (node != "") != (tc.outcome == outcomeProposed) {
+			if counted(t, hints, tc.outcome) != before+1 || (node != "") != (tc.outcome == outcomeProposed) {
 				t.Errorf("proposed %q, and it is no %s", node, tc.outcome)
 			}
 			if node == "" {
 				back++
 			}
-			if fellBack(t, tc.outcome) != back {
+			if counted(t, fallbacks, tc.outcome) != back {
 				t.Errorf("that the pod takes the full path is not counted by its reason, %s, alone", tc.outcome)
 			}
 		})
@@ -181,9 +172,9 @@ func TestFullPathOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, p, s := staged(t)
 			s.result, s.filter = tc.result, tc.filter
-			before := counted(t, tc.outcome)
+			before := counted(t, hints, tc.outcome)
 			p.RunPreFilterPlugins(r.ctx, tc.state, pod)
-			if node := p.GetNodeHint(r.ctx, pod, nil, tc.state, 1); node != "its own" || counted(t, tc.outcome) != before+1 {
+			if node := p.GetNodeHint(r.ctx, pod, nil, tc.state, 1); node != "its own" || counted(t, hints, tc.outcome) != before+1 {
 				t.Errorf("got %q, and it is no %s", node, tc.outcome)
 			}
 		})
@@ -206,9 +197,9 @@ func TestStoreScheduleResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, p, s := staged(t)
-			used, unused, back := counted(t, outcomeUsed), counted(t, outcomeUnused), fellBack(t, outcomeUnused)
+			used, unused, back := counted(t, hints, outcomeUsed), counted(t, hints, outcomeUnused), counted(t, fallbacks, outcomeUnused)
 			p.StoreScheduleResults(r.ctx, tc.signature, tc.hint, tc.chosen, nil, 1)
-			if counted(t, outcomeUsed) != used+tc.used || counted(t, outcomeUnused) != unused+tc.unused || fellBack(t, outcomeUnused) != back+tc.unused {
+			if counted(t, hints, outcomeUsed) != used+tc.used || counted(t, hints, outcomeUnused) != unused+tc.unused || counted(t, fallbacks, outcomeUnused) != back+tc.unused {
 				t.Error("it is not counted")
 			}
 			if len(s.stored) != 2 || s.stored[0] != tc.stored || s.stored[1] != tc.chosen {
@@ -240,7 +231,7 @@ func TestRefusedAtOnce(t *testing.T) {
 	want := r.words(r.wrapped, state, pod, d)
 	asked := &askedFor{Framework: r.wrapped.(*hintingFramework).Framework}
 	r.wrapped.(*hintingFramework).Framework = asked
-	before := counted(t, outcomeRefused)
+	before := counted(t, hints, outcomeRefused)
 	_, state, refused = r.propose(pod)
 	if refused == nil {
 		t.Fatal("it is not refused at once")
@@ -248,7 +239,7 @@ func TestRefusedAtOnce(t *testing.T) {
 	if got := r.words(r.wrapped, state, pod, refused); got != want || !refused.UnschedulablePlugins.Equal(d.UnschedulablePlugins) {
 		t.Errorf("it is told\n%s (%v), not\n%s (%v)", got, refused.UnschedulablePlugins, want, d.UnschedulablePlugins)
 	}
-	if asked.nodes != 0 || asked.preemptions != 0 || counted(t, outcomeRefused) != before+1 {
+	if asked.nodes != 0 || asked.preemptions != 0 || counted(t, hints, outcomeRefused) != before+1 {
 		t.Errorf("%d nodes were filtered, and preemption tried %d times", asked.nodes, asked.preemptions)
 	}
 	// One more pod on a node: it alone is filtered again.

@@ -4,35 +4,30 @@
 package plugins_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
 
-// failing is as much of the framework as plugins ask for that read policies, before an
-// API server that fails.
+// failing is a cluster with an API server that fails.
 type failing struct {
-	fwk.Handle
-	factory informers.SharedInformerFactory
-	server  *httptest.Server
+	*plugintest.Cluster
+	url string
 }
 
-func (h failing) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
-func (h failing) KubeConfig() *rest.Config                               { return &rest.Config{Host: h.server.URL} }
+func (c failing) KubeConfig() *rest.Config { return &rest.Config{Host: c.url} }
 
 // While policies cannot be read pods stay Pending, and not those of a DaemonSet, which no
 // policy places: in the place of the default scheduler a new node would get no network.
@@ -41,30 +36,22 @@ func TestRegression_DaemonSetsWhilePoliciesCannotBeRead(t *testing.T) {
 		http.Error(w, "out of order", http.StatusInternalServerError)
 	}))
 	t.Cleanup(server.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	handle := failing{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), server: server}
-	levels, err := preferences.New(ctx, &config.PreferencesArgs{}, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits, err := domainlimits.New(ctx, &config.DomainLimitsArgs{}, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := failing{plugintest.NewCluster(), server.URL}
+	levels := plugintest.New[fwk.Plugin](t, preferences.New, &config.PreferencesArgs{}, cluster)
+	limits := plugintest.New[fwk.Plugin](t, domainlimits.New, &config.DomainLimitsArgs{}, cluster)
 	web := st.MakePod().Namespace("ns").Name("web").UID("web").Obj()
 	daemon := st.MakePod().Namespace("ns").Name("cni").UID("cni").OwnerReference("cni", schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}).Obj()
 	for _, plugin := range []fwk.Plugin{levels, limits} {
 		t.Run(plugin.Name(), func(t *testing.T) {
 			filter, signer := plugin.(fwk.PreFilterPlugin), plugin.(fwk.SignPlugin)
-			_, status := filter.PreFilter(ctx, framework.NewCycleState(), web, nil)
+			_, status := filter.PreFilter(t.Context(), framework.NewCycleState(), web, nil)
 			if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "see whether the API server answers") {
 				t.Errorf("of any other pod PreFilter says %v", status)
 			}
-			if _, status := filter.PreFilter(ctx, framework.NewCycleState(), daemon, nil); !status.IsSkip() {
+			if _, status := filter.PreFilter(t.Context(), framework.NewCycleState(), daemon, nil); !status.IsSkip() {
 				t.Errorf("PreFilter says %v", status)
 			}
-			if _, status := signer.SignPod(ctx, daemon); !status.IsSuccess() {
+			if _, status := signer.SignPod(t.Context(), daemon); !status.IsSuccess() {
 				t.Errorf("SignPod says %v", status)
 			}
 		})

@@ -17,8 +17,6 @@ func TestValidate(t *testing.T) {
 	noWord.NodesWithoutKey = ""
 	noStrategy := spread("zone")
 	noStrategy.Strategy = ""
-	weightedPack := pack("zone")
-	weightedPack.Weights = []level.Weight{w("a", 1)}
 
 	for _, tc := range []struct {
 		name   string
@@ -34,12 +32,8 @@ func TestValidate(t *testing.T) {
 		{"bad key", []level.Level{spread("a b")},
 			`level 1 "spread=a b": invalid label key "a b": a label key is at most 63 letters, digits, '-', '_' or '.' with a letter ` +
 				`or digit at both ends, after an optional DNS name of at most 253 characters and '/'`},
-		{"weights that pack", []level.Level{weightedPack},
-			`level 1 "pack=zone;weight.a=1": weight at a level that packs "weight.a=1": only a level that spreads has weights`},
 		{"weights out of order", []level.Level{weighted("zone", w("b", 1), w("a", 1))},
 			`level 1 "spread=zone;weight.b=1;weight.a=1": weight out of order "weight.a=1": weights are sorted by their values`},
-		{"weight twice", []level.Level{weighted("zone", w("a", 1), w("a", 1))},
-			`level 1 "spread=zone;weight.a=1;weight.a=1": second weight for the same value "weight.a=1": give each value one weight`},
 		{"share of nothing", []level.Level{weighted("zone", w("a", 0))},
 			`level 1 "spread=zone;weight.a=0": invalid share in "weight.a=0": a share is a whole number from 1 to 1000000`},
 		{"a property twice", []level.Level{spread("zone"), spread("rack"), pack("zone")},

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -60,15 +59,11 @@ func TestMisplacedPods(t *testing.T) {
 	expect("no tree", misplaced{})
 	r.runs("a1", "2", 4)
 	web := webPod("p", "spread=zone").Obj()
-	hint := func(pod *corev1.Pod) {
-		r.feasible()
-		_, _, err := r.pl.Hint(r.ctx, framework.NewCycleState(), pod, true, func(string) *fwk.Status { return nil })
-		r.must(err)
-	}
-	hint(web)
+	f := &filters{rig: r}
+	f.hint(web, true)
 	expect("all in one zone, and the other has room", misplaced{[]int64{2}, 0})
 	r.assume(web, "b1")
-	hint(webPod("o", "spread=zone").Obj())
+	f.hint(webPod("o", "spread=zone").Obj(), true)
 	expect("one pod more where it belongs", misplaced{[]int64{1}, 0})
 	r.rank(webPod("q", "pack=zone").Obj(), framework.NewCycleState())
 	expect("and packed it is even in zones", misplaced{[]int64{2}, 0})

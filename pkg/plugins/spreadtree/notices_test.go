@@ -33,10 +33,7 @@ func TestNotices(t *testing.T) {
 	r.join("a2", "zone=a", "rack=2")
 	r.join("b1", "zone=b", "rack=3")
 	place := func(p *st.PodWrapper) []string {
-		f := &filters{rig: r}
-		f.feasible()
-		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), p.Obj(), true, f.fits)
-		f.must(err)
+		(&filters{rig: r}).hint(p.Obj(), true)
 		r.rank(p.Obj(), framework.NewCycleState())
 		return r.said()
 	}
@@ -75,9 +72,7 @@ func TestNoticesOfOwnersUnderOneSelector(t *testing.T) {
 	place := func(owner, maxSkew int) []string {
 		p := ofService(owner, maxSkew)
 		p.Spec.TopologySpreadConstraints[0].MaxSkew = int32(maxSkew)
-		f.feasible()
-		node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), p, true, f.fits)
-		f.must(err)
+		node, _ := f.hint(p, true)
 		f.assume(p, node)
 		return r.said()
 	}
@@ -87,9 +82,7 @@ func TestNoticesOfOwnersUnderOneSelector(t *testing.T) {
 		}
 	}
 	place2 := func(name string) []string {
-		f.feasible()
-		_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod(name, "spread=rack;nodesWithoutKey=Exclude,spread=zone").Obj(), true, f.fits)
-		f.must(err)
+		f.hint(webPod(name, "spread=rack;nodesWithoutKey=Exclude,spread=zone").Obj(), true)
 		return r.said()
 	}
 	if said := place2("p"); len(said) != 1 || !strings.Contains(said[0], "no node has this label") {
@@ -111,10 +104,7 @@ func TestLongNotices(t *testing.T) {
 	for i := range 16 {
 		levels = append(levels, fmt.Sprintf("spread=%s-%d", strings.Repeat("x", 60), i))
 	}
-	f := &filters{rig: r}
-	f.feasible()
-	_, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), webPod("p", strings.Join(levels, ",")).Obj(), true, f.fits)
-	f.must(err)
+	(&filters{rig: r}).hint(webPod("p", strings.Join(levels, ",")).Obj(), true)
 	got := r.said()
 	if len(got) != 1 || len(got[0]) > len("Warning "+reasonIgnored+" ")+1024 || !strings.HasSuffix(got[0], "…") {
 		t.Errorf("events are %q", got)

@@ -37,9 +37,7 @@ func TestOwnersUnderOneSelector(t *testing.T) {
 	for pod := range 2 {
 		for owner := range owners {
 			p := ofService(owner, pod)
-			f.feasible()
-			node, _, err := f.pl.Hint(f.ctx, framework.NewCycleState(), p, true, f.fits)
-			f.must(err)
+			node, _ := f.hint(p, true)
 			f.assume(p, node)
 			onNode[node]++
 			if kept := r.kept(p); kept != nil && kept.rebuilt {
