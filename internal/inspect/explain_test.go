@@ -102,6 +102,26 @@ func TestExplainLease(t *testing.T) {
 	}
 }
 
+// There is an answer for each node although the scheduler would draw a sample.
+func TestExplainWithoutSamples(t *testing.T) {
+	c := newCluster(t)
+	c.zone("a", 20)
+	c.Add(st.MakePod().Namespace("ns").Name("choosy").UID("choosy").SchedulerName(ours).
+		PodAffinityExists("app", corev1.LabelTopologyZone, st.PodAffinityWithPreferredReq).Obj())
+	sampling := strings.Replace(string(shipped(t)), "      - name: Preferences\n", "      - name: Preferences\n      - name: NodeSampling\n", 1)
+	opened, err := Open(t.Context(), &c.Snapshot, []byte(sampling), AllNodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := opened.Explain(t.Context(), "ns", "choosy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Fits == nil || *e.Fits != 20 || len(e.Reasons) != 0 {
+		t.Errorf("it fits on %v of %d nodes, and others refuse it: %v", e.Fits, e.Nodes, e.Reasons)
+	}
+}
+
 // The way to a bound pod ends at its node.
 func TestExplainBound(t *testing.T) {
 	c := newCluster(t)

@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -51,9 +53,12 @@ profiles:
 // loop is a scheduler that runs, and an API server that refuses bindings.
 type loop struct {
 	*testing.T
-	ctx    context.Context
-	client *fake.Clientset
-	sched  *scheduler.Scheduler
+	ctx       context.Context
+	end       func()
+	client    *fake.Clientset
+	informers informers.SharedInformerFactory
+	sched     *scheduler.Scheduler
+	owner     owner // of pods, where they are shared
 
 	mu sync.Mutex // guards what follows
 	// say is what becomes of a binding.
@@ -72,47 +77,68 @@ func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 // startLoopOf starts one with another configuration.
 func startLoopOf(t *testing.T, as string, candidates int, objects ...runtime.Object) *loop {
 	t.Helper()
+	l := newLoop(t, as, func(o *Options) { o.Candidates["espalier-scheduler"] = candidates }, objects...)
+	l.start()
+	return l
+}
+
+// newLoop makes one that does not run yet, and has three candidates unless the options are changed.
+func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.Object) *loop {
+	t.Helper()
 	refusedBindings.Reset()
 	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full(), hears: func(*corev1.Pod) bool { return true }}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	l.ctx = ctx
+	t.Cleanup(cancel)
+	l.ctx, l.end = ctx, cancel
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(as), nil, nil)
 	l.must(err)
 	configuration := obj.(*schedulerapi.KubeSchedulerConfiguration)
-	registry := frameworkruntime.Registry{"PreBinder": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return preBinder{}, nil }}
+	registry := frameworkruntime.Registry{
+		"PreBinder": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return preBinder{}, nil },
+		"Owner":     func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &l.owner, nil },
+	}
 	maps.Copy(registry, plugins.Registry())
-	informers := scheduler.NewInformerFactory(l.client, 0, nil)
-	l.sched, err = scheduler.New(ctx, bindingClient{l.client, l}, informers, nil, func(string) events.EventRecorderLogger { return &recorder{l} },
+	l.informers = scheduler.NewInformerFactory(l.client, 0, nil)
+	l.sched, err = scheduler.New(ctx, bindingClient{l.client, l}, l.informers, nil, func(string) events.EventRecorderLogger { return &recorder{l} },
 		scheduler.WithProfiles(configuration.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithPercentageOfNodesToScore(configuration.PercentageOfNodesToScore), scheduler.WithComponentConfigVersion(configuration.APIVersion))
 	l.must(err)
-	without, err := Adapt(ctx, l.sched, Options{
-		Profiles: configuration.Profiles, NodeLocal: plugins.NodeLocal(), Client: l.client,
-		Candidates: map[string]int{"espalier-scheduler": candidates},
+	o := Options{
+		Profiles: configuration.Profiles, NodeLocal: plugins.NodeLocal(), Client: l.client, Candidates: map[string]int{"espalier-scheduler": 3},
 		Announced: map[string]func(*corev1.Pod) bool{"espalier-scheduler": func(p *corev1.Pod) bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return l.hears(p)
 		}},
-	})
+	}
+	change(&o)
+	if o.Share != nil {
+		o.Share.Owner, o.Share.Pods = &l.owner, l.informers.Core().V1().Pods().Lister()
+	}
+	without, err := Adapt(ctx, l.sched, o)
 	l.must(err)
 	if len(without) > 0 {
 		t.Fatal(without)
 	}
-	informers.StartWithContext(ctx)
-	informers.WaitForCacheSyncWithContext(ctx)
-	l.must(l.sched.WaitForHandlersSync(ctx))
+	return l
+}
+
+// start has it run.
+func (l *loop) start() {
+	l.Helper()
+	l.informers.StartWithContext(l.ctx)
+	l.informers.WaitForCacheSyncWithContext(l.ctx)
+	l.must(l.sched.WaitForHandlersSync(l.ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.sched.Run(ctx)
+		l.sched.Run(l.ctx)
 	}()
-	t.Cleanup(func() {
-		cancel()
+	l.Cleanup(func() {
+		l.end()
 		<-ended
-		informers.Shutdown()
+		l.informers.Shutdown()
 	})
-	return l
 }
 
 func (l *loop) must(err error) {
@@ -157,8 +183,9 @@ func (l *loop) bind(binding *corev1.Binding) error {
 	l.bindings[binding.Name] = append(l.bindings[binding.Name], binding.Target.Name)
 	say := l.say
 	l.mu.Unlock()
-	if err := say(binding.Name, binding.Target.Name); err != nil {
-		return err
+	said := say(binding.Name, binding.Target.Name)
+	if said != nil && !errors.Is(said, errAnswer) {
+		return said
 	}
 	resource := corev1.SchemeGroupVersion.WithResource("pods")
 	object, err := l.client.Tracker().Get(resource, binding.Namespace, binding.Name)
@@ -170,8 +197,11 @@ func (l *loop) bind(binding *corev1.Binding) error {
 		l.Errorf("pod %s is bound to %s, and was to %s", pod.Name, binding.Target.Name, pod.Spec.NodeName)
 	}
 	pod.Spec.NodeName = binding.Target.Name
-	return l.client.Tracker().Update(resource, pod, pod.Namespace)
+	return errors.Join(l.client.Tracker().Update(resource, pod, pod.Namespace), said)
 }
+
+// errAnswer is what a client is told of a binding that was made, and whose answer is lost.
+var errAnswer = errors.New("the connection was lost")
 
 // refuse has bindings refused from now on that come to an error.
 func (l *loop) refuse(say func(pod, node string) error) {

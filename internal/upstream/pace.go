@@ -29,8 +29,8 @@ const (
 	more = 32
 )
 
-// Next is how a scheduler comes by its next pod.
-type Next func(klog.Logger) (framework.QueuedEntityInfo, error)
+// nextEntity is how a scheduler comes by its next pod.
+type nextEntity func(klog.Logger) (framework.QueuedEntityInfo, error)
 
 // pace has a scheduler that is not running yet wait with the next pod while many bindings are
 // under way, for a moment at most, and returns how it is to come by pods.
@@ -41,7 +41,7 @@ type Next func(klog.Logger) (framework.QueuedEntityInfo, error)
 // is decided later is decided with more known. With this, 2,500 pods on 5,000 nodes took 0.5 to
 // 0.6 s of processor time for 1,000 where they had taken 0.7 to 0.9, and 200 MiB where they had
 // taken 320 and more (`make perf ONLY=Spread2`, three rounds).
-func pace(profiles profile.Map, next Next) Next {
+func pace(profiles profile.Map, next nextEntity) nextEntity {
 	w := &underWay{ended: make(chan struct{}, 1)}
 	for name, f := range profiles {
 		profiles[name] = &pacedFramework{f, w}

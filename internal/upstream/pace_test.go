@@ -35,7 +35,7 @@ func (h *hanging) RunBindPlugins(context.Context, fwk.CycleState, *corev1.Pod, s
 type road struct {
 	*testing.T
 	profiles profile.Map
-	paced    Next
+	paced    nextEntity
 	release  chan struct{}
 }
 

@@ -75,7 +75,7 @@ type rebinder struct {
 const mostAgain = 1 << 12
 
 // between has the token be there while the scheduler waits for its next pod. It is for one caller, which asks for one pod after another.
-func (r *rebinder) between(next Next) Next {
+func (r *rebinder) between(next nextEntity) nextEntity {
 	decides := false
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		if decides {

@@ -288,34 +288,6 @@ func TestExcludedNodesAreNotRemembered(t *testing.T) {
 	}
 }
 
-// A sample is of nodes that have not refused the pod. Where it has none, all nodes are looked at.
-func TestSamplesWithoutNodesThatHaveRefused(t *testing.T) {
-	sampling := strings.NewReplacer(
-		"{name: PreBinder}", "{name: PreBinder}, {name: NodeSampling}",
-		"  pluginConfig:", "  pluginConfig:\n  - {name: NodeSampling, args: {topologyKey: kubernetes.io/hostname, groupsBasisPoints: 1, strategy: RoundRobin}}",
-	).Replace(loopConfiguration)
-	s := startLoopOf(t, sampling, 2, heights(0, 0)...)
-	preferring := func(name string) *st.PodWrapper { // for whom there is no hint
-		return webPod(name).NodeAffinity(preferring("disk").NodeAffinity)
-	}
-	s.refuse(func(pod, node string) error {
-		if pod != "p" || node != "n1" {
-			return nil
-		}
-		s.create(preferring("q")) // the other node has its turn, so that the next is n1 again
-		s.bound("q")
-		return noRoom(node)
-	})
-	s.create(preferring("p"))
-	if p, q := s.bound("p"), s.bound("q"); p != "n2" || q != "n2" || len(s.tried("p", 2)) != 2 {
-		t.Errorf("p is on %s, and q on %s", p, q)
-	}
-	s.failed("p", 0)
-	if n, err := testutil.GetCounterMetricValue(samples.WithLabelValues("espalier-scheduler", outcomeSampled)); err != nil || n == 0 {
-		t.Errorf("%v samples were taken, %v", n, err)
-	}
-}
-
 // preBinder is a plugin that has something to do for some pods before they are bound.
 type preBinder struct{}
 

@@ -81,7 +81,7 @@ type part struct {
 }
 
 // next takes up the next pod of its own.
-func (p *part) next(ctx context.Context, next Next) Next {
+func (p *part) next(ctx context.Context, next nextEntity) nextEntity {
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		for {
 			entity, err := next(logger)

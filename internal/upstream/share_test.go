@@ -26,7 +26,8 @@ import (
 // owner is an Ownership, and the plugin that goes with it, for pods by their names.
 type owner struct {
 	own     []string
-	begun   int
+	begun   int // bindings that are under way
+	times   int // bindings that were begun
 	changed func()
 }
 
@@ -40,6 +41,7 @@ func (o *owner) Begin(pod *corev1.Pod) (func(), bool) {
 		return nil, false
 	}
 	o.begun++
+	o.times++
 	return func() { o.begun-- }, true
 }
 

@@ -21,7 +21,7 @@ import (
 // nodes went from 0.30 ms to between 0.13 and 0.17, and the pods bound a second from 0.92 of
 // what a scheduler binds that decides nothing to between 0.94 and 1.09 (`make perf
 // ONLY=Spread2`, in runs of two and of three rounds).
-func yield(next func(klog.Logger) (framework.QueuedEntityInfo, error)) func(klog.Logger) (framework.QueuedEntityInfo, error) {
+func yield(next nextEntity) nextEntity {
 	return func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		runtime.Gosched()
 		return next(logger)
