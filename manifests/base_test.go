@@ -16,13 +16,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
 
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/manifests"
-	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
-	"github.com/espalier-scheduler/espalier/pkg/placement/level"
-	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
-	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
 )
 
 func objects(t *testing.T, name string) []runtime.Object {
@@ -38,18 +37,30 @@ func objects(t *testing.T, name string) []runtime.Object {
 	return list
 }
 
-// TestDeploymentFindsItsConfiguration follows the path from the flag to the file:
-// volume, ConfigMap, generator.
-func TestDeploymentFindsItsConfiguration(t *testing.T) {
-	d, ok := objects(t, "base/deployment.yaml")[0].(*appsv1.Deployment)
+// first is the first object of a file.
+func first[T runtime.Object](t *testing.T, name string) T {
+	t.Helper()
+	is, ok := objects(t, name)[0].(T)
 	if !ok {
-		t.Fatal("base/deployment.yaml holds no Deployment")
+		t.Fatalf("%s holds a %T", name, objects(t, name)[0])
 	}
-	pod := d.Spec.Template.Spec
-	k, err := kustomization("base", documents(t, "base/kustomization.yaml")[0])
+	return is
+}
+
+func must(t rapid.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestDeploymentFindsItsConfiguration follows the path from the flag to the file:
+// volume, ConfigMap, generator.
+func TestDeploymentFindsItsConfiguration(t *testing.T) {
+	d := first[*appsv1.Deployment](t, "base/deployment.yaml")
+	pod := d.Spec.Template.Spec
+	k, err := kustomization("base", documents(t, "base/kustomization.yaml")[0])
+	must(t, err)
 	g := k.ConfigMapGenerator[0]
 	mounted := path.Join(pod.Containers[0].VolumeMounts[0].MountPath, g.Files[0])
 	if !slices.Contains(pod.Containers[0].Command, "--config="+mounted) {
@@ -58,8 +69,8 @@ func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	if v := pod.Volumes[0]; v.ConfigMap == nil || v.ConfigMap.Name != g.Name || d.Namespace != g.Namespace {
 		t.Errorf("the volume is %+v, and the generated ConfigMap is %s/%s", v, g.Namespace, g.Name)
 	}
-	account, ok := objects(t, "base/serviceaccount.yaml")[0].(*corev1.ServiceAccount)
-	if !ok || account.Name != pod.ServiceAccountName || account.Namespace != d.Namespace {
+	account := first[*corev1.ServiceAccount](t, "base/serviceaccount.yaml")
+	if account.Name != pod.ServiceAccountName || account.Namespace != d.Namespace {
 		t.Errorf("the Deployment runs as %s/%s, and the ServiceAccount is %+v", d.Namespace, pod.ServiceAccountName, account)
 	}
 	if pod.SchedulerName != corev1.DefaultSchedulerName {
@@ -113,9 +124,7 @@ func checkRights(t *testing.T, role string, rules []rbacv1.PolicyRule) {
 // TestRights wants every right to be known here, and given to the scheduler alone.
 func TestRights(t *testing.T) {
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bound := map[string]bool{}
 	for _, obj := range objects(t, "base/rbac.yaml") {
 		var subjects []rbacv1.Subject
@@ -198,21 +207,11 @@ func TestExamplesAskForEspalier(t *testing.T) {
 			if spec.SchedulerName != "espalier-scheduler" {
 				t.Errorf("%s: its pods are for %q", name, spec.SchedulerName)
 			}
-			placement, ok := meta["espalier.dev/placement"]
-			if !ok && len(spec.TopologySpreadConstraints) == 0 {
+			if meta[clusterview.PlacementAnnotation] == "" && len(spec.TopologySpreadConstraints) == 0 {
 				t.Errorf("%s: asks for nothing", name)
 			}
-			if _, err := level.Parse(placement); ok && err != nil {
+			if err := readable(meta, spec); err != nil {
 				t.Errorf("%s: %v", name, err)
-			}
-			for key, parse := range map[string]func(string) error{
-				"espalier.dev/domain-limits": func(s string) error { _, err := limit.Parse(s); return err },
-				"espalier.dev/constraints":   func(s string) error { _, err := constraint.Parse(s); return err },
-				"espalier.dev/platforms":     func(s string) error { _, err := platform.Parse(s); return err },
-			} {
-				if text, ok := meta[key]; ok && parse(text) != nil {
-					t.Errorf("%s: %s: %v", name, key, parse(text))
-				}
 			}
 			if strings.Contains(spec.Containers[0].Image, "latest") || spec.Containers[0].Resources.Requests.Cpu().IsZero() {
 				t.Errorf("%s: wants a fixed image and a cpu request", name)
@@ -234,4 +233,14 @@ func podOf(obj runtime.Object) (map[string]string, *corev1.PodSpec) {
 		return o.Annotations, &o.Spec
 	}
 	return nil, nil
+}
+
+// readable reads what pods ask for as the scheduler does.
+func readable(annotations map[string]string, spec *corev1.PodSpec) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: *spec}
+	_, levels := clusterview.LevelsOf(pod, nil, nil)
+	_, constraints := clusterview.Constraints(pod)
+	_, platforms := clusterview.PlatformWish(pod)
+	_, limits := clusterview.Limits(pod, nil, nil)
+	return errors.Join(levels, constraints, platforms, limits)
 }

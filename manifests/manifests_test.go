@@ -6,7 +6,9 @@ package manifests_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,15 +17,22 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/admissionregistration"
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	admissionvalidation "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	"k8s.io/kubernetes/pkg/apis/batch"
@@ -34,6 +43,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/node"
 	_ "k8s.io/kubernetes/pkg/apis/node/install"
 	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
@@ -104,9 +116,7 @@ func TestCheckRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// In flow style they are short to write, but only YAML proper is decoded as such.
 			doc, err := yaml.YAMLToJSON([]byte(tc.doc))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := check("base/test.yaml", doc); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("want an error with %q, got %v", tc.want, err)
 			}
@@ -118,9 +128,7 @@ func TestCheckRefuses(t *testing.T) {
 func documents(t *testing.T, name string) [][]byte {
 	t.Helper()
 	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var docs [][]byte
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for {
@@ -274,4 +282,48 @@ func kustomization(folder string, doc []byte) (*kustomizeFile, error) {
 		}
 	}
 	return &k, nil
+}
+
+func init() {
+	apiextensionsinstall.Install(legacyscheme.Scheme)
+	utilruntime.Must(placementv1alpha1.AddToScheme(legacyscheme.Scheme))
+}
+
+// clusterScoped says that objects of the kind are in no namespace.
+func clusterScoped(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *rbac.ClusterRole, *rbac.ClusterRoleBinding, *apiextensions.CustomResourceDefinition,
+		*admissionregistration.ValidatingAdmissionPolicy, *admissionregistration.ValidatingAdmissionPolicyBinding,
+		*node.RuntimeClass, *storage.StorageClass, *storage.CSIDriver,
+		*admissionregistration.MutatingAdmissionPolicy, *admissionregistration.MutatingAdmissionPolicyBinding, *admissionregistration.ValidatingWebhookConfiguration:
+		return true
+	}
+	return false
+}
+
+// validateExtension validates what extends the API. That compiles the expressions in
+// it, and sees what they could cost.
+func validateExtension(obj runtime.Object) field.ErrorList {
+	switch o := obj.(type) {
+	case *rbac.ClusterRole:
+		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
+	case *policy.PodDisruptionBudget:
+		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
+	case *apiextensions.CustomResourceDefinition:
+		s := customresourcedefinition.NewStrategy(legacyscheme.Scheme)
+		ctx := context.Background()
+		s.PrepareForCreate(ctx, o)
+		return s.Validate(ctx, o)
+	case *admissionregistration.ValidatingWebhookConfiguration:
+		return admissionvalidation.ValidateValidatingWebhookConfiguration(o)
+	case *admissionregistration.ValidatingAdmissionPolicy:
+		return admissionvalidation.ValidateValidatingAdmissionPolicy(o)
+	case *admissionregistration.ValidatingAdmissionPolicyBinding:
+		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(o)
+	case *admissionregistration.MutatingAdmissionPolicy:
+		return admissionvalidation.ValidateMutatingAdmissionPolicy(o)
+	case *admissionregistration.MutatingAdmissionPolicyBinding:
+		return admissionvalidation.ValidateMutatingAdmissionPolicyBinding(o)
+	}
+	return field.ErrorList{field.InternalError(nil, fmt.Errorf("this test does not know how to validate %T: teach it", obj))}
 }

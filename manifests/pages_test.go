@@ -4,7 +4,6 @@
 package manifests_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,11 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/convert"
 	"github.com/espalier-scheduler/espalier/internal/pages"
 )
@@ -30,9 +27,7 @@ var foreign = []string{"kind.x-k8s.io/v1alpha4", "kustomize.config.k8s.io/v1beta
 func readPages(t *testing.T) []pages.Page {
 	t.Helper()
 	all, err := pages.All(os.DirFS(".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -86,12 +81,7 @@ func inPage(page string, doc []byte) (objects int, err error) {
 	if spec == nil {
 		return 1, nil
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: *spec}
-	_, levels := clusterview.LevelsOf(pod, nil, nil)
-	_, constraints := clusterview.Constraints(pod)
-	_, platforms := clusterview.PlatformWish(pod)
-	_, limits := clusterview.Limits(pod, nil, nil)
-	return 1, errors.Join(levels, constraints, platforms, limits)
+	return 1, readable(annotations, spec)
 }
 
 // TestPagesRefuse makes sure that the check above can fail.
@@ -103,9 +93,7 @@ func TestPagesRefuse(t *testing.T) {
 		"espalier.dev/domain-limits":    "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {espalier.dev/domain-limits: zone=0}}, spec: {containers: [{name: a, image: a}]}}",
 	} {
 		asJSON, err := yaml.YAMLToJSON([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := inPage("docs/x.md", asJSON); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", doc, err, want)
 		}
@@ -120,15 +108,11 @@ var targets = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 func TestShellOfPages(t *testing.T) {
 	root := os.DirFS("..")
 	makefiles, err := fs.Glob(root, "hack/make/*.mk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known := make(map[string]bool)
 	for _, file := range append(makefiles, "Makefile") {
 		text, err := fs.ReadFile(root, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, target := range targets.FindAllSubmatch(text, -1) {
 			known[string(target[1])] = true
 		}

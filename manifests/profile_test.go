@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2/ktesting"
@@ -23,7 +24,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"github.com/espalier-scheduler/espalier/apis/config"
 	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
 	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
@@ -68,13 +68,9 @@ func schedulerConfig(doc []byte) (*schedulerapi.KubeSchedulerConfiguration, erro
 func enabled(t *testing.T) *schedulerapi.Plugins {
 	t.Helper()
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	registry := frameworkplugins.NewInTreeRegistry()
-	if err := registry.Merge(plugins.Registry()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, registry.Merge(plugins.Registry()))
 	logger, ctx := ktesting.NewTestContext(t)
 	metrics.Register()
 	client := fake.NewClientset()
@@ -88,9 +84,7 @@ func enabled(t *testing.T) *schedulerapi.Plugins {
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
 		frameworkruntime.WithLogger(logger),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f.ListPlugins()
 }
@@ -138,46 +132,48 @@ func TestShippedProfileEnables(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingTellsTheOrderOfTheFilters holds the list of docs/troubleshooting.md to the profile: a
-// node that is fixed may be refused again, by what comes after.
-func TestTroubleshootingTellsTheOrderOfTheFilters(t *testing.T) {
+// TestFiltersKeepTheOrderOfSwarmKit holds what the profile's comment says: a node counts for the first filter that refuses it, so the order is part of
+// every message. The list of docs/troubleshooting.md is in this order: a node that is fixed may be refused again, by what comes after.
+func TestFiltersKeepTheOrderOfSwarmKit(t *testing.T) {
 	const (
 		ready   = "Is the node ready and not cordoned, and does the pod tolerate its taints?"
 		allowed = "Does the pod allow it, by node selector, node affinity and `espalier.dev/constraints`?"
 		volumes = "Can it use the pod's volumes?"
 	)
-	words := map[string]string{
-		names.NodeName: ready, names.NodeUnschedulable: ready, names.TaintToleration: ready,
-		names.NodeResourcesFit: "Does it have the capacity that the pod requests?",
-		nodeplugins.Name:       "Does it have the CSI drivers and the runtime handler that the pod needs?",
-		names.NodeAffinity:     allowed, constraints.Name: allowed,
-		preferences.Name:         "Does it have the labels of levels with `nodesWithoutKey=Exclude`?",
-		platform.Name:            "Does it have the platform that the pod needs?",
-		hostports.Name:           "Are the pod's host ports free on it?",
-		domainlimits.Name:        "Do the limits of its domains allow one more pod?",
-		names.VolumeRestrictions: volumes, names.NodeVolumeLimits: volumes, names.VolumeBinding: volumes, names.VolumeZone: volumes,
-		names.PodTopologySpread:    "Do the pod's `DoNotSchedule` constraints allow it?",
-		names.InterPodAffinity:     "Do the affinity and anti-affinity of pods allow it?",
-		names.DynamicResources:     "Does it have the devices that the pod claims?",
-		names.NodeDeclaredFeatures: "Does it have the features that the pod requires?",
+	order := []struct{ filter, question string }{
+		{names.NodeName, ready}, {names.NodeUnschedulable, ready}, {names.TaintToleration, ready},
+		{names.NodeResourcesFit, "Does it have the capacity that the pod requests?"},
+		{nodeplugins.Name, "Does it have the CSI drivers and the runtime handler that the pod needs?"},
+		{names.NodeAffinity, allowed}, {constraints.Name, allowed},
+		{preferences.Name, "Does it have the labels of levels with `nodesWithoutKey=Exclude`?"},
+		{platform.Name, "Does it have the platform that the pod needs?"},
+		{hostports.Name, "Are the pod's host ports free on it?"},
+		{domainlimits.Name, "Do the limits of its domains allow one more pod?"},
+		{names.VolumeRestrictions, volumes}, {names.NodeVolumeLimits, volumes}, {names.VolumeBinding, volumes}, {names.VolumeZone, volumes},
+		// Kubernetes' own, and what feature gates add.
+		{names.PodTopologySpread, "Do the pod's `DoNotSchedule` constraints allow it?"},
+		{names.InterPodAffinity, "Do the affinity and anti-affinity of pods allow it?"},
+		{names.DynamicResources, "Does it have the devices that the pod claims?"},
+		{names.NodeDeclaredFeatures, "Does it have the features that the pod requires?"},
 	}
-	var order []string
+	var got, want, questions []string
 	for _, p := range enabled(t).Filter.Enabled {
-		if words[p.Name] == "" {
-			t.Errorf("%s filters: give it words here and in docs/troubleshooting.md", p.Name)
-		}
-		order = append(order, words[p.Name])
+		got = append(got, p.Name)
 	}
-	var want strings.Builder
-	for i, question := range slices.Compact(order) {
-		fmt.Fprintf(&want, "%d. %s\n", i+1, question)
+	for _, is := range order {
+		want, questions = append(want, is.filter), append(questions, is.question)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the filters are in the order\n%q, want\n%q", got, want)
+	}
+	var list strings.Builder
+	for i, question := range slices.Compact(questions) {
+		fmt.Fprintf(&list, "%d. %s\n", i+1, question)
 	}
 	page, err := os.ReadFile("../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "\n\n"+want.String()+"\n") {
-		t.Errorf("docs/troubleshooting.md does not have the list\n%s", want.String())
+	must(t, err)
+	if !strings.Contains(string(page), "\n\n"+list.String()+"\n") {
+		t.Errorf("docs/troubleshooting.md does not have the list\n%s", list.String())
 	}
 }
 
@@ -207,9 +203,7 @@ func TestOneClassOutweighsAllOtherScorers(t *testing.T) {
 
 func TestShippedConfiguration(t *testing.T) {
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(cfg.Profiles) != 1 || cfg.Profiles[0].SchedulerName != "espalier-scheduler" {
 		t.Fatalf("want one profile with the name espalier-scheduler, got %+v", cfg.Profiles)
 	}
@@ -222,78 +216,20 @@ func TestShippedConfiguration(t *testing.T) {
 	if l := cfg.LeaderElection; !l.LeaderElect || l.ResourceName != "espalier-scheduler" || l.ResourceNamespace != "kube-system" || l.ResourceLock != "leases" {
 		t.Errorf("leader election is %+v", l)
 	}
-	// What is written out for readers must be what the arguments default to.
+	// What is written out for readers must be what the arguments default to, but for what SpreadTree does in the place of PodTopologySpread.
 	for _, pc := range cfg.Profiles[0].PluginConfig {
-		switch args := pc.Args.(type) {
-		case *config.FaultyNodeArgs:
-			defaults := &configv1.FaultyNodeArgs{}
-			configscheme.Scheme.Default(defaults)
-			var want config.FaultyNodeArgs
-			if err := configscheme.Scheme.Convert(defaults, &want, nil); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&want, args); diff != "" {
-				t.Errorf("the arguments for faulty nodes are not the defaults:\n%s", diff)
-			}
-		case *config.HostPortsArgs:
-			if len(args.Reserved) != 0 {
-				t.Errorf("reserved ports are %v", args.Reserved)
-			}
-		case *config.DomainLimitsArgs:
-			if len(args.DefaultLimits) != 0 {
-				t.Errorf("default limits are %v", args.DefaultLimits)
-			}
-		case *config.PreferencesArgs:
-			var want configv1.PreferencesArgs
-			configv1.SetDefaults_PreferencesArgs(&want)
-			for i, l := range args.DefaultLevels {
-				if i >= len(want.DefaultLevels) || l.TopologyKey != want.DefaultLevels[i].TopologyKey {
-					t.Errorf("default levels are %v, want %v", args.DefaultLevels, want.DefaultLevels)
-				}
-			}
-			if len(args.DefaultLevels) != len(want.DefaultLevels) {
-				t.Errorf("there are %d default levels, want %d", len(args.DefaultLevels), len(want.DefaultLevels))
-			}
-		case *config.RecordingBinderArgs:
-			if args.Candidates != 3 || args.ScheduledEvents != config.ScheduledEventsAll {
-				t.Errorf("the binder's arguments are %+v", args)
-			}
-		case *config.SpreadTreeArgs:
-			if args.CountRevisions != config.CountNewest || args.NodeHint != config.NodeHintEnabled || args.ScaleDown != config.ScaleDownEven || args.DecisionRecord != config.DecisionRecordEnabled {
-				t.Errorf("the tree's arguments are %+v", args)
-			}
-		case *schedulerapi.PodTopologySpreadArgs:
+		if args, ok := pc.Args.(*schedulerapi.PodTopologySpreadArgs); ok {
 			if args.DefaultingType != schedulerapi.ListDefaulting || len(args.DefaultConstraints) != 0 {
 				t.Errorf("in-tree default spreading is on: %+v", args)
 			}
+			continue
 		}
-	}
-}
-
-// TestFiltersKeepTheOrderOfSwarmKit holds what the profile's comment says: a node
-// counts for the first filter that refuses it, so the order is part of every message.
-func TestFiltersKeepTheOrderOfSwarmKit(t *testing.T) {
-	want := []string{
-		names.NodeName,
-		names.NodeUnschedulable, names.TaintToleration, // READY
-		names.NodeResourcesFit,                                 // RES
-		nodeplugins.Name,                                       // PLUGIN
-		names.NodeAffinity, constraints.Name, preferences.Name, // CONSTR
-		platform.Name,                                                                           // PLATFORM
-		hostports.Name,                                                                          // HOSTPORT
-		domainlimits.Name,                                                                       // MAXREP
-		names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone, // VOLUME
-		names.PodTopologySpread, names.InterPodAffinity, // Kubernetes' own
-	}
-	var got []string
-	for _, p := range enabled(t).Filter.Enabled {
-		got = append(got, p.Name)
-	}
-	// What feature gates add has no place in the order.
-	got = slices.DeleteFunc(got, func(name string) bool {
-		return slices.Contains([]string{names.DynamicResources, names.NodeDeclaredFeatures, names.DeferredPodScheduling}, name)
-	})
-	if !slices.Equal(got, want) {
-		t.Errorf("the filters are in the order\n%q, want\n%q", got, want)
+		kinds, _, err := configscheme.Scheme.ObjectKinds(pc.Args)
+		must(t, err)
+		want, err := runtime.Decode(configscheme.Codecs.UniversalDecoder(), fmt.Appendf(nil, `{"apiVersion": %q, "kind": %q}`, configv1.SchemeGroupVersion, kinds[0].Kind))
+		must(t, err)
+		if !equality.Semantic.DeepEqual(pc.Args, want) {
+			t.Errorf("the arguments of %s are %+v, and the defaults %+v", pc.Name, pc.Args, want)
+		}
 	}
 }

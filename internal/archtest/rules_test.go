@@ -36,7 +36,7 @@ var scaffolding = []string{
 
 // insides are the rooms of the product that nobody outside of it can import.
 var insides = []string{
-	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/optionalkind", "internal/picture", "internal/plugintest", "internal/policies/...",
+	"internal/claims", "internal/clusterview/...", "internal/controllers/...", "internal/controllertest", "internal/faultcache/...", "internal/feasibility", "internal/inspect", "internal/notices", "internal/optionalkind", "internal/picture", "internal/plugintest", "internal/policies/...",
 	"internal/queueorder", "internal/refusal/...", "internal/scheduler/...", "internal/snapshot", "internal/tenants", "internal/tokenmask", "internal/upstream/...",
 }
 
@@ -70,8 +70,8 @@ var importRules = []importRule{
 		broken: [2]string{"pkg/plugins/spreadtree/x.go", "pkg/placement/oracle"},
 	},
 	{
-		name: "rooms-for-tests", room: "...", except: []string{"internal/browser", "internal/commandtest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
-		deny:   []string{"internal/browser", "internal/commandtest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
+		name: "rooms-for-tests", room: "...", except: []string{"internal/browser", "internal/commandtest", "internal/controllertest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
+		deny:   []string{"internal/browser", "internal/commandtest", "internal/controllertest", "internal/pages", "pkg/placement/placementtest", "internal/plugintest"},
 		why:    "what tests share asks and judges; it is no part of what it judges",
 		broken: [2]string{"pkg/placement/tree/x.go", "pkg/placement/placementtest"},
 	},
@@ -315,7 +315,7 @@ var importRules = []importRule{
 		broken: [2]string{"test/perf/judge/x.go", "test/perf/bench"},
 	},
 	{
-		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "internal/plugintest"},
+		name: "no-testing-in-products", room: "...", except: []string{"internal/archtest", "internal/commandtest", "internal/controllertest", "internal/plugintest"},
 		deny:   []string{"testing/...", "pgregory.net/rapid", "k8s.io/kubernetes/pkg/scheduler/testing/..."},
 		why:    "the test framework adds its flags to every binary it is linked into",
 		broken: [2]string{"cmd/demo/x.go", "testing"},

@@ -101,12 +101,8 @@ func TestUnreadableNamespaceSelector(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(clusterPolicy("p", "", placementv1alpha1.Level{TopologyKey: "zone"}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := unstructured.SetNestedField(content, "five", tc.path...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, unstructured.SetNestedField(content, "five", tc.path...))
 			p := clusterview.DecodePolicy(&unstructured.Unstructured{Object: content})
 			if !p.Cluster() || p.Err() == nil {
 				t.Fatalf("it is of the cluster: %t, and says %v", p.Cluster(), p.Err())

@@ -4,14 +4,17 @@
 package clusterview_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -59,9 +62,7 @@ func TestLevels(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			levels, err := clusterview.LevelsOf(tc.pod.Obj(), nil, plugintest.Levels(t, tc.defaults))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := level.Format(levels.List); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -118,5 +119,115 @@ func TestLevelsOfTheCycle(t *testing.T) {
 		if levels, found, err := clusterview.ReadLevels(s); !found || err != nil || level.Format(levels.List) != "spread=zone" {
 			t.Errorf("%s has %v, %t, %v", name, levels, found, err)
 		}
+	}
+}
+
+// What the first constraint of a pod selects is what is counted. matchLabelKeys mean what they mean upstream.
+func TestSelectorOfConstraints(t *testing.T) {
+	byTier := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}}
+	pod := func() *st.PodWrapper { return asking().Label("tier", "front").Label("pod-template-hash", "2") }
+	for _, tc := range []struct {
+		name string
+		pod  *st.PodWrapper
+		want string // "" is no selector
+		// is a selector to be looked up by, and of which pods.
+		lookup       map[string]string
+		selects, not map[string]string
+	}{
+		{"labels", soft(pod(), "zone", matching), "app=web", map[string]string{"app": "web"}, map[string]string{"app": "web"}, map[string]string{"app": "db"}},
+		{"expressions", soft(pod(), "zone", byTier), "tier", nil, map[string]string{"tier": "x"}, map[string]string{"app": "web"}},
+		{"an expression with one value", soft(pod(), "zone", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web"}}}}), "app in (web)", map[string]string{"app": "web"}, map[string]string{"app": "web"}, map[string]string{"app": "db"}},
+		{"the first of two", soft(soft(pod(), "zone", byTier), "host", matching), "tier", nil, map[string]string{"tier": "x"}, map[string]string{"app": "web"}},
+		{"the first that selects the pod", soft(soft(pod(), "zone", other), "host", matching), "app=web", map[string]string{"app": "web"}, map[string]string{"app": "web"}, nil},
+		{
+			"matchLabelKeys", soft(pod(), "zone", matching, "pod-template-hash", "absent"), "app=web,pod-template-hash in (2)",
+			map[string]string{"app": "web", "pod-template-hash": "2"},
+			map[string]string{"app": "web", "pod-template-hash": "2"}, map[string]string{"app": "web", "pod-template-hash": "1"},
+		},
+		{"hard ones say nothing", hard(pod(), "zone"), "", nil, nil, nil},
+		{"an annotation says all", soft(pod(), "zone", matching).Annotation(clusterview.PlacementAnnotation, "spread=zone"), "", nil, nil, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			levels, err := clusterview.LevelsOf(tc.pod.Obj(), nil, nil)
+			must(t, err)
+			s := levels.Selector
+			if s == nil {
+				if tc.want != "" {
+					t.Errorf("there is no selector, want %q", tc.want)
+				}
+				return
+			}
+			if want := (clusterview.Workload{Namespace: "ns", Kind: clusterview.KindSelector, Name: tc.want}); s.Workload() != want {
+				t.Errorf("the workload is %v, want %v", s.Workload(), want)
+			}
+			if !labels.Equals(s.Labels, tc.lookup) {
+				t.Errorf("it is looked up by %v, want %v", s.Labels, tc.lookup)
+			}
+			if !s.Matches(labels.Set(tc.selects)) || tc.not != nil && s.Matches(labels.Set(tc.not)) {
+				t.Errorf("%q selects %v: %t, and %v: %t", s, tc.selects, s.Matches(labels.Set(tc.selects)), tc.not, s.Matches(labels.Set(tc.not)))
+			}
+		})
+	}
+}
+
+// seventeen is a pod with one constraint more than there may be levels.
+func seventeen() *st.PodWrapper {
+	p := asking()
+	for i := range 17 {
+		p = soft(p, fmt.Sprintf("key-%d", i), matching)
+	}
+	return p
+}
+
+func TestIgnored(t *testing.T) {
+	honor, ignore := corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore
+	wide := &metav1.LabelSelector{}
+	with := func(maxSkew int, affinity, taints *corev1.NodeInclusionPolicy) *st.PodWrapper {
+		return asking().SpreadConstraint(maxSkew, "zone", corev1.ScheduleAnyway, matching, nil, affinity, taints, nil)
+	}
+	for _, tc := range []struct {
+		name string
+		pod  *st.PodWrapper
+		want []string // a part of each sentence, in order
+	}{
+		{"nothing asked", asking(), nil},
+		{"what is honoured", with(1, nil, nil), nil},
+		{"what is the same as nothing", with(1, &ignore, &ignore), nil},
+		{"hard ones are in-tree", hard(asking(), "zone"), nil},
+		{"maxSkew", with(5, nil, nil), []string{`over "zone" has maxSkew 5`}},
+		{"both policies", with(1, &honor, &honor), []string{"nodeAffinityPolicy Honor", "nodeTaintsPolicy Honor"}},
+		{"other pods", soft(soft(asking(), "zone", matching), "host", other), []string{`over "host" does not select the pod itself`}},
+		{"another selector", soft(soft(asking(), "zone", matching), "host", wide), []string{`over "host" has a selector of its own`}},
+		{"a key that is none", soft(soft(asking(), "zone ", matching), "host", matching), []string{`over "zone " is no level: this is no label key`}},
+		{"no key at all that is one", soft(asking(), "{{ .Values.key }}", matching), []string{"is no level"}},
+		{"only other pods", soft(asking(), "zone", other), []string{"does not select the pod itself"}},
+		{"a seventeenth", seventeen(), []string{`over "key-16" is no level: a pod has 16 at most`}},
+		{"an annotation", soft(asking(), "zone", matching).Annotation(clusterview.PlacementAnnotation, "spread=rack"), []string{"because the annotation " + clusterview.PlacementAnnotation}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			levels, err := clusterview.LevelsOf(tc.pod.Obj(), nil, plugintest.Levels(t, "spread=a"))
+			must(t, err)
+			got := clusterview.Ignored(tc.pod.Obj(), levels)
+			if len(got) != len(tc.want) {
+				t.Fatalf("it is said %q, want %d sentences", got, len(tc.want))
+			}
+			for i, part := range tc.want {
+				if !strings.Contains(got[i], part) || !strings.HasSuffix(got[i], ".") {
+					t.Errorf("it is said %q, want %q", got[i], part)
+				}
+			}
+		})
+	}
+	overriding := policy("tiers", 0)
+	overriding.Spec.Mode = placementv1alpha1.ModeOverride
+	levels := clusterview.Levels{Source: clusterview.FromPolicy, Policy: clusterview.ReadPolicy(overriding)}
+	pod := with(1, nil, nil).Annotation(clusterview.PlacementAnnotation, "spread=rack").Obj()
+	if got := clusterview.Ignored(pod, levels); len(got) != 2 || !strings.Contains(got[0], `because PlacementPolicy "tiers" overrides`) || !strings.Contains(got[1], `because PlacementPolicy "tiers" overrides`) {
+		t.Errorf("under a policy it is said %q", got)
+	}
+	// A policy that overrides nothing is for pods whose own constraints are none: that is the reason, and not the policy.
+	levels.Policy = clusterview.ReadPolicy(policy("tiers", 0))
+	if got := clusterview.Ignored(soft(asking(), "zone", other).Obj(), levels); len(got) != 1 || !strings.Contains(got[0], "does not select the pod itself") {
+		t.Errorf("it is said %q", got)
 	}
 }

@@ -13,67 +13,77 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
+// Pods with the same needs get the same answers of filters: what these look at must tell pods apart, and what differs from pod to pod must not. An affinity
+// that requires nothing is none to a filter, and a hundred keys are written in one order.
 func TestNeeds(t *testing.T) {
-	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+	needs := func(change func(*corev1.Pod)) Needs {
+		t.Helper()
 		p := st.MakePod().Namespace("ns").Name("p").UID("p").Container("image").
 			NodeSelector(map[string]string{"disk": "ssd"}).NodeAffinityIn("zone", []string{"a"}, st.NodeSelectorTypeMatchExpressions).
-			Annotation(ConstraintsAnnotation, "node.role==worker").Obj()
+			Annotation(ConstraintsAnnotation, "node.role==worker").Annotation(PlatformsAnnotation, "linux").Obj()
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+		for i := range 100 {
+			p.Spec.NodeSelector[fmt.Sprint("key-", i)] = "v"
+		}
 		change(p)
-		return p
+		is, err := NeedsOf(p)
+		if err != nil || is == "" { // what is remembered by needs must not be looked up by none
+			t.Fatalf("got %q, %v", is, err)
+		}
+		return is
 	}
-	for name, tc := range map[string]struct {
-		change func(*corev1.Pod)
-		same   bool
-	}{
-		"nothing": {func(*corev1.Pod) {}, true},
-		"what differs from pod to pod": {func(p *corev1.Pod) {
+	two := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	same := map[string]func(*corev1.Pod){
+		"nothing": func(*corev1.Pod) {},
+		"what differs from pod to pod": func(p *corev1.Pod) {
 			p.Name, p.UID, p.Spec.Hostname = "q", "q", "q-1"
 			p.Labels = map[string]string{"apps.kubernetes.io/pod-index": "1"}
 			p.Annotations["batch.kubernetes.io/job-completion-index"] = "1"
 			p.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access-x"}}
 			p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "kube-api-access-x"}}
-		}, true},
-		"the spelling of a quantity": {func(p *corev1.Pod) {
+		},
+		"the spelling of a quantity": func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1000m")
-		}, true},
-		"preferences": {func(p *corev1.Pod) {
+		},
+		"preferences": func(p *corev1.Pod) {
 			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1}}
-		}, true},
-		"a request": {func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
-		}, false},
-		"a pod's own resources": {func(p *corev1.Pod) {
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
-		}, false},
-		"overhead": {func(p *corev1.Pod) {
-			p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
-		}, false},
-		"a sidecar": {func(p *corev1.Pod) {
+		},
+		"one that prefers pods": func(p *corev1.Pod) { p.Spec.Affinity.PodAffinity = &corev1.PodAffinity{} },
+		"requests of nothing":   func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{} },
+	}
+	want := needs(same["nothing"])
+	for name, change := range same {
+		if got := needs(change); got != want {
+			t.Errorf("%s: the needs are others", name)
+		}
+	}
+	none := needs(func(p *corev1.Pod) { p.Spec.Affinity = nil })
+	for name, affinity := range map[string]*corev1.Affinity{"an empty one": {}, "an empty one for nodes": {NodeAffinity: &corev1.NodeAffinity{}}} {
+		if got := needs(func(p *corev1.Pod) { p.Spec.Affinity = affinity }); got != none || got == want {
+			t.Errorf("%s: it is not as if there were no affinity, or the same as with one", name)
+		}
+	}
+	for name, change := range map[string]func(*corev1.Pod){
+		"a request":             func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = two },
+		"a pod's own resources": func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: two} },
+		"overhead":              func(p *corev1.Pod) { p.Spec.Overhead = two },
+		"a sidecar": func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
-		}, false},
-		"a host port":    {func(p *corev1.Pod) { p.Spec.Containers[0].Ports[0].HostPort = 81 }, false},
-		"host network":   {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, false},
-		"a selector":     {func(p *corev1.Pod) { p.Spec.NodeSelector["disk"] = "hdd" }, false},
-		"an affinity":    {func(p *corev1.Pod) { p.Spec.Affinity = nil }, false},
-		"a toleration":   {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "x"}} }, false},
-		"a system":       {func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, false},
-		"a node":         {func(p *corev1.Pod) { p.Spec.NodeName = "n" }, false},
-		"constraints":    {func(p *corev1.Pod) { p.Annotations[ConstraintsAnnotation] = "node.role==manager" }, false},
-		"platforms":      {func(p *corev1.Pod) { p.Annotations[PlatformsAnnotation] = "linux" }, false},
-		"no annotations": {func(p *corev1.Pod) { p.Annotations = nil }, false},
+		},
+		"a host port":    func(p *corev1.Pod) { p.Spec.Containers[0].Ports[0].HostPort = 81 },
+		"host network":   func(p *corev1.Pod) { p.Spec.HostNetwork = true },
+		"a selector":     func(p *corev1.Pod) { p.Spec.NodeSelector["disk"] = "hdd" },
+		"a toleration":   func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "x"}} },
+		"a system":       func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} },
+		"a node":         func(p *corev1.Pod) { p.Spec.NodeName = "n" },
+		"constraints":    func(p *corev1.Pod) { p.Annotations[ConstraintsAnnotation] = "node.role==manager" },
+		"platforms":      func(p *corev1.Pod) { p.Annotations[PlatformsAnnotation] = "windows" },
+		"no annotations": func(p *corev1.Pod) { p.Annotations = nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			one, err := NeedsOf(pod(func(*corev1.Pod) {}))
-			if err != nil || one == "" {
-				t.Fatalf("got %q, %v", one, err)
-			}
-			other, err := NeedsOf(pod(tc.change))
-			if err != nil || (one == other) != tc.same {
-				t.Errorf("got %q, %v beside %q, want the same: %t", other, err, one, tc.same)
-			}
-		})
+		if got := needs(change); got == want {
+			t.Errorf("%s: the needs are the same", name)
+		}
 	}
 }
 
@@ -98,54 +108,6 @@ func TestAddedNeeds(t *testing.T) {
 			t.Errorf("%q and %q are the same needs", texts, other)
 		}
 		seen[is] = texts
-	}
-}
-
-// An affinity that requires nothing is none to a filter, and a hundred keys are written in one order.
-func TestEqualNeeds(t *testing.T) {
-	needs := func(change func(*corev1.Pod)) Needs {
-		pod := st.MakePod().Namespace("ns").Name("p").Annotation(ConstraintsAnnotation, "node.role==worker").Annotation(PlatformsAnnotation, "linux").Obj()
-		pod.Spec.NodeSelector = make(map[string]string)
-		for i := range 100 {
-			pod.Spec.NodeSelector[fmt.Sprint("key-", i)] = "v"
-		}
-		change(pod)
-		is, err := NeedsOf(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return is
-	}
-	want := needs(func(*corev1.Pod) {})
-	for name, change := range map[string]func(*corev1.Pod){
-		"once more":           func(*corev1.Pod) {},
-		"an affinity":         func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{} },
-		"one for nodes":       func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}} },
-		"one that prefers":    func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}} },
-		"another annotation":  func(p *corev1.Pod) { p.Annotations["a"] = "b" },
-		"requests of nothing": func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{} },
-	} {
-		if got := needs(change); got != want {
-			t.Errorf("%s: the needs are others", name)
-		}
-	}
-}
-
-// What is remembered by needs must not be looked up by none.
-func TestNoNeedsAreSomeNeeds(t *testing.T) {
-	if needs, err := NeedsOf(&corev1.Pod{}); err != nil || needs == "" {
-		t.Errorf("got %q, %v", needs, err)
-	}
-}
-
-func BenchmarkNeeds(b *testing.B) {
-	pod := st.MakePod().Namespace("ns").Name("p").UID("p").NodeSelector(map[string]string{"disk": "ssd"}).
-		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "10m", corev1.ResourceMemory: "16Mi"}).Obj()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := NeedsOf(pod); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

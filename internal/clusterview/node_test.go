@@ -75,3 +75,60 @@ func TestLeftOut(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepsOff(t *testing.T) {
+	cordon := corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}
+	tainted := func(effect corev1.TaintEffect) corev1.NodeSpec {
+		return corev1.NodeSpec{Taints: []corev1.Taint{{Key: "k", Value: "v", Effect: effect}}}
+	}
+	for name, tc := range map[string]struct {
+		node corev1.NodeSpec
+		pod  []corev1.Toleration
+		want bool
+	}{
+		"a node without taints":                {corev1.NodeSpec{}, nil, false},
+		"a cordon":                             {corev1.NodeSpec{Unschedulable: true}, nil, true},
+		"a cordon that is tolerated":           {corev1.NodeSpec{Unschedulable: true}, []corev1.Toleration{cordon}, false},
+		"a pod that tolerates all":             {corev1.NodeSpec{Unschedulable: true}, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, false},
+		"a taint that evicts":                  {tainted(corev1.TaintEffectNoExecute), nil, true},
+		"a taint that keeps pods off":          {tainted(corev1.TaintEffectNoSchedule), []corev1.Toleration{cordon}, true},
+		"a taint that is tolerated":            {tainted(corev1.TaintEffectNoSchedule), []corev1.Toleration{{Key: "k", Value: "v"}}, false},
+		"a taint by which the node comes last": {tainted(corev1.TaintEffectPreferNoSchedule), nil, false},
+	} {
+		if got := clusterview.KeepsOff(&corev1.Node{Spec: tc.node}, &corev1.Pod{Spec: corev1.PodSpec{Tolerations: tc.pod}}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestSoft(t *testing.T) {
+	prefer := func(key, value string) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffectPreferNoSchedule}
+	}
+	hard := corev1.Taint{Key: "hard", Effect: corev1.TaintEffectNoSchedule}
+	exists := func(key string, effect corev1.TaintEffect) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+	}
+	for name, tc := range map[string]struct {
+		taints      []corev1.Taint
+		tolerations []corev1.Toleration
+		soft        string
+		tolerated   bool
+	}{
+		"none":                  {nil, nil, "", true},
+		"hard ones alone":       {[]corev1.Taint{hard}, nil, "", true},
+		"a soft one":            {[]corev1.Taint{hard, prefer("a", "")}, nil, "a=", false},
+		"two, in order":         {[]corev1.Taint{prefer("b", "2"), prefer("a", "1")}, []corev1.Toleration{exists("a", "")}, "a=1,b=2", false},
+		"tolerated":             {[]corev1.Taint{prefer("a", "1")}, []corev1.Toleration{{Key: "a", Value: "1", Effect: corev1.TaintEffectPreferNoSchedule}}, "a=1", true},
+		"of another effect":     {[]corev1.Taint{prefer("a", "1")}, []corev1.Toleration{exists("a", corev1.TaintEffectNoSchedule)}, "a=1", false},
+		"of another value":      {[]corev1.Taint{prefer("a", "1")}, []corev1.Toleration{{Key: "a", Value: "2"}}, "a=1", false},
+		"all that there may be": {[]corev1.Taint{prefer("a", "1"), prefer("b", "")}, []corev1.Toleration{exists("", "")}, "a=1,b=", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			soft := clusterview.Soft(&corev1.Node{Spec: corev1.NodeSpec{Taints: tc.taints}})
+			if tolerated := soft == "" || clusterview.ToleratesSoft(tc.tolerations, soft); soft != tc.soft || tolerated != tc.tolerated {
+				t.Errorf("it is %q, tolerated %t; want %q, %t", soft, tolerated, tc.soft, tc.tolerated)
+			}
+		})
+	}
+}

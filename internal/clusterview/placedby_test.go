@@ -42,9 +42,7 @@ func TestPlacedBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			levels, err := clusterview.LevelsOf(tc.pod.Obj(), tc.policy, plugintest.Levels(t, "spread=zone"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := levels.PlacedBy()
 			if got != tc.want {
 				t.Errorf("it is placed by %q, want %q", got, tc.want)

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -20,7 +21,21 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // policy is one that selects app=web in the namespace ns.
 func policy(name string, age time.Duration, levels ...placementv1alpha1.Level) *placementv1alpha1.PlacementPolicy {
@@ -53,14 +68,6 @@ func TestReadPolicy(t *testing.T) {
 	}
 }
 
-// tooManyLimits are one more than a pod may have.
-func tooManyLimits() (limits []placementv1alpha1.DomainLimit) {
-	for i := range limit.MaxLimits + 1 {
-		limits = append(limits, placementv1alpha1.DomainLimit{TopologyKey: placementv1alpha1.TopologyKey(fmt.Sprintf("p%d", i)), MaxPods: 1})
-	}
-	return limits
-}
-
 // What an API server should have refused must not be skipped.
 func TestReadPolicyRefuses(t *testing.T) {
 	type spec = placementv1alpha1.PlacementPolicySpec
@@ -71,18 +78,13 @@ func TestReadPolicyRefuses(t *testing.T) {
 		levels []string // the error of the levels holds them all; none: there is none
 		limits []string
 	}{
-		"strategy":            {levels(placementv1alpha1.Level{TopologyKey: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
-		"share":               {levels(placementv1alpha1.Level{TopologyKey: "a", Share: "Equal"}), []string{"spec.levels[0].share", "use Allocatable"}, nil},
-		"share beside shares": {levels(placementv1alpha1.Level{TopologyKey: "a", Share: "Allocatable", Shares: []placementv1alpha1.ValueShare{{Value: "x", Share: 2}}}), []string{"spec.levels", "weight beside share"}, nil},
-		"nodesWithoutKey":     {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
-		"Docker's name":       {levels(placementv1alpha1.Level{TopologyKey: "node.id"}), []string{"spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"}, nil},
-		"key twice":           {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "a"}), []string{"spec.levels:", "level 2", "once"}, nil},
-		"weight":              {levels(placementv1alpha1.Level{TopologyKey: "a", Shares: []placementv1alpha1.ValueShare{{Value: "v", Share: 0}}}), []string{"weight.v=0", "1 to 1000000"}, nil},
-		"limit":               {limits(placementv1alpha1.DomainLimit{TopologyKey: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
-		"limit too high":      {limits(placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: limit.MaxPods + 1}), nil, []string{"spec.domainLimits:", "1000001", "to 1000000"}},
-		"limits too many":     {limits(tooManyLimits()...), nil, []string{"spec.domainLimits:", "17 limits", "at most 16"}},
-		"limit key":           {limits(placementv1alpha1.DomainLimit{TopologyKey: "engine.x", MaxPods: 1}), nil, []string{"spec.domainLimits[0].topologyKey", `"engine.x"`}},
-		"limit twice":         {limits(placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: 1}, placementv1alpha1.DomainLimit{TopologyKey: "a", MaxPods: 1}), nil, []string{"spec.domainLimits:", "limit 2", "once"}},
+		"strategy":        {levels(placementv1alpha1.Level{TopologyKey: "a", Strategy: "Sprad"}), []string{"spec.levels[0].strategy", `"Sprad"`, "Spread or Pack"}, nil},
+		"share":           {levels(placementv1alpha1.Level{TopologyKey: "a", Share: "Equal"}), []string{"spec.levels[0].share", "use Allocatable"}, nil},
+		"nodesWithoutKey": {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "b", NodesWithoutKey: "Exclud"}), []string{"spec.levels[1].nodesWithoutKey", `"Exclud"`, "use LastResort, OwnDomain or Exclude"}, nil},
+		"Docker's name":   {levels(placementv1alpha1.Level{TopologyKey: "node.id"}), []string{"spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"}, nil},
+		"key twice":       {levels(placementv1alpha1.Level{TopologyKey: "a"}, placementv1alpha1.Level{TopologyKey: "a"}), []string{"spec.levels:", "level 2", "once"}, nil},
+		"limit":           {limits(placementv1alpha1.DomainLimit{TopologyKey: "a"}), nil, []string{"spec.domainLimits:", `limit 1 "a=0"`, "from 1"}},
+		"limit key":       {limits(placementv1alpha1.DomainLimit{TopologyKey: "engine.x", MaxPods: 1}), nil, []string{"spec.domainLimits[0].topologyKey", `"engine.x"`}},
 		"selector": {
 			spec{PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Inn"}}}},
 			[]string{"spec.podSelector", "Inn"}, []string{"spec.podSelector", "Inn"},
@@ -158,46 +160,26 @@ func TestLevelsUnderAPolicy(t *testing.T) {
 	silentOverride := override(policy("p", 0))
 	annotated := asking().Annotation(clusterview.PlacementAnnotation, "pack=rack").Obj()
 	constrained := soft(asking(), "zone", matching).Obj()
+	const byRacks, byZones = "spread=rack;nodesWithoutKey=LastResort", "spread=zone;nodesWithoutKey=LastResort"
 	for name, tc := range map[string]struct {
 		policy *clusterview.Policy
-		got    func(*clusterview.Policy) (clusterview.Levels, error)
-		want   string
-		failed bool
+		pod    *corev1.Pod
+		want   string // "" for an error
 	}{
-		"annotation over policy": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(annotated, p, plugintest.Levels(t, "spread=a"))
-		}, "pack=rack", false},
-		"annotation over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(annotated, p, nil)
-		}, "pack=rack", false},
-		"constraints over policy": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(constrained, p, plugintest.Levels(t, "spread=a"))
-		}, "spread=zone;nodesWithoutKey=LastResort", false},
-		"a policy that overrides constraints": {overriding, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(constrained, p, nil)
-		}, "spread=rack;nodesWithoutKey=LastResort", false},
-		"a policy that overrides an annotation": {overriding, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(annotated, p, nil)
-		}, "spread=rack;nodesWithoutKey=LastResort", false},
-		"a policy that overrides, and says nothing of it": {silentOverride, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(annotated, p, nil)
-		}, "pack=rack", false},
-		"policy over defaults": {byRack, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(asking().Obj(), p, plugintest.Levels(t, "spread=a"))
-		}, "spread=rack;nodesWithoutKey=LastResort", false},
-		"a policy that says nothing of it": {silent, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(constrained, p, nil)
-		}, "spread=zone;nodesWithoutKey=LastResort", false},
-		"a policy that cannot be read": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(asking().Obj(), p, nil)
-		}, "", true},
-		"constraints over a bad policy": {bad, func(p *clusterview.Policy) (clusterview.Levels, error) {
-			return clusterview.LevelsOf(constrained, p, nil)
-		}, "spread=zone;nodesWithoutKey=LastResort", false},
+		"annotation over policy":                          {byRack, annotated, "pack=rack"},
+		"annotation over a bad policy":                    {bad, annotated, "pack=rack"},
+		"constraints over policy":                         {byRack, constrained, byZones},
+		"constraints over a bad policy":                   {bad, constrained, byZones},
+		"policy over defaults":                            {byRack, asking().Obj(), byRacks},
+		"a policy that overrides constraints":             {overriding, constrained, byRacks},
+		"a policy that overrides an annotation":           {overriding, annotated, byRacks},
+		"a policy that overrides, and says nothing of it": {silentOverride, annotated, "pack=rack"},
+		"a policy that says nothing of it":                {silent, constrained, byZones},
+		"a policy that cannot be read":                    {bad, asking().Obj(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			levels, err := tc.got(tc.policy)
-			if (err != nil) != tc.failed || level.Format(levels.List) != tc.want {
+			levels, err := clusterview.LevelsOf(tc.pod, tc.policy, plugintest.Levels(t, "spread=a"))
+			if (err != nil) != (tc.want == "") || level.Format(levels.List) != tc.want {
 				t.Errorf("got %q, %v, want %q", level.Format(levels.List), err, tc.want)
 			}
 		})
@@ -324,5 +306,50 @@ func TestSame(t *testing.T) {
 	}
 	if base.Same(clusterview.ReadPolicy(edited)) || base.Same(clusterview.ReadPolicy(again)) {
 		t.Error("another spec, or another object, is the same policy")
+	}
+}
+
+// Whether a policy's pods are replaced it says itself, or the flags say it. Of one that cannot be read none are.
+func TestMovesOfAPolicy(t *testing.T) {
+	type moves = placementv1alpha1.Moves
+	var none *clusterview.Policy
+	says := func(m *moves) *clusterview.Policy {
+		in := policy("p", 0)
+		in.Spec.Moves = m
+		return clusterview.ReadPolicy(in)
+	}
+	malformed := policy("p", 0, placementv1alpha1.Level{TopologyKey: "node.id"})
+	malformed.Spec.Moves = &moves{Drained: "All", Rebalance: "Enabled", Restart: "Enabled"}
+	everything := policy("p", 0)
+	everything.Spec.PodSelector = metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+	everything.Spec.Moves = malformed.Spec.Moves
+	for name, tc := range map[string]struct {
+		policy *clusterview.Policy
+		// off and on are what is replaced if the flags say none, and all.
+		off, on string
+	}{
+		"no policy":                      {none, "None false false", "All true true"},
+		"nothing":                        {says(nil), "None false false", "All true true"},
+		"those that are blocked":         {says(&moves{Drained: "Blocked"}), "Blocked false false", "Blocked true true"},
+		"all":                            {says(&moves{Drained: "All", Rebalance: "Enabled", Restart: "Enabled"}), "All true true", "All true true"},
+		"none":                           {says(&moves{Drained: "None", Rebalance: "Disabled", Restart: "Disabled"}), "None false false", "None false false"},
+		"levels that cannot be read":     {clusterview.ReadPolicy(malformed), "None false false", "None false false"},
+		"a selector that cannot be read": {clusterview.ReadPolicy(everything), "None false false", "None false false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, flags := range []struct {
+				drained placementv1alpha1.DrainedPods
+				others  bool
+				want    string
+			}{{"None", false, tc.off}, {"All", true, tc.on}} {
+				got := fmt.Sprint(tc.policy.Drained(flags.drained), " ", tc.policy.Rebalances(flags.others), " ", tc.policy.Restarts(flags.others))
+				if got != flags.want {
+					t.Errorf("with flags %v it is %s, want %s", flags, got, flags.want)
+				}
+			}
+		})
+	}
+	if !says(&moves{}).Places() || says(nil).Places() {
+		t.Error("a policy has a say that says something of moves, and no other")
 	}
 }

@@ -11,13 +11,30 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
+
+// crashLoops has each of some revisions of a namespace fail on nodes, so often on each.
+func (r *rig) crashLoops(namespace string, revisions, nodes, failures int) {
+	r.Helper()
+	now := r.lock()
+	defer r.mu.Unlock()
+	for i := range revisions {
+		of := failure.Revision{Workload: fmt.Sprintf("%s/StatefulSet.apps/w%d", namespace, i), Revision: "1"}
+		r.tracked[of] = &tracked{family: of.Workload, failed: now}
+		for n := range nodes {
+			for k := range failures {
+				r.ledger.Fail(of, fmt.Sprintf("ip-10-0-%d.internal", n), failure.Rule{}, failure.Failure{
+					Pod: fmt.Sprintf("f1b9c1c4-3a0c-4a3e-9c51-%06d%06d", i, n), Key: fmt.Sprintf("exit/%d", k), Kind: "Error(1)",
+					At: now.Add(-time.Duration(failures-k) * time.Millisecond),
+				})
+			}
+		}
+	}
+}
 
 // One tenant's failures, however many, take neither memory without end nor the memory
 // of others.
@@ -118,10 +135,7 @@ func TestNodesThatPodsHaveVisitedAreBounded(t *testing.T) {
 		pod := podOfWorkload("web", "on-"+node, node).Obj()
 		r.see(pod)
 		if i > 0 {
-			pod = pod.DeepCopy()
-			pod.DeletionTimestamp = &metav1.Time{Time: r.clock.Now()}
-			r.must(r.pods.GetIndexer().Delete(pod))
-			r.onPodGone(pod)
+			r.leave(pod)
 		}
 	}
 	if n := r.ledger.Entries(); n != 10 {
@@ -145,21 +159,12 @@ func TestAReplicaSetThatIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, without(options()))
-			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "uid-of-web-1"}}
-			sets := r.Informers.Apps().V1().ReplicaSets().Informer().GetIndexer()
-			r.must(sets.Add(rs))
-			p := st.MakePod().Namespace("ns").Name("a").UID("a").SchedulerName("espalier").Node("n1").
-				OwnerReference("web-1", appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
-			p.OwnerReferences[0].UID = rs.UID
-			running := p.Phase(corev1.PodRunning).Obj()
+			rs, gone := r.seeReplicaSet("uid")
+			running := ofReplicaSet(pod("a", "n1").Phase(corev1.PodRunning).Obj(), rs.UID)
 			r.see(running)
-			failed := p.Obj().DeepCopy()
-			failed.Name, failed.UID = "b", "b"
-			failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "OutOfcpu"
-			failed.Status.StartTime = &metav1.Time{Time: r.clock.Now()}
-			r.see(failed)
+			r.see(ofReplicaSet(r.rejected(pod("b", "n1")), rs.UID))
 			r.pass(sweeping)
-			r.must(sets.Delete(rs))
+			gone()
 			r.onReplicaSetGone(wrap(rs))
 			r.pass(5 * sweeping)
 			if !r.Known(running) {
@@ -189,8 +194,7 @@ func TestAReplicaSetThatWasGoneBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, options())
-			r.must(r.Informers.Apps().V1().ReplicaSets().Informer().GetIndexer().Add(
-				&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "there"}}))
+			r.seeReplicaSet("there")
 			of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "1"}
 			saved := record.Revision{Family: tc.family, Regarding: tc.regarding}
 			saved.Workload, saved.Revision = of.Workload, of.Revision

@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -78,8 +79,7 @@ func TestUnproven(t *testing.T) {
 	r.see(bound)
 	r.Unassume(a) // too late: it is there
 	waiting(1)
-	r.must(r.pods.GetIndexer().Delete(bound))
-	r.onPodGone(bound)
+	r.vanish(bound)
 	waiting(1)
 	r.pass(untilEnded)
 	waiting(0)
@@ -120,18 +120,12 @@ func TestOnlyPodsOfTheSchedulerCount(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	r := newRig(t, options())
 	r.see(pod("a", "n1").Obj())
-	warning := func(uid, reason string) *corev1.Event {
-		return &corev1.Event{
-			Type: corev1.EventTypeWarning, Reason: reason, Source: corev1.EventSource{Component: "kubelet", Host: "n1"},
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "a", UID: types.UID(uid)},
-			FirstTimestamp: metav1.Time{Time: r.clock.Now()},
-		}
-	}
-	r.onWarning(warning("a", "Unhealthy"))
-	r.onWarning(warning("another", "FailedCreatePodSandBox"))
+	warn := func(uid types.UID, reason string) { r.onWarning(warning(uid, "n1", reason, r.clock.Now())) }
+	warn("a", "Unhealthy")
+	warn("another", "FailedCreatePodSandBox")
 	r.record("n1", placement.Record{})
 	for range 3 {
-		r.onWarning(warning("a", "FailedCreatePodSandBox"))
+		warn("a", "FailedCreatePodSandBox")
 	}
 	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
 }
@@ -159,17 +153,10 @@ func TestForgetting(t *testing.T) {
 	r.reject("web", "n1", 1)
 	r.see(pod("a", "n2").Obj())
 	r.reject("web", "n2", 1)
-	nodes := r.Informers.Core().V1().Nodes().Informer().GetIndexer()
-	n1, _, err := nodes.GetByKey("n1")
-	r.must(err)
-	r.onNodeGone(n1)
+	r.onNodeGone(r.nodeNow("n1"))
 	r.record("n1", placement.Record{})
 
-	mended := st.MakeNode().Name("n2").Annotation(clusterview.FailuresForgivenAnnotation, noon.Format(time.RFC3339)).Obj()
-	before, _, err := nodes.GetByKey("n2")
-	r.must(err)
-	r.join(mended)
-	r.onNode(before, mended)
+	r.annotate("n2", noon.Format(time.RFC3339))
 	r.reject("web", "n2", 1) // at the very moment
 	r.reject("web", "n3", 1)
 	r.record("n2", placement.Record{Unproven: 1})
@@ -178,14 +165,11 @@ func TestForgetting(t *testing.T) {
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 
 	// It forgives what was up to its time, and nothing later.
-	another := st.MakeNode().Name("n2").Annotation(clusterview.FailuresForgivenAnnotation, noon.Add(-time.Hour).Format(time.RFC3339)).Obj()
-	r.join(another)
-	r.onNode(mended, another)
+	r.annotate("n2", noon.Add(-time.Hour).Format(time.RFC3339))
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 
 	gone := pod("a", "n2").Obj()
-	r.must(r.pods.GetIndexer().Delete(gone))
-	r.onPodGone(gone)
+	r.vanish(gone)
 	r.pass(absence - sweeping)
 	if !r.Known(gone) {
 		t.Error("the revision is forgotten too soon")
@@ -213,19 +197,187 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// Most pods are of revisions that do not fail, and each changes a handful of times.
-func BenchmarkHealthyPod(b *testing.B) {
-	for name, failing := range map[string]bool{"nothing fails": false, "another workload fails": true} {
-		b.Run(name, func(b *testing.B) {
-			r := newRig(b, options())
-			if failing {
-				r.reject("db", "n1", 1)
+// Pods are signed under the lock of the scheduling queue. Whatever is done under the lock of
+// the cache meanwhile, it is answered whether a revision is known.
+func TestKnownWaitsForNobody(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for workload, want := range map[string]bool{"web": true, "other": false} {
+		answer := make(chan bool, 1)
+		go func() { answer <- r.Known(podOfWorkload(workload, "asking", "").Obj()) }()
+		select {
+		case got := <-answer:
+			if got != want {
+				t.Errorf("%s is known: %t", workload, got)
 			}
-			p := r.ready(pod("a", "n1"))
-			b.ReportAllocs()
-			for b.Loop() {
-				r.onPod(p)
-			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("nothing is said of %s while the lock is held", workload)
+		}
+	}
+}
+
+// A revision that is forgotten is not known any more, and one that comes back is.
+func TestKnownAgain(t *testing.T) {
+	r := newRig(t, without(options()))
+	asking := pod("asking", "").Obj()
+	for range 2 {
+		r.reject("web", "n1", 1)
+		if !r.Known(asking) {
+			t.Error("it has failed and is not known")
+		}
+		r.part("n1")
+		if r.Known(asking) {
+			t.Error("it is known by a node that is gone")
+		}
+		r.again("n1")
+		r.clock.Step(time.Second)
+	}
+}
+
+// An error is said to be the workload's own when it has become so, and once.
+func TestOwnErrorsAreSaidOnce(t *testing.T) {
+	r := newRig(t, options())
+	look := func(want int) []ownError {
+		t.Helper()
+		fresh := r.lookAtOwnErrors()
+		if len(fresh) != want {
+			t.Errorf("%v are new, want %d", fresh, want)
+		}
+		return fresh
+	}
+	r.reject("web", "n1", 1)
+	look(0)
+	r.reject("web", "n2", 1)
+	for _, e := range look(1) {
+		if e.kind != "OutOfcpu" || e.onNodes != 2 || e.ofNodes != 2 {
+			t.Errorf("it is %+v", e)
+		}
+	}
+	r.reject("web", "n2", 3)
+	look(0)
+}
+
+// The half of SwarmKit's vector that is about preassigned tasks: as often as they fail on the node
+// that was chosen for them, nothing is held against it, while tasks that were placed mark theirs.
+func TestVector_2_5_F1(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.activate()
+	for round := range 8 {
+		pinned := podOfWorkload("agent", fmt.Sprint("agent-", round), "n1").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields)
+		r.see(r.rejected(pinned))
+		r.reject("web", "n2", 1)
+		if got := r.For(pinned.Obj()).Record(r.Identify(pinned.Obj()), "n1"); got != (placement.Record{}) {
+			t.Errorf("round %d: %+v is held against the node of the preassigned pods", round, got)
+		}
+		r.record("n2", placement.Record{Failures: round + 1, Unforgiven: round + 1})
+	}
+	r.pass(r.options.ProvenAfter)
+	marks := r.ledger.Marks()
+	if len(marks) != 1 || marks[0].Node != "n2" {
+		t.Errorf("marked are %v, want n2 for the pods that were placed, alone", marks)
+	}
+}
+
+// What was assumed of a pod does not outlive that it is seen to be otherwise: its node
+// would be on trial for ever.
+func TestRegression_AssumedOtherwise(t *testing.T) {
+	for name, otherwise := range map[string]func(*corev1.Pod){
+		"bound elsewhere":     func(p *corev1.Pod) { p.Spec.NodeName = "n2" },
+		"of another revision": func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = "2" },
+		"of an owner that is not seen": func(p *corev1.Pod) {
+			p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = "ReplicaSet", "unseen"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, without(options()))
+			r.reject("web", "n1", 1)
+			a := pod("a", "").Obj()
+			r.Assume(a, "n1")
+			r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+			b := a.DeepCopy()
+			b.Spec.NodeName = "n1"
+			otherwise(b)
+			r.see(b)
+			r.Unassume(a)
+			r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+			r.leave(b)
+			r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+			r.record("n2", placement.Record{})
 		})
+	}
+}
+
+// A pod may change its labels at any time.
+func TestRegression_SeenAndRelabelled(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 1)
+	a := pod("a", "n1").Obj()
+	r.see(a)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
+	b := a.DeepCopy()
+	b.Labels["controller-revision-hash"] = "2"
+	r.see(b)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+}
+
+// A pod whose ReplicaSet is not seen yet is on trial where it was assumed, until it is
+// gone.
+func TestAssumedAndProvisional(t *testing.T) {
+	r := newRig(t, without(options()))
+	_, gone := r.seeReplicaSet("uid")
+	r.see(ofReplicaSet(r.rejected(pod("first", "n1")), "uid"))
+	a := ofReplicaSet(pod("a", "").Obj(), "uid")
+	id := r.Identify(a)
+	unproven := func(want int64) {
+		t.Helper()
+		if got := r.For(a).Record(id, "n1").Unproven; got != want {
+			t.Errorf("%d are unproven, want %d", got, want)
+		}
+	}
+	r.Assume(a, "n1")
+	unproven(1)
+	gone()
+	b := a.DeepCopy()
+	b.Spec.NodeName = "n1"
+	r.see(b)
+	unproven(1)
+	r.leave(b)
+	unproven(0)
+	if len(r.assumed) > 0 {
+		t.Error("it is assumed for ever")
+	}
+}
+
+// A warning of a pod whose ReplicaSet is not seen yet is told when it is.
+func TestRegression_WarningsBeforeReplicaSets(t *testing.T) {
+	r := newRig(t, without(options()))
+	ours := func(name string) *corev1.Pod { return ofReplicaSet(pod(name, "n1").Obj(), "uid") }
+	warn := func(p *corev1.Pod, reason string) { r.onWarning(warning(p.UID, "n1", reason, r.clock.Now())) }
+	hangs, gone := ours("hangs"), ours("gone")
+	r.see(hangs)
+	r.see(gone)
+	for range 2 {
+		warn(hangs, "FailedCreatePodSandBox")
+	}
+	warn(hangs, "FailedMount")
+	warn(gone, "FailedMount")
+	if r.Known(hangs) {
+		t.Error("it is told of a workload that is not known")
+	}
+	r.leave(gone)
+	r.pass(sweeping)
+	if len(r.pending) != 1 {
+		t.Errorf("of %d pods something is remembered, want 1", len(r.pending))
+	}
+	rs, _ := r.seeReplicaSet("uid")
+	rs.Spec.Template.Labels = hangs.Labels
+	r.onReplicaSet(nil, rs)
+	if got := r.For(hangs).Record(r.Identify(hangs), "n1"); got.Unforgiven != 2 || got.Unproven != 0 {
+		t.Errorf("the record is %+v", got)
+	}
+	if len(r.pending) > 0 {
+		t.Error("what was told is remembered")
 	}
 }

@@ -23,9 +23,7 @@ import (
 // argument with its default.
 func TestOperations(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Nodes on which")
 	if !found {
 		t.Fatal("it has no section about faulty nodes")
@@ -65,19 +63,13 @@ func TestOperations(t *testing.T) {
 func arguments(t *testing.T) map[string]string {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := configv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must(t, configv1.AddToScheme(scheme))
 	args := &configv1.FaultyNodeArgs{}
 	scheme.Default(args)
 	text, err := yaml.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tree map[string]any
-	if err := yaml.Unmarshal(text, &tree); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(text, &tree))
 	all := make(map[string]string)
 	var walk func(path string, value any)
 	walk = func(path string, value any) {

@@ -5,12 +5,21 @@ package faultcache
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
@@ -58,13 +67,7 @@ func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
 	crash := func(after time.Duration) {
 		r.pass(noon.Add(after).Sub(r.clock.Now()))
 		for _, workload := range []string{"web", "db", "cache"} {
-			p := podOfWorkload(workload, workload+"-0", "n1").Obj().DeepCopy()
-			p.Status.Phase = corev1.PodRunning
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
-				Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: r.clock.Now()}}},
-			}}
-			r.see(p)
+			r.see(crashed(podOfWorkload(workload, workload+"-0", "n1").Obj(), r.clock.Now()))
 		}
 	}
 	for _, after := range []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 150 * time.Second, 290 * time.Second} {
@@ -93,8 +96,7 @@ func TestRegression_EventsFlap(t *testing.T) {
 			p := pod(fmt.Sprint("c-", i), "n6").Obj()
 			r.see(p)
 			r.pass(here)
-			r.must(r.pods.GetIndexer().Delete(p))
-			r.onPodGone(pod(p.Name, "n6").Terminating().Obj())
+			r.leave(p)
 			r.pass(away)
 		}
 	}
@@ -132,4 +134,139 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r.activate()
 	r.tick()
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+}
+
+// After a long record the next one waits, but not when it has a new mark in it; and
+// then not less than after a short one.
+func TestANewMarkEndsTheRest(t *testing.T) {
+	r := newRig(t, options())
+	r.reject("web", "n1", 1)
+	r.tick()
+	if len(r.urgent) > 0 {
+		t.Error("a failure that marks nothing is urgent")
+	}
+	rested := make(chan bool, 1)
+	go func() { rested <- r.rest(t.Context(), time.Minute) }()
+	r.step(between)
+	r.step(between)
+	select {
+	case <-rested:
+		t.Fatal("it was over without a new mark")
+	default:
+	}
+	token(r.urgent)
+	select {
+	case ended := <-rested:
+		if !ended {
+			t.Error("the context has ended")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a new mark does not end it")
+	}
+}
+
+func TestANewMarkIsUrgent(t *testing.T) {
+	r := newRig(t, options())
+	for range 5 {
+		r.see(r.ready(podOfWorkload("web", "sound", "n2")))
+		r.reject("web", "n1", 1)
+	}
+	r.tick()
+	if len(r.ledger.Marks()) != 1 {
+		t.Fatalf("the marks are %v", r.ledger.Marks())
+	}
+	if len(r.urgent) != 1 {
+		t.Fatal("a new mark is not urgent")
+	}
+	<-r.urgent
+	r.tick()
+	if len(r.urgent) > 0 {
+		t.Error("an old mark is urgent")
+	}
+}
+
+// step moves the clock when somebody waits for it.
+func (r *rig) step(d time.Duration) {
+	for !r.clock.HasWaiters() {
+		runtime.Gosched()
+	}
+	r.clock.Step(d)
+}
+
+// A right that is missing is said once, however often it is missed, and again when it
+// was there meanwhile.
+func TestRegression_AMissingRightIsSaidOnce(t *testing.T) {
+	r := newRig(t, options())
+	missing := true
+	r.client.PrependReactor("get", "configmaps", func(clientgotesting.Action) (bool, apiruntime.Object, error) {
+		return missing, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "espalier-failures", nil)
+	})
+	r.activate()
+	const said = "Warning FailureRecordUnreadable of ConfigMap/espalier-failures: reading ConfigMap kube-system/espalier-failures"
+	r.announced(said)
+	for range 3 {
+		if _, err := r.writeRecord(t.Context(), nil); err == nil {
+			t.Error("it was written")
+		}
+	}
+	r.announced()
+	missing = false
+	r.write()
+	missing = true
+	r.readRecord(t.Context())
+	r.readRecord(t.Context())
+	r.announced(said)
+}
+
+// Who stands by does not count again what the one who places pods counts.
+func TestRegression_WhoStandsByHasNoGauges(t *testing.T) {
+	o := options()
+	r := newRig(t, o)
+	gauge := func() float64 {
+		t.Helper()
+		n, err := testutil.GetGaugeMetricValue(faultyNodes.WithLabelValues(o.SchedulerName))
+		must(r, err)
+		return n
+	}
+	faultyNodes.WithLabelValues(o.SchedulerName).Set(42)
+	r.see(r.ready(pod("a", "n2")))
+	r.see(r.ready(pod("b", "n3")))
+	r.reject("web", "n1", 5)
+	r.pass(10 * time.Second)
+	if n := gauge(); n != 42 {
+		t.Errorf("it has %v", n)
+	}
+	r.activate()
+	r.pass(time.Second)
+	if n := gauge(); n != 1 {
+		t.Errorf("it has %v, and places pods", n)
+	}
+}
+
+// What is logged goes to the logger of the context that the cache was made with, as all that
+// the scheduler logs.
+func TestLogsGoToTheLoggerOfTheContext(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(4)))
+	r := newRig(t, options())
+	ctx := klog.NewContext(t.Context(), logger)
+	var err error
+	from := r.Sources
+	from.Informers = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	if r.Cache, err = New(ctx, options(), from); err != nil {
+		t.Fatal(err)
+	}
+	r.observeAll()
+	r.forgive("n3", noon.Add(time.Hour))
+	r.reject("web", "n3", 1)
+	for _, node := range []string{"n1", "n2"} {
+		r.join(st.MakeNode().Name(node).Obj())
+		r.reject("web", node, 1)
+	}
+	r.tick()
+	got := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	for _, want := range []string{"A pod failed on its node", "Blaming no node: the error is the workload's own", "Nothing is forgiven"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q was not logged there:\n%s", want, got)
+		}
+	}
 }

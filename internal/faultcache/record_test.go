@@ -4,6 +4,7 @@
 package faultcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,17 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgotesting "k8s.io/client-go/testing"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
-	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
 // write has the record written, if it is to be.
 func (r *rig) write() {
 	r.Helper()
 	_, err := r.writeRecord(r.Context(), nil)
-	r.must(err)
+	must(r, err)
 }
 
 // writes counts the writings so far.
@@ -63,16 +62,6 @@ func TestTheNextSchedulerKnows(t *testing.T) {
 	next.announced("Normal NodeFaultyCleared of Node/n1", "Normal NodeFaultyCleared of StatefulSet/web")
 }
 
-// One that has stood by since knows what was written meanwhile, and has not said what
-// the other has.
-func TestTheRecordIsReadAgainWhenItsTimeComes(t *testing.T) {
-	_, by := newStandby(t)
-	by.activate()
-	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
-	by.pass(time.Minute)
-	by.announced()
-}
-
 func TestWhatIsNotWritten(t *testing.T) {
 	r := newRig(t, options())
 	r.activate()
@@ -82,15 +71,15 @@ func TestWhatIsNotWritten(t *testing.T) {
 	}
 	r.reject("web", "n1", 1)
 	text, err := r.writeRecord(t.Context(), nil)
-	r.must(err)
+	must(r, err)
 	_, err = r.writeRecord(t.Context(), text)
-	r.must(err)
+	must(r, err)
 	if n := r.writes(); n != 1 {
 		t.Errorf("it was written %d times", n)
 	}
 	r.clock.Step(25 * time.Hour)
 	_, err = r.writeRecord(t.Context(), text)
-	r.must(err)
+	must(r, err)
 	if n := r.writes(); n != 2 {
 		t.Errorf("when all is forgotten it was written %d times", n)
 	}
@@ -138,15 +127,8 @@ func TestARecordOfForgivenNodes(t *testing.T) {
 	r.reject("web", "n3", 5)
 	r.write()
 	next := r.renew(without(options()))
-	nodes := next.Informers.Core().V1().Nodes().Informer().GetIndexer()
-	n1, _, err := nodes.GetByKey("n1")
-	r.must(err)
-	mended := n1.(*corev1.Node).DeepCopy()
-	mended.Annotations = map[string]string{clusterview.FailuresForgivenAnnotation: noon.Format(time.RFC3339)}
-	next.join(mended)
-	n2, _, err := nodes.GetByKey("n2")
-	r.must(err)
-	r.must(nodes.Delete(n2))
+	next.forgive("n1", noon)
+	must(r, next.Informers.Core().V1().Nodes().Informer().GetIndexer().Delete(next.nodeNow("n2")))
 	next.readRecord(t.Context())
 	next.record("n1", placement.Record{})
 	next.record("n2", placement.Record{})
@@ -157,44 +139,135 @@ func TestARecordOfForgivenNodes(t *testing.T) {
 // nor lose a node.
 func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
 	r := newRig(t, options())
-	now := r.lock()
-	r.mu.Unlock()
-	of := failure.Revision{Workload: "ns/Deployment.apps/web", Revision: "5d4f8c7b9d"}
-	for n := range 200 {
-		for k := range 64 {
-			r.ledger.Fail(of, fmt.Sprintf("ip-10-0-0-%d.eu-west-1.compute.internal", n), failure.Rule{}, failure.Failure{
-				Pod: fmt.Sprintf("f1b9c1c4-3a0c-4a3e-9c51-%012d", k%3), Key: fmt.Sprintf("exit/%d", now.Unix()-int64(k)), Kind: "Error(1)",
-				At: now.Add(-time.Duration(k) * time.Second),
-			})
-		}
-	}
-	small := failure.Revision{Workload: "ns/Deployment.apps/small", Revision: "x"}
-	for i := range 5 {
-		r.ledger.Fail(small, "n1", failure.Rule{}, failure.Failure{Pod: fmt.Sprint(i), Key: "phase", Kind: "OutOfcpu", At: now})
-	}
+	r.crashLoops("ns", 1, 200, 64)
+	r.reject("small", "n1", 5)
 	next, _ := r.toWrite()
 	text, err := next.Encode(record.Limit)
 	if err != nil || len(text) > 100_000 {
 		t.Fatalf("%d bytes: %v", len(text), err)
 	}
-	if has := nodesOf(t, text); has[small.Workload] != 1 || has[of.Workload] != 200 {
-		t.Errorf("it has %v", has)
+	has, err := record.Decode(text)
+	must(r, err)
+	if len(has.Revisions) != 2 || len(has.Revisions[0].Nodes)+len(has.Revisions[1].Nodes) != 201 {
+		t.Errorf("it has %d revisions", len(has.Revisions))
 	}
 	if n := strings.Count(string(text), "OutOfcpu"); n != 5 {
 		t.Errorf("it has %d of the failures that mark a node", n)
 	}
 }
 
-// nodesOf is how many nodes a record has of each workload.
-func nodesOf(t *testing.T, text []byte) map[string]int {
+// written is the record as the API server has it.
+func (r *rig) written() string {
+	r.Helper()
+	cm, err := r.client.CoreV1().ConfigMaps("kube-system").Get(context.Background(), "espalier-failures", metav1.GetOptions{})
+	must(r, err)
+	return cm.Data[record.Key]
+}
+
+// newStandby is a scheduler that has written of a node that it is faulty, and one that stands by and has read the record before.
+func newStandby(t *testing.T) (leader, standby *rig) {
 	t.Helper()
-	r, err := record.Decode(text)
-	if err != nil {
-		t.Fatal(err)
+	leader = newRig(t, options())
+	leader.activate()
+	standby = leader.renew(options())
+	standby.readRecord(t.Context())
+	leader.reject("web", "n1", 5)
+	leader.pass(3 * time.Second)
+	leader.write()
+	return leader, standby
+}
+
+// Who stood by does not replace a record that he could not read when he took over: he
+// has read an older one.
+func TestRegression_TakeoverWithoutARecord(t *testing.T) {
+	r, by := newStandby(t)
+	broken := true
+	r.client.PrependReactor("get", "configmaps", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return broken, nil, errors.New("timeout")
+	})
+	by.activate()
+	by.reject("other", "n7", 1)
+	if _, err := by.writeRecord(t.Context(), nil); !errors.Is(err, errUnread) {
+		t.Errorf("it writes: %v", err)
 	}
-	has := make(map[string]int)
-	for _, s := range r.Revisions {
-		has[s.Workload] = len(s.Nodes)
+	broken = false
+	by.write()
+	for _, workload := range []string{"web", "other"} {
+		if text := by.written(); !strings.Contains(text, "StatefulSet.apps/"+workload) {
+			t.Errorf("%s is not in the record: %s", workload, text)
+		}
 	}
-	return has
+	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
+}
+
+// The record is read though something else cannot be, and again by one that has read it before.
+func TestRegression_TakeoverWithoutEvents(t *testing.T) {
+	_, by := newStandby(t)
+	by.Activate(t.Context()) // it is not ready
+	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
+}
+
+// A scheduler that does not know its nodes yet makes nothing of the record, and leaves
+// it alone.
+func TestTakeoverBeforeTheBeginning(t *testing.T) {
+	r := newRig(t, options())
+	r.activate()
+	r.reject("web", "n1", 5)
+	r.write()
+	early := r.renew(options())
+	early.begun = false
+	early.part("n1")
+	early.Activate(t.Context())
+	if _, err := early.writeRecord(t.Context(), nil); !errors.Is(err, errUnread) {
+		t.Errorf("it writes: %v", err)
+	}
+	early.again("n1").CreationTimestamp = metav1.Time{}
+	early.observeAll()
+	early.write()
+	early.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
+}
+
+// recordOf is a record of failures of web on n1 at noon, and of a success on n2, under a rule.
+func recordOf(rule string) string {
+	return fmt.Sprintf(`{"version":1,"revisions":[{"workload":"ns/StatefulSet.apps/web","revision":"1","rule":%s,"nodes":[
+		{"node":"n1","failures":[{"pod":"a","kind":"Error","at":"2026-01-31T11:59:58Z"},{"pod":"b","at":"2026-01-31T11:59:59Z"},{"pod":"a","at":"9999-01-01T00:00:00Z"}]},
+		{"node":"n2","succeeded":"2026-01-31T12:00:00Z"},{"node":""}],
+		"family":"uid-of-web","regarding":{"kind":"StatefulSet","name":"web"},"marked":["n1","","n99"]}]}`, rule)
+}
+
+// Whoever may write ConfigMaps could write anything: a scheduler that ends by it would
+// end at every start.
+func FuzzRecord(f *testing.F) {
+	for _, rule := range []string{
+		"null", "{}", `{"threshold":5,"window":300000000000}`, `{"threshold":2,"window":0}`, `{"threshold":1,"window":-1}`,
+		`{"threshold":9223372036854775807,"window":9223372036854775807}`, `{"threshold":-9223372036854775808,"window":-9223372036854775808}`,
+	} {
+		f.Add([]byte(recordOf(rule)))
+	}
+	f.Add([]byte(`{"version":-1,"revisions":[{"nodes":null},{"nodes":[{"node":"n1","failures":[{}]}]}]}`))
+	f.Add([]byte(`{"version":1,"revisions":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := newRig(t, options())
+		known, err := record.Decode(text)
+		if err != nil && len(known.Revisions) > 0 {
+			t.Errorf("what cannot be read has %d revisions", len(known.Revisions))
+		}
+		r.restore(known)
+		r.activate()
+		r.reject("web", "n1", 6)
+		r.see(r.ready(pod("well", "n2")))
+		r.pass(time.Minute)
+		written, err := r.writeRecord(t.Context(), nil)
+		must(r, err)
+		next := r.renew(options())
+		if known, err = record.Decode(written); err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+		next.restore(known)
+		next.clock.Step(49 * time.Hour)
+		next.tick()
+		if left := next.ledger.Revisions(); len(left) > 0 {
+			t.Errorf("after two days %v is known", left)
+		}
+	})
 }

@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -24,6 +27,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // noon is when all tests begin.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -79,9 +85,7 @@ func (r *rig) renew(o Options) *rig {
 			return cmp.Or(next.policy, clusterview.Governing(next.policies, p))
 		},
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	next.Cache = c
 	for i := range 9 {
 		next.join(st.MakeNode().Name(fmt.Sprintf("n%d", i+1)).Obj())
@@ -93,7 +97,7 @@ func (r *rig) renew(o Options) *rig {
 // join is a node as the informer has it.
 func (r *rig) join(node *corev1.Node) {
 	r.Helper()
-	r.must(r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
+	must(r, r.Informers.Core().V1().Nodes().Informer().GetIndexer().Add(node))
 }
 
 // part is a node that is deleted.
@@ -101,8 +105,8 @@ func (r *rig) part(name string) {
 	r.Helper()
 	nodes := r.Informers.Core().V1().Nodes().Informer().GetIndexer()
 	node, _, err := nodes.GetByKey(name)
-	r.must(err)
-	r.must(nodes.Delete(node))
+	must(r, err)
+	must(r, nodes.Delete(node))
 	r.onNodeGone(node)
 }
 
@@ -121,10 +125,28 @@ func (r *rig) forgive(node string, at time.Time) {
 	r.join(st.MakeNode().Name(node).Annotation(clusterview.FailuresForgivenAnnotation, at.Format(time.RFC3339)).Obj())
 }
 
-func (r *rig) must(err error) {
+// nodeNow is a node as the informer has it.
+func (r *rig) nodeNow(name string) *corev1.Node {
 	r.Helper()
+	n, err := r.nodes.Get(name)
+	must(r, err)
+	return n
+}
+
+// annotate has a node say when somebody has mended it, and shows that as a change of the node.
+func (r *rig) annotate(name, at string) {
+	r.Helper()
+	before := r.nodeNow(name)
+	after := before.DeepCopy()
+	after.Annotations = map[string]string{clusterview.FailuresForgivenAnnotation: at}
+	r.join(after)
+	r.onNode(before, after)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		r.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
@@ -146,6 +168,45 @@ func podOfWorkload(workload, name, node string) *st.PodWrapper {
 	return p
 }
 
+// ofReplicaSet makes a pod one of a ReplicaSet that has a UID, in revision 1.
+func ofReplicaSet(p *corev1.Pod, uid types.UID) *corev1.Pod {
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: uid, Controller: new(true)}}
+	p.Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "1"}
+	return p
+}
+
+// seeReplicaSet has the informer have the ReplicaSet, and returns what takes it away again.
+func (r *rig) seeReplicaSet(uid types.UID) (rs *appsv1.ReplicaSet, gone func()) {
+	r.Helper()
+	rs = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: uid}}
+	sets := r.Informers.Apps().V1().ReplicaSets().Informer().GetIndexer()
+	must(r, sets.Add(rs))
+	return rs, func() {
+		r.Helper()
+		must(r, sets.Delete(rs))
+	}
+}
+
+// warning is a kubelet's, of a pod.
+func warning(pod types.UID, node, reason string, at time.Time) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}, Type: corev1.EventTypeWarning, Reason: reason,
+		Source: corev1.EventSource{Component: "kubelet", Host: node}, FirstTimestamp: metav1.Time{Time: at},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: string(pod), UID: pod},
+	}
+}
+
+// crashed is a pod that has crashed at a time, and waits to be started again.
+func crashed(p *corev1.Pod, at time.Time) *corev1.Pod {
+	p = p.DeepCopy()
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: at}}},
+	}}
+	return p
+}
+
 // web is the workload's revision.
 func web(revision string) clusterview.Identity {
 	return clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "StatefulSet.apps", Name: "web"}, Revision: revision}
@@ -157,17 +218,31 @@ func (r *rig) see(p *corev1.Pod) {
 	if ended(p) {
 		// To the scheduler's informer that is as if it were deleted.
 		if obj, exists, _ := r.pods.GetIndexer().Get(p); exists {
-			r.must(r.pods.GetIndexer().Delete(obj))
-			r.onPodGone(obj)
+			r.vanish(obj.(*corev1.Pod))
 		}
 		trimmed, err := trim(p)
-		r.must(err)
-		r.must(r.ended.GetIndexer().Add(trimmed))
+		must(r, err)
+		must(r, r.ended.GetIndexer().Add(trimmed))
 		r.onPod(trimmed)
 		return
 	}
-	r.must(r.pods.GetIndexer().Add(p))
+	must(r, r.pods.GetIndexer().Add(p))
 	r.onPod(p)
+}
+
+// leave has the informers show that a pod was deleted.
+func (r *rig) leave(p *corev1.Pod) {
+	r.Helper()
+	gone := p.DeepCopy()
+	gone.DeletionTimestamp = &metav1.Time{Time: r.clock.Now()}
+	r.vanish(gone)
+}
+
+// vanish has the scheduler's informer show no more of a pod than that it is gone, as of one that has ended.
+func (r *rig) vanish(p *corev1.Pod) {
+	r.Helper()
+	must(r, r.pods.GetIndexer().Delete(p))
+	r.onPodGone(p)
 }
 
 // rejected is a pod that its kubelet has refused now.

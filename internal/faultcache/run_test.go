@@ -44,9 +44,7 @@ func start(t *testing.T, client *fake.Clientset, r *rig, late func()) (*Cache, f
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -84,15 +82,10 @@ func TestRun(t *testing.T) {
 	r := &rig{TB: t}
 	refused := pod("refused", "n1").Phase(corev1.PodFailed).Obj()
 	refused.Status.Reason, refused.Status.StartTime = "OutOfcpu", &metav1.Time{Time: now}
-	warning := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
-		Source: corev1.EventSource{Component: "kubelet", Host: "n2"}, FirstTimestamp: metav1.Time{Time: now},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "hangs", UID: "hangs"},
-	}
 	client := fake.NewClientset(st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), pod("hangs", "n2").Obj(), refused)
 	c, end := start(t, client, r, nil)
 	c.Activate(t.Context())
-	if _, err := client.CoreV1().Events("ns").Create(t.Context(), warning, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Events("ns").Create(t.Context(), warning("hangs", "n2", "FailedCreatePodSandBox", now), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	failures := func(c *Cache, node string) int { return c.For(pod("p", "").Obj()).Record(web("1"), node).Unforgiven }
@@ -105,9 +98,7 @@ func TestRun(t *testing.T) {
 	end()
 
 	for _, name := range []string{"refused", "hangs"} {
-		if err := client.CoreV1().Pods("ns").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.CoreV1().Pods("ns").Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	next, end := start(t, client, r, nil)
 	defer end()
@@ -137,12 +128,7 @@ func TestRegression_PodsBeforePolicies(t *testing.T) {
 
 // Warnings that there are before a scheduler starts are of pods that it has yet to read.
 func TestRegression_WarningsBeforePods(t *testing.T) {
-	warning := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
-		Source: corev1.EventSource{Component: "kubelet", Host: "n2"}, FirstTimestamp: metav1.Time{Time: time.Now().Truncate(time.Second)},
-		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "hangs", UID: "hangs"},
-	}
-	client := fake.NewClientset(st.MakeNode().Name("n2").Obj(), pod("hangs", "n2").Obj(), warning)
+	client := fake.NewClientset(st.MakeNode().Name("n2").Obj(), pod("hangs", "n2").Obj(), warning("hangs", "n2", "FailedCreatePodSandBox", time.Now().Truncate(time.Second)))
 	// It knows no field selectors, and would say that the pod has ended.
 	client.PrependReactor("list", "pods", func(a clientgotesting.Action) (bool, runtime.Object, error) {
 		selector := a.(clientgotesting.ListAction).GetListRestrictions().Fields

@@ -31,7 +31,7 @@ func (r *rig) wantSuspects(when string, want ...string) {
 	r.Helper()
 	r.write()
 	written, err := record.Decode([]byte(r.written()))
-	r.must(err)
+	must(r, err)
 	if !slices.Equal(written.Suspects, want) {
 		r.Errorf("%s: the record has the suspects %q, want %q", when, written.Suspects, want)
 	}

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
@@ -107,12 +107,7 @@ func TestRegression_TheFutureIsNotForgiven(t *testing.T) {
 	for _, text := range []string{"9999-01-01T00:00:00Z", noon.Add(time.Hour).Format(time.RFC3339)} {
 		r := newRig(t, without(options()))
 		r.reject("web", "n1", 1)
-		before, err := r.nodes.Get("n1")
-		r.must(err)
-		after := before.DeepCopy()
-		after.Annotations = map[string]string{clusterview.FailuresForgivenAnnotation: text}
-		r.join(after)
-		r.onNode(before, after)
+		r.annotate("n1", text)
 		r.reject("web", "n1", 1)
 		r.record("n1", placement.Record{Failures: 2, Unforgiven: 2})
 		r.clock.Step(2 * time.Hour)
@@ -127,12 +122,7 @@ func TestRegression_TheFutureIsNotForgiven(t *testing.T) {
 func TestRegression_ALittleFutureIsNow(t *testing.T) {
 	r := newRig(t, without(options()))
 	r.reject("web", "n1", 2)
-	before, err := r.nodes.Get("n1")
-	r.must(err)
-	r.forgive("n1", noon.Add(30*time.Second))
-	after, err := r.nodes.Get("n1")
-	r.must(err)
-	r.onNode(before, after)
+	r.annotate("n1", noon.Add(30*time.Second).Format(time.RFC3339))
 	r.record("n1", placement.Record{})
 	r.clock.Step(time.Second)
 	r.reject("web", "n1", 1)
@@ -147,4 +137,68 @@ func TestRegression_ALittleFutureIsNow(t *testing.T) {
 	if len(r.forgivenAt.byNode) > 0 {
 		t.Errorf("%v is kept of a node that is gone", r.forgivenAt.byNode)
 	}
+}
+
+// A node that is gone has done nothing, and neither has the next of its name: its
+// pods, that are gone through again with the revision's first failure, tell of another.
+func TestRegression_AnotherNodeOfTheName(t *testing.T) {
+	r := newRig(t, without(options()))
+	crashing := crashed(pod("crashing", "n1").Obj(), noon)
+	r.see(crashing)
+	r.reject("web", "n1", 5)
+	r.record("n1", placement.Record{Failures: 6, Unforgiven: 6})
+	r.part("n1")
+	r.record("n1", placement.Record{})
+	r.see(crashing)
+	r.record("n1", placement.Record{})
+	r.leave(crashing)
+
+	r.clock.Step(time.Minute)
+	r.again("n1")
+	r.record("n1", placement.Record{})
+	r.reject("web", "n2", 1)
+	r.record("n1", placement.Record{})
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1})
+	r.reject("web", "n1", 1)
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
+}
+
+// An informer that was cut off shows a node that went and came back as one that changed.
+func TestRegression_AnotherNodeUnseen(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 5)
+	r.reject("web", "n2", 1)
+	r.clock.Step(time.Minute)
+	r.onNode(st.MakeNode().Name("n1").UID("one").Obj(), r.again("n1"))
+	r.record("n1", placement.Record{})
+	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1})
+}
+
+// What the record says of a node that is gone is not said of the next of its name.
+func TestRegression_ARecordOfAnotherNode(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.activate()
+	r.reject("web", "n1", 5)
+	r.reject("web", "n2", 5)
+	r.write()
+	r.clock.Step(time.Minute)
+	next := r.renew(without(options()))
+	next.again("n1")
+	next.readRecord(t.Context())
+	next.record("n1", placement.Record{})
+	next.record("n2", placement.Record{Failures: 5, Unforgiven: 5})
+}
+
+// Which pods have failed is not known before it is known which nodes there are.
+func TestPodsBeforeNodes(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.begun = false
+	n1 := r.nodeNow("n1")
+	r.part("n1")
+	r.see(r.rejected(pod("a", "n1")))
+	r.see(pod("b", "n1").Obj())
+	r.record("n1", placement.Record{})
+	r.join(n1)
+	r.observeAll()
+	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
 }

@@ -35,22 +35,16 @@ func (c *cluster) database(on ...string) {
 
 // The claims of the next pod come with it: it is drawn without them, and says so.
 func TestClaimsThatAreNotThereYet(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 1)
+	c := newCluster(t, 2, 1)
 	c.database("a-1", "a-2")
 	opened := c.open()
 	tree, err := opened.Tree(t.Context(), Ref{"ns", "StatefulSet", "db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if tree.All.Pods != 2 || len(tree.Notices) != 1 || !strings.Contains(tree.Notices[0], "The claim data-db-2 does not exist.") {
 		t.Errorf("%d pods, notices %q", tree.All.Pods, tree.Notices)
 	}
 	b, err := opened.Balance(t.Context(), "ns", func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(b.Workloads) != 1 || b.Workloads[0].Pods != 2 || b.Workloads[0].Misplaced != 1 || b.Workloads[0].Note != "" {
 		t.Errorf("it stands so: %+v", b.Workloads)
 	}
@@ -58,8 +52,7 @@ func TestClaimsThatAreNotThereYet(t *testing.T) {
 
 // A pod with an ephemeral volume is explained, and one whose claim nobody makes is a problem of its manifest.
 func TestClaimsOfPods(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 1)
+	c := newCluster(t, 1)
 	pods := template()
 	pods.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}}}
 	c.deployment("web", pods, "a-1")
@@ -86,9 +79,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, stor
 `
 	for text, want := range map[string]bool{pod: true, pod + claim: false} {
 		l, err := LintManifest(t.Context(), &c.Snapshot, shipped(t), c.manifest(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		missing := len(l.Objects[0].Problems) > 0 && strings.Contains(l.Objects[0].Problems[0], `persistentvolumeclaim "mine" not found`)
 		if missing != want {
 			t.Errorf("problems %q, want a missing claim: %t", l.Objects[0].Problems, want)
@@ -127,8 +118,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, SPEC
 		"a volume that is not there yet": {"storageClassName: late, volumeName: other", "false", "a-1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t)
-			c.zone("a", 1)
+			c := newCluster(t, 1)
 			c.Add(class("late", storagev1.VolumeBindingWaitForFirstConsumer, tc.isDefault))
 			c.Add(class("now", storagev1.VolumeBindingImmediate, "false"))
 			c.Add(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}, Spec: corev1.PersistentVolumeSpec{

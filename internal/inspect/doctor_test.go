@@ -130,10 +130,7 @@ func TestDoctor(t *testing.T) {
 			map[string]string{"rights of ServiceAccount kube-system/espalier-scheduler": "it may not list replicasets.apps, watch replicasets.apps"},
 		},
 		"a scheduler that lacks all rights": {
-			func(c *cluster, a *api) {
-				a.rules = nil
-				c.Add(installation("espalier-scheduler:v0.1.3", 2))
-			},
+			func(c *cluster, a *api) { a.rules = nil; c.Add(installation("espalier-scheduler:v0.1.3", 2)) },
 			map[string]string{"rights of ServiceAccount kube-system/espalier-scheduler": "it may not list nodes, list pods, list replicasets.apps, watch nodes, watch pods, and 1 more"},
 		},
 		"a scheduler that runs as somebody": {func(_ *cluster, a *api) { a.rules = nil }, nil},
@@ -187,9 +184,8 @@ func TestDoctor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t)
+			c := newCluster(t, 1)
 			c.Server = "v1.37.1"
-			c.zone("a", 1)
 			c.deployment("web", template(), "a-1")
 			a := &api{
 				definitions: map[string]*unstructured.Unstructured{"moves": definition("moves", "new")},
@@ -202,9 +198,7 @@ func TestDoctor(t *testing.T) {
 				Rights: needed, Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now,
 			}
 			findings, err := checks.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			bad := 0
 			for _, f := range findings {
 				want, isBad := tc.bad[f.Check]

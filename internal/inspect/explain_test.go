@@ -18,8 +18,7 @@ import (
 )
 
 func TestExplainPending(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
+	c := newCluster(t, 2)
 	pod := func(name string) *st.PodWrapper {
 		return st.MakePod().Namespace("ns").Name(name).UID(name).SchedulerName(ours)
 	}
@@ -48,9 +47,7 @@ func TestExplainPending(t *testing.T) {
 		"gated":    "not asked of 3, [], []",
 	} {
 		e, err := opened.Explain(t.Context(), "ns", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var reasons []string
 		for _, r := range e.Reasons {
 			reasons = append(reasons, r.Reason)
@@ -88,9 +85,7 @@ func TestExplainLease(t *testing.T) {
 	c.Add(pod("day").OwnerReference("job", batchv1.SchemeGroupVersion.WithKind("Job")).Obj())
 	leases := strings.Replace(string(shipped(t)), "leases: Disabled", "leases: AnnotationsAndDeadlines", 1)
 	opened, err := Open(t.Context(), &c.Snapshot, []byte(leases), AllNodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]string{"hour": "2, []", "day": "1, []", "week": "0, [{remove the annotation espalier.dev/lease 2}]"} {
 		e, err := opened.Explain(t.Context(), "ns", name)
 		if err != nil || e.Fits == nil {
@@ -124,14 +119,10 @@ func TestExplainWithoutSamples(t *testing.T) {
 
 // The way to a bound pod ends at its node.
 func TestExplainBound(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 2)
+	c := newCluster(t, 2, 2)
 	c.deployment("web", template(), "a-1", "a-2", "b-2")
 	e, err := c.open().Explain(t.Context(), "ns", "web-1-2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(e.Path) != 2 || e.Path[0].Chosen.Name != "b" || e.Path[1].Chosen.Name != "b-2" || e.Path[0].Others[0].Pods != 2 {
 		t.Errorf("the path is %+v", e.Path)
 	}

@@ -28,14 +28,25 @@ type cluster struct {
 	snapshot.Snapshot
 }
 
-func newCluster(t testing.TB) *cluster {
+// newCluster has zones a, b and so on, with so many nodes each.
+func newCluster(t testing.TB, zones ...int) *cluster {
 	c := &cluster{TB: t}
 	c.Taken = time.Now()
 	c.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	for z, nodes := range zones {
+		c.zone(string(rune('a'+z)), nodes)
+	}
 	return c
 }
 
-// zones adds nodes: zone "a" of 2 has a-1 and a-2.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// zone adds nodes: zone "a" of 2 has a-1 and a-2.
 func (c *cluster) zone(name string, nodes int) {
 	for i := range nodes {
 		node := fmt.Sprintf("%s-%d", name, i+1)
@@ -73,9 +84,7 @@ func (c *cluster) failures(workload, node string, n int) {
 	r := record.New()
 	r.Revisions = []record.Revision{{RevisionHistory: failure.RevisionHistory{Workload: workload, Revision: "1", Nodes: []failure.NodeHistory{history}}}}
 	text, err := r.Encode(record.Limit)
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c, err)
 	c.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: ours + record.Suffix}, Data: map[string]string{record.Key: string(text)}})
 }
 
@@ -91,17 +100,13 @@ func template() corev1.PodTemplateSpec {
 func shipped(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../../manifests/base/scheduler-config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
 func (c *cluster) open() *Cluster {
 	c.Helper()
 	opened, err := Open(c.Context(), &c.Snapshot, shipped(c), AllNodes)
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c, err)
 	return opened
 }

@@ -30,18 +30,14 @@ func TestReadMoves(t *testing.T) {
 		return m
 	}
 	scheme := runtime.NewScheme()
-	if err := placementv1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must(t, placementv1alpha1.AddToScheme(scheme))
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 		move("ns", "done", 5, true, placementv1alpha1.MoveDone), move("ns", "old", 1, false, placementv1alpha1.MoveReplacing),
 		move("ns", "young", 3, false, ""), move("other", "elsewhere", 2, false, placementv1alpha1.MoveEvicting),
 	).Build()
 	for namespace, want := range map[string]string{"ns": "young Planned, old Replacing, done Done", "": "young Planned, elsewhere Evicting, old Replacing, done Done"} {
 		moves, err := ReadMoves(t.Context(), api, namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, m := range moves {
 			got = append(got, m.Name+" "+string(m.Phase))

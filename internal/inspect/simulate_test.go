@@ -46,9 +46,7 @@ spec: {selector: {app: web}}
 func (c *cluster) manifest(text string) *Manifest {
 	c.Helper()
 	m, err := ReadManifest(strings.NewReader(text), "ns")
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c, err)
 	return m
 }
 
@@ -59,9 +57,7 @@ func (c *cluster) simulate(manifest string, replicas int, change Change) *Simula
 		m = c.manifest(manifest)
 	}
 	s, err := Simulate(c.Context(), &c.Snapshot, shipped(c), change, m, replicas, func(int, int) {})
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c, err)
 	return s
 }
 
@@ -76,9 +72,7 @@ func zonesOf(s *Simulation) string {
 }
 
 func TestSimulate(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 3)
-	c.zone("b", 1)
+	c := newCluster(t, 3, 1)
 	s := c.simulate(web, -1, Change{})
 	if got := zonesOf(s); got != "map[a:3 b:3]" || fmt.Sprint(s.Ignored) != "[Service]" {
 		t.Errorf("six pods go to %s; ignored is %q", got, s.Ignored)
@@ -99,10 +93,7 @@ func TestSimulate(t *testing.T) {
 
 // The pods of drained nodes go where their workload has the fewest.
 func TestSimulateADrain(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 1)
-	c.zone("c", 1)
+	c := newCluster(t, 2, 1, 1)
 	c.deployment("web", template(), "a-1", "a-1", "b-1", "c-1")
 	s := c.simulate("", -1, Change{Drain: []string{"b-1"}})
 	if len(s.Pods) != 1 || s.Pods[0].Node != "c-1" {
@@ -112,9 +103,7 @@ func TestSimulateADrain(t *testing.T) {
 
 // What a Deployment of the cluster has already is counted, and not placed again.
 func TestSimulateMoreReplicas(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 2)
+	c := newCluster(t, 2, 2)
 	first := c.simulate(web, 2, Change{})
 	if len(first.Pods) != 2 {
 		t.Fatalf("%+v", first.Pods)
@@ -132,9 +121,7 @@ func TestSimulateMoreReplicas(t *testing.T) {
 
 // Policies of the manifest are in force, in the place of those of the same name.
 func TestSimulateAPolicy(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 2)
+	c := newCluster(t, 2, 2)
 	policy := func(strategy string) string {
 		return `
 ---
@@ -157,9 +144,7 @@ spec: {podSelector: {matchLabels: {app: web}}, mode: Override, levels: [{topolog
 // A drained node has pods of everybody. Those of other schedulers are not simulated, those of DaemonSets stay, and what is on its way out, or
 // belongs to nobody, is gone.
 func TestSimulateADrainOfEverything(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 1)
+	c := newCluster(t, 2, 1)
 	foreign := template()
 	foreign.Spec.SchedulerName = "default-scheduler"
 	c.deployment("web", template(), "a-1", "b-1")
@@ -182,9 +167,7 @@ func TestSimulateADrainOfEverything(t *testing.T) {
 
 // A pod of a drained node is one of its workload, and not placed twice.
 func TestSimulateADrainAndMoreReplicas(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 2)
+	c := newCluster(t, 2, 2)
 	c.deployment("web", *c.manifest(web).Workloads[0].trimmed(), "a-1", "a-2", "b-1")
 	if s := c.simulate(web, 4, Change{Drain: []string{"b-1"}}); len(s.Pods) != 2 || s.Trees[0].All.Pods != 4 {
 		t.Errorf("got %+v, and %d pods in all", s.Pods, s.Trees[0].All.Pods)
@@ -193,8 +176,7 @@ func TestSimulateADrainAndMoreReplicas(t *testing.T) {
 
 // Pods that were pending take their room first, and are not placed again for their workload.
 func TestSimulatePendingPods(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 1)
+	c := newCluster(t, 1)
 	c.deployment("web", *c.manifest(web).Workloads[0].trimmed(), "a-1", "a-1", "a-1", "a-1", "", "")
 	gated := st.MakePod().Namespace("ns").Name("gated").UID("gated").SchedulerName(ours).SchedulingGates([]string{"g"}).Obj()
 	c.Add(gated)
@@ -211,8 +193,7 @@ func TestSimulatePendingPods(t *testing.T) {
 // What a restart writes into a template makes no other revision; what the manifest leaves open is as in the cluster; and a new
 // revision stands beside the old one.
 func TestSimulateRevisions(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
+	c := newCluster(t, 2)
 	restarted := *c.manifest(web).Workloads[0].trimmed()
 	restarted.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
 	c.deployment("web", restarted, "a-1", "a-2")
@@ -230,10 +211,7 @@ func TestSimulateRevisions(t *testing.T) {
 func TestSimulateAStatefulSet(t *testing.T) {
 	text := strings.NewReplacer("Deployment", "StatefulSet", "replicas: 6", "replicas: 6, serviceName: web").Replace(web)
 	text = strings.Replace(text, "  replicas: 6, serviceName: web", "  replicas: 6\n  serviceName: web\n  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]", 1)
-	c := newCluster(t)
-	for _, zone := range []string{"a", "b", "c"} {
-		c.zone(zone, 1)
-	}
+	c := newCluster(t, 1, 1, 1)
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}, Spec: appsv1.StatefulSetSpec{Template: *c.manifest(text).Workloads[0].trimmed()}, Status: appsv1.StatefulSetStatus{UpdateRevision: "web-1"}}
 	c.Add(set)
 	for i := range 3 {
@@ -243,9 +221,7 @@ func TestSimulateAStatefulSet(t *testing.T) {
 		c.Add(p)
 	}
 	lacks, err := c.manifest(text).Workloads[0].lacks(&c.Snapshot, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(lacks.pods) != 3 || lacks.pods[0].Name != "web-3" || lacks.pods[2].Labels["apps.kubernetes.io/pod-index"] != "5" || lacks.pods[0].Labels["controller-revision-hash"] != "web-1" || len(lacks.objects) != 6 { // a claim and its volume each
 		t.Fatalf("got %+v and %d objects", lacks.pods, len(lacks.objects))
 	}
@@ -258,10 +234,7 @@ func TestSimulateAStatefulSet(t *testing.T) {
 func TestSimulateShares(t *testing.T) {
 	text := strings.NewReplacer("Deployment", "StatefulSet", "replicas: 6", "replicas: 1\n  serviceName: web\n  ordinals: {start: 1}",
 		"spread=topology.kubernetes.io/zone", "spread=topology.kubernetes.io/zone;weight.a=70;weight.b=30").Replace(web)
-	c := newCluster(t)
-	for _, zone := range []string{"a", "b"} {
-		c.zone(zone, 1)
-	}
+	c := newCluster(t, 1, 1)
 	two := text + "---" + strings.NewReplacer("name: web", "name: db", "start: 1", "start: 102").Replace(text)
 	for replicas, want := range map[int]string{1: "map[a:2]", 2: "map[a:2 b:2]"} {
 		if got := zonesOf(c.simulate(two, replicas, Change{})); got != want {
@@ -272,8 +245,7 @@ func TestSimulateShares(t *testing.T) {
 
 // The namespace of a manifest is there with it.
 func TestSimulateANamespace(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 1)
+	c := newCluster(t, 1)
 	everywhere := `
 ---
 apiVersion: placement.espalier.dev/v1alpha1
@@ -294,8 +266,7 @@ metadata: {name: new, labels: {team: x}}
 
 // Who interrupts a simulation gets no answer, and no wrong one.
 func TestInterruptedSimulation(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
+	c := newCluster(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := Simulate(ctx, &c.Snapshot, shipped(t), Change{}, c.manifest(web), 8, func(done, _ int) {
 		if done == 3 {
@@ -308,8 +279,7 @@ func TestInterruptedSimulation(t *testing.T) {
 }
 
 func TestTooManyPods(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 1)
+	c := newCluster(t, 1)
 	if _, err := c.manifest(web).Workloads[0].lacks(&c.Snapshot, 2000000000); err == nil || !strings.Contains(err.Error(), "simulate 100000 at most") {
 		t.Errorf("got %v", err)
 	}

@@ -4,22 +4,25 @@
 package inspect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
 func TestTree(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 2)
-	c.zone("b", 2)
-	c.zone("c", 1)
+	c := newCluster(t, 2, 2, 1)
 	c.deployment("web", template(), "a-1", "a-1", "a-2", "a-1", "b-1")
 	c.deployment("other", template(), "c-1", "c-1", "c-1", "c-1")
 	tree, err := c.open().Tree(t.Context(), Ref{"ns", "Deployment", "web"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if tree.PlacedBy != "annotation spread=topology.kubernetes.io/zone" || len(tree.Levels) != 1 {
 		t.Errorf("it is placed by %q, over %q", tree.PlacedBy, tree.Levels)
 	}
@@ -46,8 +49,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestNoTree(t *testing.T) {
-	c := newCluster(t)
-	c.zone("a", 1)
+	c := newCluster(t, 1)
 	foreign, daemon := template(), template()
 	foreign.Spec.SchedulerName = "default-scheduler"
 	daemon.Annotations = map[string]string{"espalier.dev/placement": "spread="}
@@ -91,9 +93,7 @@ func TestFaultyNode(t *testing.T) {
 			opened := c.open()
 			for workload, want := range map[string]string{"web": "a-3 fits; a-1 fits; a-2 fits, faulty (5 failures), 5 unforgiven", "other": "a-2 fits; a-3 fits; a-1 fits"} {
 				tree, err := opened.Tree(t.Context(), Ref{"ns", "Deployment", workload})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var nodes []string
 				for _, node := range tree.All.Below[0].Below {
 					nodes = append(nodes, node.Name+" "+node.State)
@@ -103,5 +103,69 @@ func TestFaultyNode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// After a restart the ReplicaSets of before and after differ in nothing that a snapshot compares.
+func TestNextPodIsOfTheLatestRevision(t *testing.T) {
+	c := newCluster(t)
+	c.deployment("web", template())
+	old := snapshot.Of[*appsv1.ReplicaSet](&c.Snapshot)[0]
+	old.Annotations = map[string]string{revision: "9"}
+	latest := old.DeepCopy()
+	latest.Name, latest.UID, latest.Annotations = "web-2", "web-2", map[string]string{revision: "10", restartedAt: "now"}
+	latest.Spec.Template.Annotations[restartedAt] = "now"
+	latest.Spec.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "2"
+	c.Add(latest)
+	pod, err := NextPod(&c.Snapshot, Ref{"ns", "Deployment", "web"})
+	must(t, err)
+	if !metav1.IsControlledBy(pod, latest) {
+		t.Errorf("it is of %v, want %s", pod.OwnerReferences, latest.Name)
+	}
+}
+
+func TestBalance(t *testing.T) {
+	c := newCluster(t, 2, 2)
+	foreign, malformed := template(), template()
+	foreign.Spec.SchedulerName = "default-scheduler"
+	malformed.Annotations = map[string]string{"espalier.dev/placement": "spread="}
+	c.deployment("even", template(), "a-1", "b-1")
+	c.deployment("uneven", template(), "a-1", "a-1", "a-2", "a-1")
+	c.deployment("foreign", foreign, "a-1")
+	c.deployment("malformed", malformed, "b-1")
+	c.deployment("new", template())
+	b, err := c.open().Balance(t.Context(), "ns", func(int, int) {})
+	must(t, err)
+	got := ""
+	for _, w := range b.Workloads {
+		got += fmt.Sprintf("%s %d/%d %v %t\n", w.Workload, w.Misplaced, w.Pods, w.ByLevel, w.Note != "")
+	}
+	want := "deployment/uneven 3/4 [{topology.kubernetes.io/zone 2} {node 1}] false\n" +
+		"deployment/even 0/2 [{topology.kubernetes.io/zone 0} {node 0}] false\n" +
+		"deployment/malformed 0/0 [] true\n" +
+		"deployment/new 0/0 [{topology.kubernetes.io/zone 0} {node 0}] false\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if b, err := c.open().Balance(t.Context(), "other", func(int, int) {}); err != nil || len(b.Workloads) != 0 {
+		t.Errorf("in another namespace: %+v, %v", b, err)
+	}
+}
+
+// Workloads with the same needs may be told apart all the same: by levels that leave nodes out, or by who refuses their pods.
+func TestBalanceTellsWorkloadsApart(t *testing.T) {
+	c := newCluster(t, 1, 1)
+	c.Add(st.MakeNode().Name("x").UID("x").Label(corev1.LabelHostname, "x").Capacity(map[corev1.ResourceName]string{"cpu": "4", "memory": "8Gi", "pods": "10"}).Obj())
+	refused, excluding, plain := template(), template(), template()
+	refused.Spec.RuntimeClassName = new("none")
+	excluding.Annotations = map[string]string{"espalier.dev/placement": "spread=topology.kubernetes.io/zone;nodesWithoutKey=Exclude"}
+	plain.Annotations = map[string]string{"espalier.dev/placement": "spread=kubernetes.io/hostname"}
+	c.deployment("a-refused", refused, "a-1")
+	c.deployment("b-excluding", excluding, "a-1", "b-1")
+	c.deployment("c-plain", plain, "a-1", "a-1", "b-1", "b-1")
+	b, err := c.open().Balance(t.Context(), "", func(int, int) {})
+	must(t, err)
+	if got := fmt.Sprintf("%s %d", b.Workloads[0].Workload, b.Workloads[0].Misplaced); got != "deployment/c-plain 1" {
+		t.Errorf("the least even is %s of %+v", got, b.Workloads)
 	}
 }

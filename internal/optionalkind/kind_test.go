@@ -11,10 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // ignoring is a handler that does nothing, but counts how often the kind became known.
 func ignoring(known *int) Handler {
@@ -60,7 +64,7 @@ func TestErr(t *testing.T) {
 	known := 0
 	k := New("things", "thingsinurls", ignoring(&known))
 	for _, want := range []string{"things have not been read yet", "things cannot be read: it is down"} {
-		if err := k.Err(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "list and watch thingsinurls") {
+		if err := k.Err(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "see whether the API server answers, and the scheduler's right to list and watch thingsinurls") {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		k.Fail(errors.New("it is down"))

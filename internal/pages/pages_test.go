@@ -14,13 +14,18 @@ import (
 
 var update = flag.Bool("update", false, "write docs/README.md by docs/navigation.yaml")
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // read reads the pages of this repository.
 func read(t *testing.T) []Page {
 	t.Helper()
 	all, err := All(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -78,9 +83,7 @@ func TestBlocks(t *testing.T) {
 func TestNavigation(t *testing.T) {
 	root := os.DirFS("../..")
 	sections, err := Navigation(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	entries := make(map[string]int)
 	for _, s := range sections {
 		for _, e := range s.Pages {
@@ -103,11 +106,42 @@ func TestNavigation(t *testing.T) {
 	}
 	contents := Contents(sections)
 	if *update {
-		if err := os.WriteFile("../../docs/README.md", []byte(contents), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("../../docs/README.md", []byte(contents), 0o644))
 	}
 	if text, err := os.ReadFile("../../docs/README.md"); err != nil || string(text) != contents {
 		t.Errorf("docs/README.md is not of %s: run `go test ./internal/pages -run Navigation -update`: %v", NavigationFile, err)
+	}
+}
+
+var siteFlag = flag.String("site", "", "folder of the site that is looked at")
+
+// Every link and anchor of the site leads somewhere, and nothing of it comes from the network.
+func TestSite(t *testing.T) {
+	if *siteFlag == "" {
+		t.Skip("the site has to be made before: `hack/verify-site.sh` makes it and runs this")
+	}
+	pages, broken, err := BrokenSite(os.DirFS(*siteFlag))
+	must(t, err)
+	for _, b := range broken {
+		t.Error(b)
+	}
+	// As many as there are of Markdown.
+	if want := len(read(t)); pages != want {
+		t.Errorf("the site has %d pages, and the repository %d", pages, want)
+	}
+}
+
+func TestBrokenSiteIsFound(t *testing.T) {
+	root := fstest.MapFS{
+		"index.html": {Data: []byte(`<link href="site.css"><script src="https://example.com/x.js"></script><a href="a/b.html#there">b</a><a href="https://example.com/">w</a>`)},
+		"a/b.html":   {Data: []byte(`<h1 id="there">b</h1><a href="../index.html#none">none</a><a href="c.html">c</a><a href="#there">self</a><img src="../x.svg">`)},
+		"site.css":   {},
+	}
+	want := []string{
+		"a/b.html: ../x.svg: there is no x.svg", "a/b.html: c.html: there is no a/c.html", "a/b.html: index.html has no #none", "index.html loads https://example.com/x.js from elsewhere",
+	}
+	pages, broken, err := BrokenSite(root)
+	if err != nil || pages != 2 || !slices.Equal(broken, want) {
+		t.Errorf("%d pages, found %q, want %q, %v", pages, broken, want, err)
 	}
 }

@@ -5,18 +5,19 @@ package pages
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // cells are those of the first row of a table whose first cell begins so, behind a line of the page that has a word.
 func cells(t *testing.T, page, behind, begins string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, found := strings.Cut(string(text), behind)
 	if !found {
 		t.Fatalf("%s has no %q", page, behind)
@@ -58,9 +59,7 @@ func TestFiguresOfTheReadme(t *testing.T) {
 // The first screen of the README has what somebody decides by, in this order, and is short.
 func TestFirstScreenOfTheReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := []int{}
 	for _, part := range []string{
 		"# Espalier\n\nEspalier is a Kubernetes scheduler that", "Status: alpha. Kubernetes 1.37", "(docs/evenness.svg)", "(docs/demo.svg)", "## In numbers",
@@ -77,5 +76,32 @@ func TestFirstScreenOfTheReadme(t *testing.T) {
 	}
 	if words := len(strings.Fields(string(text))); words > 900 {
 		t.Errorf("it has %d words, and may have 900", words)
+	}
+}
+
+// The changelog has a section of what is to come, and then one of each version, the newest first, by what kind of change it is.
+func TestChangelog(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	must(t, err)
+	heads := regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(string(text), -1)
+	if len(heads) < 2 || heads[0][1] != "[Unreleased]" {
+		t.Fatalf("the sections are %q", heads)
+	}
+	var before *version.Version
+	for _, head := range heads[1:] {
+		m := regexp.MustCompile(`^\[(\d+\.\d+\.\d+)\]( - \d{4}-\d\d-\d\d)?$`).FindStringSubmatch(head[1])
+		if m == nil {
+			t.Fatalf("%q is no version: write [X.Y.Z], and - YYYY-MM-DD once it is tagged", head[1])
+		}
+		is := version.MustParseSemantic(m[1])
+		if before != nil && !is.LessThan(before) {
+			t.Errorf("%s is behind %s", is, before)
+		}
+		before = is
+	}
+	for line := range strings.Lines(string(text)) {
+		if kind, is := strings.CutPrefix(strings.TrimSpace(line), "### "); is && !slices.Contains([]string{"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}, kind) {
+			t.Errorf("%q is no kind of change", kind)
+		}
 	}
 }

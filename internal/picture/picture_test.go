@@ -9,12 +9,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/espalier-scheduler/espalier/internal/browser"
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // grid is a tree of zones, racks and nodes.
 func grid(zones, racks, nodes int) *inspect.Tree {
@@ -69,9 +79,7 @@ func TestNothingOverlaps(t *testing.T) {
 func TestWellFormed(t *testing.T) {
 	tree := grid(3, 4, 8)
 	var svg, page, dot bytes.Buffer
-	if err := errors.Join(SVG(&svg, tree, false), HTML(&page, tree, false), DOT(&dot, tree, false)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(SVG(&svg, tree, false), HTML(&page, tree, false), DOT(&dot, tree, false)))
 	reader := xml.NewDecoder(bytes.NewReader(svg.Bytes()))
 	rects := 0
 	for {
@@ -79,9 +87,7 @@ func TestWellFormed(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if start, is := token.(xml.StartElement); is && start.Name.Local == "rect" {
 			rects++
 		}
@@ -118,5 +124,32 @@ func TestFold(t *testing.T) {
 	cells, _, _ := layout(tree, false)
 	if last := cells[len(cells)-1]; len(cells) != 3+5+1 || last.folded != 995 || last.b.Name != "995 more" {
 		t.Errorf("there are %d cells, the last %+v", len(cells), last)
+	}
+}
+
+// A browser shows a tree of 3 zones, 4 racks and 8 nodes: no label lies on another one, it is not empty, and it is light or dark as one likes.
+func TestInABrowser(t *testing.T) {
+	b, err := browser.Find()
+	if err != nil {
+		t.Skip(err)
+	}
+	tree := grid(3, 4, 8)
+	_, width, height := layout(tree, false)
+	var page, svg bytes.Buffer
+	must(t, HTML(&page, tree, false))
+	must(t, SVG(&svg, tree, false))
+	labels, wrong, err := b.Labels(t.Context(), page.Bytes(), width+100, height+100)
+	must(t, err)
+	if want := 1 + 1 + 3 + 3*4 + 3*4*8; labels != want { // the title, and what there is
+		t.Errorf("there are %d labels, want %d", labels, want)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"tree.html": page.Bytes(), "tree.svg": svg.Bytes()} {
+		file := filepath.Join(dir, name)
+		must(t, os.WriteFile(file, content, 0o600))
+		must(t, b.Look(t.Context(), file, width+40, height+40, dir))
 	}
 }

@@ -4,11 +4,13 @@
 package policies
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -18,7 +20,7 @@ import (
 
 // namespaces gives the policies some, by name, with the value of their label env.
 func (r *rig) namespaces(env map[string]string) cache.Indexer {
-	r.t.Helper()
+	r.Helper()
 	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for name, value := range env {
 		r.label(known, name, value)
@@ -28,10 +30,8 @@ func (r *rig) namespaces(env map[string]string) cache.Indexer {
 }
 
 func (r *rig) label(known cache.Indexer, name, env string) {
-	r.t.Helper()
-	if err := known.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": env}}}); err != nil {
-		r.t.Fatal(err)
-	}
+	r.Helper()
+	must(r, known.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": env}}}))
 }
 
 // clusterPolicy selects the pods of an app in the namespaces of prod.
@@ -72,17 +72,25 @@ func TestPoliciesOfTheCluster(t *testing.T) {
 	r.governs("own", web)
 }
 
-// A pod of a namespace that the scheduler has not seen yet waits for it, and for no longer.
+// A pod of a namespace that the scheduler has not seen yet waits for it, and for no longer: it is woken when it is there, or the last policy is gone for
+// which that matters.
 func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	web := pod("ns", "web", "web")
 	r := start(t, installed, web)
 	known := r.namespaces(nil)
 	r.wakes("web")
 	r.governs("", web) // without policies of the cluster nobody needs to know
-	r.seen(&stored{metav1.ObjectMeta{Name: "all"}, clusterPolicy("all", "web", 1)})
-	if _, err := r.Governing(web); err == nil || !strings.Contains(err.Error(), `namespace "ns" is not known yet`) {
-		t.Fatalf("got %v", err)
+	waits := func() {
+		t.Helper()
+		r.seen(&stored{metav1.ObjectMeta{Name: "all"}, clusterPolicy("all", "web", 1)})
+		if _, err := r.Governing(web); err == nil || !strings.Contains(err.Error(), `namespace "ns" is not known yet`) {
+			t.Fatalf("got %v", err)
+		}
 	}
+	waits()
+	r.gone("all")
+	r.wakes("web")
+	waits()
 	r.label(known, "ns", "prod")
 	r.arrived("ns")
 	r.wakes("web")
@@ -91,22 +99,6 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	r.arrived("other")
 	r.gone("all")
 	r.wakes("web")
-}
-
-// A pod that waits for its namespace is woken also when the last policy for which that matters goes.
-func TestNamespaceThatNeedNotBeKnownAnyMore(t *testing.T) {
-	web := pod("ns", "web", "web")
-	r := start(t, installed, web)
-	known := r.namespaces(nil)
-	r.wakes("web")
-	r.seen(&stored{metav1.ObjectMeta{Name: "all"}, clusterPolicy("all", "web", 1)})
-	if _, err := r.Governing(web); err == nil {
-		t.Fatal("it is known which policies are for a namespace that is not")
-	}
-	r.gone("all")
-	r.wakes("web")
-	r.label(known, "ns", "prod")
-	r.governs("", web)
 }
 
 // While the policies of the cluster are not known no pod is placed as if there were none.
@@ -121,4 +113,93 @@ func TestBothKindsMustBeKnown(t *testing.T) {
 	r.of[ofCluster].None()
 	r.wakes("web")
 	r.governs("", web)
+}
+
+// A policy that cannot be decoded stops the pods that it selects, and no others.
+func TestUndecodable(t *testing.T) {
+	web, db, far := pod("ns", "web", "web"), pod("ns", "db", "db"), pod("elsewhere", "far", "web")
+	malformed := func(path ...string) *unstructured.Unstructured {
+		u := said(policy("bad", "web", 1)).(*unstructured.Unstructured)
+		must(t, unstructured.SetNestedField(u.Object, "five", path...))
+		return u
+	}
+	for name, tc := range map[string]struct {
+		object  *unstructured.Unstructured
+		refused []*corev1.Pod
+	}{
+		"levels":   {malformed("spec", "levels"), []*corev1.Pod{web}},
+		"selector": {malformed("spec", "podSelector"), []*corev1.Pod{web, db}},
+		"spec":     {malformed("spec"), []*corev1.Pod{web, db}},
+		"priority": {malformed("spec", "priority"), []*corev1.Pod{web}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, func(c *cluster) {
+				c.there = true
+				c.Add(policy("good", "other", 1))
+				c.Add(tc.object)
+			}, web, db, far)
+			r.wakes("db", "far", "web")
+			for _, p := range []*corev1.Pod{web, db, far} {
+				got, err := r.Governing(p)
+				must(t, err)
+				if slices.Contains(tc.refused, p) != (got != nil) {
+					t.Fatalf("pod %s is governed by %v", p.Name, got)
+				}
+				if got == nil {
+					continue
+				}
+				if _, err := got.Levels(); err == nil || !strings.Contains(err.Error(), "cannot be decoded") || !strings.Contains(err.Error(), `"bad"`) {
+					t.Errorf("pod %s is told %v", p.Name, err)
+				}
+			}
+			r.cluster.Modify(policy("bad", "web", 2))
+			r.wakes(uids(tc.refused)...)
+			r.governs("bad", web)
+		})
+	}
+}
+
+func uids(pods []*corev1.Pod) []string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, string(p.UID))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A policy that overrides overrides also where something else of it cannot be decoded: what its pods say themselves does not let
+// them go.
+func TestUndecodableOverride(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode      any
+		overrides bool
+	}{
+		"it does":          {"Override", true},
+		"it does not":      {"Default", false},
+		"it says nothing":  {nil, false},
+		"it cannot say so": {int64(7), true},
+		"it says nonsense": {"Overide", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := said(policy("bad", "web", 1)).(*unstructured.Unstructured)
+			spec := u.Object["spec"].(map[string]any)
+			spec["levels"], spec["priority"] = "five", int64(9)
+			if spec["mode"] = tc.mode; tc.mode == nil {
+				delete(spec, "mode")
+			}
+			s, err := store(u)
+			must(t, err)
+			bad := s.(*stored).policy
+			other := clusterview.ReadPolicy(policy("a", "web", 1))
+			if bad.Overrides() != tc.overrides || bad.Compare(other) >= 0 {
+				t.Errorf("it overrides: %t, and is before a policy of no priority: %t", bad.Overrides(), bad.Compare(other) < 0)
+			}
+			constrained := pod("ns", "p", "web")
+			constrained.Annotations = map[string]string{clusterview.PlacementAnnotation: "spread=rack"}
+			if _, err := clusterview.LevelsOf(constrained, bad, nil); (err != nil) != tc.overrides {
+				t.Errorf("a pod with levels of its own is told %v", err)
+			}
+		})
+	}
 }

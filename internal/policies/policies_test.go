@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/testutil"
@@ -20,6 +21,9 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestInstalledLaterAndRemoved(t *testing.T) {
 	web := pod("ns", "web", "web")
@@ -80,9 +84,7 @@ func TestUnreadable(t *testing.T) {
 func isUnreadable(t *testing.T) bool {
 	t.Helper()
 	n, err := testutil.GetGaugeMetricValue(unreadable.GaugeMetric)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n > 0
 }
 
@@ -125,17 +127,6 @@ func TestReadableAgain(t *testing.T) {
 	until(false)
 }
 
-// What was known holds while the API server cannot be read.
-func TestKnownHoldsThroughAnOutage(t *testing.T) {
-	web := pod("ns", "web", "web")
-	r := start(t, installed, web)
-	r.wakes("web")
-	r.cluster.Add(policy("a", "web", 1))
-	r.wakes("web")
-	r.of[ofNamespace].Fail(errors.New("outage"))
-	r.governs("a", web)
-}
-
 // The pods of a DaemonSet are placed by no policy: while policies cannot be read a new
 // node would otherwise wait for its network for ever. They do not even wait for an answer.
 func TestRegression_DaemonSetsWithoutPolicies(t *testing.T) {
@@ -157,17 +148,6 @@ func TestRegression_DaemonSetsWithoutPolicies(t *testing.T) {
 	got, err := known.Await(t.Context(), framework.NewCycleState(), daemon)
 	if known.NoteRivals(got, daemon); got != nil || err != nil || conflicts(t) != before {
 		t.Errorf("it is placed by %v, %v, and %v conflicts were counted", got, err, conflicts(t)-before)
-	}
-}
-
-// What a pod is told names what mends it.
-func TestRefusalsNameTheMend(t *testing.T) {
-	p := newPolicies(nil)
-	for range 2 {
-		if _, err := p.Governing(pod("ns", "p", "web")); err == nil || !strings.Contains(err.Error(), "see whether the API server answers") {
-			t.Errorf("got %v", err)
-		}
-		p.of[ofNamespace].Fail(errors.New("it is down"))
 	}
 }
 
@@ -212,4 +192,43 @@ func TestTooManyPolicies(t *testing.T) {
 			t.Errorf("policy %d: got %v, %v", i, got, err)
 		}
 	}
+}
+
+func TestNoteRivals(t *testing.T) {
+	policy := func(name, app string, levels ...placementv1alpha1.Level) *clusterview.Policy {
+		p := policy(name, app, 1)
+		p.Spec.Levels = levels
+		return clusterview.ReadPolicy(p)
+	}
+	zone := placementv1alpha1.Level{TopologyKey: "zone"}
+	for name, tc := range map[string]struct {
+		policies []*clusterview.Policy
+		want     float64
+	}{
+		"none":                       {nil, 0},
+		"one":                        {[]*clusterview.Policy{policy("a", "web", zone)}, 0},
+		"of other pods":              {[]*clusterview.Policy{policy("a", "other", zone), policy("b", "web", zone), policy("c", "other", zone)}, 0},
+		"two":                        {[]*clusterview.Policy{policy("a", "web", zone), policy("b", "other", zone), policy("c", "web", zone)}, 1},
+		"three count as one":         {[]*clusterview.Policy{policy("a", "web", zone), policy("b", "web", zone), policy("c", "web", zone)}, 1},
+		"one that has no say":        {[]*clusterview.Policy{policy("a", "web", zone), policy("b", "web")}, 0},
+		"of two, the older has none": {[]*clusterview.Policy{policy("a", "web"), policy("b", "web", zone)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known, web := Fixed(tc.policies...), pod("ns", "p", "web")
+			governing, err := known.Governing(web)
+			must(t, err)
+			before := conflicts(t)
+			known.NoteRivals(governing, web)
+			if got := conflicts(t) - before; got != tc.want {
+				t.Errorf("%v conflicts were counted, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func conflicts(t *testing.T) float64 {
+	t.Helper()
+	n, err := testutil.GetCounterMetricValue(conflictsTotal.CounterMetric)
+	must(t, err)
+	return n
 }

@@ -6,6 +6,7 @@ package policies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
 )
@@ -96,7 +98,7 @@ func (c *cluster) IsWatchListSemanticsUnSupported() bool { return true }
 // rig is policies that watch a cluster, among pods that wait.
 type rig struct {
 	*Policies
-	t       *testing.T
+	testing.TB
 	cluster *cluster
 	pods    cache.Indexer
 	woken   chan []string // UIDs, sorted
@@ -105,13 +107,11 @@ type rig struct {
 func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 	t.Helper()
 	r := &rig{
-		t: t, cluster: &cluster{FakeControllerSource: fcache.NewFakeControllerSource()},
+		TB: t, cluster: &cluster{FakeControllerSource: fcache.NewFakeControllerSource()},
 		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), woken: make(chan []string, 100),
 	}
 	for _, pod := range pods {
-		if err := r.pods.Add(pod); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.pods.Add(pod))
 	}
 	prepare(r.cluster)
 	r.Policies = newPolicies(refusal.NewWaiting(corelisters.NewPodLister(r.pods), func(pods map[string]*corev1.Pod) {
@@ -142,42 +142,51 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 
 // wakes wants just these pods to be woken next.
 func (r *rig) wakes(uids ...string) {
-	r.t.Helper()
+	r.Helper()
 	select {
 	case got := <-r.woken:
 		if !slices.Equal(got, uids) {
-			r.t.Fatalf("woken are %q, want %q", got, uids)
+			r.Fatalf("woken are %q, want %q", got, uids)
 		}
 	case <-time.After(limit):
-		r.t.Fatalf("nobody is woken, want %q", uids)
+		r.Fatalf("nobody is woken, want %q", uids)
 	}
 }
 
 // governs waits for the policy to govern the pod; "" is none.
 func (r *rig) governs(name string, p *corev1.Pod) {
-	r.t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
-		got, err := r.Governing(p)
-		if err == nil && (got == nil) == (name == "") && (got == nil || got.Name == name) {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("got %v, %v, want %q", got, err, name)
-		}
-	}
+	r.Helper()
+	r.until(p, fmt.Sprintf("want %q", name), func(got *clusterview.Policy, err error) bool {
+		return err == nil && (got == nil) == (name == "") && (got == nil || got.Name == name)
+	})
 }
 
 // refuses waits for the policies to be unreadable.
 func (r *rig) refuses(p *corev1.Pod) {
-	r.t.Helper()
+	r.Helper()
+	r.until(p, "want an error of reading", func(_ *clusterview.Policy, err error) bool {
+		return err != nil && !errors.Is(err, optionalkind.ErrUnread)
+	})
+}
+
+// until waits for what governs the pod to be what is wanted.
+func (r *rig) until(p *corev1.Pod, want string, is func(*clusterview.Policy, error) bool) {
+	r.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(time.Millisecond) {
 		got, err := r.Governing(p)
-		if err != nil && !errors.Is(err, optionalkind.ErrUnread) {
+		if is(got, err) {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("got %v, %v, want an error of reading", got, err)
+			r.Fatalf("got %v, %v, %s", got, err, want)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -59,27 +59,30 @@ func TestStatusWakesNobody(t *testing.T) {
 	}
 }
 
+// waiting are policies that are known, none so far, and a pod that waits; woken is told each time that it is woken.
+func waiting(t *testing.T, woken func()) *Policies {
+	t.Helper()
+	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	must(t, pods.Add(pod("ns", "web", "web")))
+	p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken() }))
+	p.of = [kinds]*optionalkind.Kind{optionalkind.Known(), optionalkind.Known()}
+	return p
+}
+
 // Somebody who edits a policy all the time has its pods tried now and then.
 func TestEditsWakeNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		if err := pods.Add(pod("ns", "web", "web")); err != nil {
-			t.Fatal(err)
-		}
 		var mu sync.Mutex // guards woken: each timer is a goroutine
 		var woken []time.Duration
 		begun := time.Now()
-		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) {
+		p := waiting(t, func() {
 			mu.Lock()
 			defer mu.Unlock()
 			woken = append(woken, time.Since(begun))
-		}))
-		p.of = [kinds]*optionalkind.Kind{optionalkind.Known(), optionalkind.Known()}
+		})
 		edit := func(generation int64) {
 			s, err := store(said(policy("a", "web", generation)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p.seen(s)
 		}
 		const edits = 600
@@ -116,13 +119,8 @@ func TestEditsWakeNowAndThen(t *testing.T) {
 // A pod that was refused for a policy that came and went between two wakings is woken.
 func TestEditsInBetweenWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-		if err := pods.Add(pod("ns", "web", "web")); err != nil {
-			t.Fatal(err)
-		}
 		var woken atomic.Int32
-		p := newPolicies(refusal.NewWaiting(corelisters.NewPodLister(pods), func(map[string]*corev1.Pod) { woken.Add(1) }))
-		p.of = [kinds]*optionalkind.Kind{optionalkind.Known(), optionalkind.Known()}
+		p := waiting(t, func() { woken.Add(1) })
 		put := func(list ...*clusterview.Policy) {
 			p.replace("ns", func([]*clusterview.Policy) []*clusterview.Policy { return list })
 		}

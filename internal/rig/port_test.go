@@ -17,9 +17,7 @@ import (
 // connections that have ended, which is how it looks for any port; a server, which does, gets it.
 func TestFreePortStaysReserved(t *testing.T) {
 	port, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := bindAlone(t, port); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("binding port %s alone: %v, want %v", port, err, syscall.EADDRINUSE)
 	}
@@ -27,22 +25,16 @@ func TestFreePortStaysReserved(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a server on the port: %v", err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, listener.Close())
 }
 
 // bindAlone binds the port without SO_REUSEADDR, which package net always sets.
 func bindAlone(t *testing.T, port string) error {
 	t.Helper()
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = syscall.Close(socket) }()
 	return syscall.Bind(socket, &syscall.SockaddrInet4{Port: number, Addr: [4]byte{127, 0, 0, 1}})
 }

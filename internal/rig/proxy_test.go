@@ -16,9 +16,7 @@ import (
 func echo(t *testing.T) (address string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -32,15 +30,22 @@ func echo(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
+// proxied is a proxy before an echo.
+func proxied(t *testing.T) *Proxy {
+	t.Helper()
+	p, err := StartProxy(t.Context(), echo(t))
+	must(t, err)
+	t.Cleanup(p.Stop)
+	return p
+}
+
 // says writes a byte and waits for the answer.
 func says(t *testing.T, c net.Conn, wait time.Duration) error {
 	t.Helper()
 	if _, err := c.Write([]byte("x")); err != nil {
 		return err
 	}
-	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetReadDeadline(time.Now().Add(wait)))
 	_, err := c.Read(make([]byte, 1))
 	return err
 }
@@ -48,20 +53,14 @@ func says(t *testing.T, c net.Conn, wait time.Duration) error {
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp4", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // A proxy that is cut answers nothing and refuses nothing, on connections old and new.
 func TestProxyIsCut(t *testing.T) {
-	p, err := StartProxy(t.Context(), echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Stop()
+	p := proxied(t)
 	old := dial(t, p.Address)
 	if err := says(t, old, 20*time.Second); err != nil {
 		t.Fatalf("before the cut: %v", err)
@@ -82,18 +81,10 @@ func TestProxyIsCut(t *testing.T) {
 
 // Who closes one side closes the other.
 func TestProxyHandsOnTheEnd(t *testing.T) {
-	p, err := StartProxy(t.Context(), echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Stop()
+	p := proxied(t)
 	c := dial(t, p.Address)
-	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.(*net.TCPConn).CloseWrite())
+	must(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
 	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v, want the end", err)
 	}

@@ -4,27 +4,41 @@
 package rig
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 )
 
-func shell(t *testing.T, script string) *Process {
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t testing.TB, err error) {
 	t.Helper()
-	p, err := Start(Command{Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func shell(t *testing.T, script string) *Process {
+	t.Helper()
+	p, err := Start(Command{Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Dir: t.TempDir()})
+	must(t, err)
 	t.Cleanup(p.Kill)
 	return p
 }
@@ -39,6 +53,14 @@ func untilLogged(t *testing.T, p *Process, word string) {
 	}
 }
 
+// listening is a child that runs until it is asked to end, and does something then.
+func listening(t *testing.T, asked string) *Process {
+	t.Helper()
+	p := shell(t, "trap '"+asked+"' INT; echo ready; while :; do sleep 0.05; done")
+	untilLogged(t, p, "ready")
+	return p
+}
+
 func TestProcessEndsByItself(t *testing.T) {
 	p := shell(t, "echo first; echo broken >&2; exit 3")
 	if err := p.Err().Error(); !strings.Contains(err, "child") || !strings.Contains(err, "exit status 3") || !strings.Contains(err, "broken") {
@@ -50,16 +72,14 @@ func TestProcessEndsByItself(t *testing.T) {
 }
 
 func TestProcessStops(t *testing.T) {
-	polite := shell(t, "trap 'exit 0' INT; echo ready; while :; do sleep 0.05; done")
-	untilLogged(t, polite, "ready")
+	polite := listening(t, "exit 0")
 	if err := polite.Stop(20 * time.Second); err != nil || polite.ExitCode() != 0 {
 		t.Errorf("stopping: %v, exit status %d", err, polite.ExitCode())
 	}
 	if err := polite.Unasked(); err != nil {
 		t.Errorf("a process that was stopped is said to have ended by itself: %v", err)
 	}
-	deaf := shell(t, "trap '' INT; echo ready; while :; do sleep 0.05; done")
-	untilLogged(t, deaf, "ready")
+	deaf := listening(t, "")
 	if err := deaf.Stop(200 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "was killed") {
 		t.Errorf("a process that does not listen is stopped with %v", err)
 	}
@@ -79,8 +99,7 @@ func TestRegression_CrashedIsNotStopped(t *testing.T) {
 		t.Error("a process that crashed before is not said to have ended by itself, or no longer once it was too late to ask it")
 	}
 
-	clumsy := shell(t, "trap 'echo panic >&2; exit 2' INT; echo ready; while :; do sleep 0.05; done")
-	untilLogged(t, clumsy, "ready")
+	clumsy := listening(t, "echo panic >&2; exit 2")
 	if err := clumsy.Unasked(); err != nil {
 		t.Errorf("a process that runs: %v", err)
 	}
@@ -95,8 +114,7 @@ func TestRegression_CrashedIsNotStopped(t *testing.T) {
 			t.Errorf("stopping what %s: %v", name, err)
 		}
 	}
-	aborted := shell(t, "trap 'kill -ABRT $$' INT; echo ready; while :; do sleep 0.05; done")
-	untilLogged(t, aborted, "ready")
+	aborted := listening(t, "kill -ABRT $$")
 	if err := aborted.StopCleanly(20 * time.Second); err == nil || !strings.Contains(err.Error(), "signal: aborted") {
 		t.Errorf("stopping a process that another signal ends: %v", err)
 	}
@@ -134,9 +152,7 @@ func TestBinary(t *testing.T) {
 	if _, err := Binary("devcluster", "elsewhere"); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "devcluster")) || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("a binary that is not there: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "devcluster"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "devcluster"), nil, 0o600))
 	if _, err := Binary("devcluster", ""); err == nil || !strings.Contains(err.Error(), "not a program") {
 		t.Errorf("a file that is no program: %v", err)
 	}
@@ -186,9 +202,7 @@ func TestObserve(t *testing.T) {
 		onNode("w1", "web", "big", "1"), onNode("w2", "web", "cordoned", "1"), onNode("w3", "web", "", "1"), ended, leaving,
 		onNode("other", "db", "big", "2"))
 	o, err := Observe(t.Context(), client, Workload{Namespace: "ns", Selector: "app=web", Levels: []evenness.Level{{Name: "zone"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(o.Pods) != 3 || o.Pending != 1 || o.Leaving != 1 {
 		t.Errorf("%d pods, %d pending, %d leaving; want 3, 1, 1", len(o.Pods), o.Pending, o.Leaving)
 	}
@@ -209,5 +223,90 @@ func TestObserve(t *testing.T) {
 		if n.Name == "big" && n.Fixed != 1 {
 			t.Errorf("%d of one pod are fixed", n.Fixed)
 		}
+	}
+}
+
+func TestPoll(t *testing.T) {
+	bad, over := errors.New("not yet"), errors.New("over")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(over)
+	for name, tc := range map[string]struct {
+		ctx     context.Context
+		timeout time.Duration
+		answers []error // the last is the answer from then on
+		asked   int     // at least
+		is      error
+		says    string
+	}{
+		"at once":        {t.Context(), time.Minute, []error{nil}, 1, nil, ""},
+		"in the end":     {t.Context(), time.Minute, []error{bad, bad, nil}, 3, nil, ""},
+		"out of timeout": {t.Context(), time.Millisecond, []error{bad}, 2, bad, "waited 1ms for rain"},
+		"never":          {t.Context(), time.Minute, []error{bad, Never(over)}, 2, over, "waiting for rain: over"},
+		"terminated":     {ended, time.Minute, []error{bad}, 1, over, "waiting for rain: over; the last was: not yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			err := Poll(tc.ctx, tc.timeout, time.Millisecond, "rain", func() error {
+				asked++
+				return tc.answers[min(asked, len(tc.answers))-1]
+			})
+			if !errors.Is(err, tc.is) || asked < tc.asked || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("asked %d times: %v", asked, err)
+			}
+		})
+	}
+}
+
+// A pod is bound once, however often it is heard of, and one that is recreated is another pod.
+func TestBindings(t *testing.T) {
+	waiting := onNode("waiting", "web", "", "1")
+	waiting.UID = "1"
+	client := fake.NewClientset(waiting)
+	b, stop, err := WatchBindings(t.Context(), client, "ns")
+	must(t, err)
+	defer stop()
+	if pods, bound := b.Bound(); pods != 1 || bound != 0 || !b.Last().IsZero() {
+		t.Errorf("%d pods, %d of them bound, the last at %s", pods, bound, b.Last())
+	}
+	since := time.Now()
+	for _, uid := range []types.UID{"2", "2", "3"} {
+		pod := onNode("web", "web", "a", "1")
+		pod.UID = uid
+		b.saw(pod)
+	}
+	if pods, bound := b.Bound(); pods != 3 || bound != 2 {
+		t.Errorf("%d pods, %d of them bound, want 3 and 2", pods, bound)
+	}
+	if gap := b.LongestGap(since); gap > b.Last().Sub(since) || gap <= 0 {
+		t.Errorf("without a binding for %s, want at most the %s until the last", gap, b.Last().Sub(since))
+	}
+	if gap := b.LongestGap(b.Last()); gap != 0 {
+		t.Errorf("without a binding for %s after the last", gap)
+	}
+}
+
+func TestAnnouncedTwice(t *testing.T) {
+	said := func(name, uid, reason string, times int32) *eventsv1.Event {
+		e := &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Reason: reason,
+			Regarding: corev1.ObjectReference{Name: "pod-" + uid, UID: types.UID(uid)},
+		}
+		if times > 1 {
+			e.Series = &eventsv1.EventSeries{Count: times}
+		}
+		return e
+	}
+	client := fake.NewClientset(
+		said("once", "1", "Scheduled", 1), said("refused", "1", "FailedScheduling", 7),
+		said("one", "2", "Scheduled", 1), said("another", "2", "Scheduled", 1),
+		said("series", "3", "Scheduled", 2),
+	)
+	twice, err := AnnouncedTwice(t.Context(), client, "ns", 7, time.Second)
+	if want := []string{"pod pod-2 (2) was announced as scheduled 2 times", "pod pod-3 (3) was announced as scheduled 2 times"}; err != nil || !slices.Equal(twice, want) {
+		t.Errorf("%q, %v, want %q", twice, err, want)
+	}
+	// Of pods that nobody announces nobody knows.
+	if _, err := AnnouncedTwice(t.Context(), client, "ns", 8, time.Millisecond); err == nil || !strings.Contains(err.Error(), "half of 8 pods in ns: 3 are announced") {
+		t.Errorf("with three of eight announced: %v", err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -42,8 +41,7 @@ func TestAdmit(t *testing.T) {
 	r.wantHeld(r.pod("none", "x"), "")
 	first := r.pod("first", "a")
 	r.wantHeld(first, "its position among the pods of partition \"p\" is not known yet: it is computed every 2s")
-	r.Compute()
-	r.wantWoken("first")
+	r.computes("first")
 	r.wantHeld(first, "")
 	// Nobody waits, so that one who comes then passes nobody by.
 	r.wantHeld(r.pod("second", "a"), "")
@@ -51,8 +49,7 @@ func TestAdmit(t *testing.T) {
 	r.wantHeld(far, `namespace "far" is not known yet`)
 	r.must(r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "far"}}))
 	r.namespaceChanged(nil, &corev1.Namespace{})
-	r.Compute()
-	r.wantWoken("far")
+	r.computes("far")
 }
 
 // While it is not known whether there are allocations nobody is let in as if there were none, but for pods of a DaemonSet.
@@ -67,8 +64,7 @@ func TestNobodyIsLetInUnknown(t *testing.T) {
 	r.of[ofAllocations].Fail(errors.New("it is down"))
 	r.wantHeld(p, "Allocations cannot be read: it is down")
 	r.of[ofAllocations].Settle()
-	r.Compute()
-	r.wantWoken("pod")
+	r.computes("pod")
 }
 
 // Of many pods the first are let in, and others when these have been tried. The message says where a pod is.
@@ -76,9 +72,7 @@ func TestWindow(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a")
 	all := r.podsOf("a", 300)
-	for _, p := range all {
-		_ = r.Admit(p)
-	}
+	r.admit(all...)
 	r.Compute()
 	if n := len(r.woken); n != windowSize {
 		t.Fatalf("%d pods were let in, want %d", n, windowSize)
@@ -102,15 +96,12 @@ func TestReservedMeanwhile(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a")
 	all := r.podsOf("a", 3*windowSize)
-	for _, p := range all {
-		_ = r.Admit(p)
-	}
+	r.admit(all...)
 	r.Compute()
 	before, _ := r.Order()
-	claims, _ := r.Claims()
 	for _, p := range all[:windowSize] {
 		r.take(p)
-		if _, ok := r.Reserve(p, claims, r.allocations["a"]); !ok {
+		if _, ok := r.reserve(p); !ok {
 			t.Fatalf("%s was not reserved", p.Name)
 		}
 	}
@@ -125,14 +116,12 @@ func TestGoneMeanwhile(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a")
 	all := r.podsOf("a", windowSize+1)
-	for _, p := range all {
-		_ = r.Admit(p)
-	}
+	r.admit(all...)
 	r.Compute()
 	last := all[windowSize]
 	r.wantHeld(last, "it waits until those before it have been tried")
 	before, _ := r.Order()
-	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a")
+	r.gone("a")
 	if woken := r.replace(before, all); woken[string(last.UID)] == nil {
 		t.Error("it is not let in")
 	}
@@ -141,20 +130,13 @@ func TestGoneMeanwhile(t *testing.T) {
 // What holds a pod says so, and the pod is put into the queue when it holds it no more.
 func TestReasons(t *testing.T) {
 	r := newRig(t)
-	capped := func(percent int32) func(*placementv1alpha1.AllocationSpec) {
-		return func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(1)}
-			s.MaxUtilizationPercent = &percent
-		}
-	}
-	r.allocation("a", capped(100))
+	r.allocation("a", reserving(1), capped(100))
 	r.podsOf("a", 1)
 	second := r.pod("second", "a")
 	r.Compute()
 	r.wantHeld(second, "as its maxUtilizationPercent lets run")
-	r.allocation("a", capped(200))
-	r.Compute()
-	r.wantWoken("second")
+	r.allocation("a", reserving(1), capped(200))
+	r.computes("second")
 	// Nobody waits, but whether one who comes then is beyond the maximum is not known before it is in the order.
 	third := r.pod("third", "a")
 	r.wantHeld(third, "its position among the pods")
@@ -170,9 +152,8 @@ func TestReasons(t *testing.T) {
 	r.woken = nil
 	r.wantHeld(second, `allocation "a" is not accepted: spec.partition: there is no Partition "gone"`)
 	// The pods of an allocation that is gone are of none.
-	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a")
-	r.Compute()
-	r.wantWoken("odd", "second", "third")
+	r.gone("a")
+	r.computes("odd", "second", "third")
 }
 
 // Pods that were let in, and refused because their Partition was gone when it was their turn, are put into the queue when it is back.
@@ -181,20 +162,17 @@ func TestPartitionsGoneAndBack(t *testing.T) {
 		r := newRig(t)
 		r.allocation("a")
 		waits := r.pod("waits", "a")
-		_ = r.Admit(waits)
-		r.Compute()
-		r.wantWoken("waits")
+		r.admit(waits)
+		r.computes("waits")
 		handler(r.Tenants, r.partitions, allocations.DecodePartition).Gone("p")
 		if r.take(waits) {
 			t.Error("it is tried, and its Partition is gone")
 		}
 		if computed {
-			r.Compute()
-			r.wantWoken()
+			r.computes()
 		}
 		r.seen(&placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
-		r.Compute()
-		r.wantWoken("waits")
+		r.computes("waits")
 	}
 }
 
@@ -204,9 +182,7 @@ func TestGroupsAreLetInAsAWhole(t *testing.T) {
 	r.allocation("a")
 	inGroup := func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("g")} }
 	r.pod("first", "a", inGroup)
-	for _, p := range r.podsOf("a", 2*windowSize) {
-		_ = r.Admit(p)
-	}
+	r.admit(r.podsOf("a", 2*windowSize)...)
 	last := r.pod("last", "a", inGroup)
 	r.Compute()
 	r.wantHeld(last, "")
@@ -217,11 +193,9 @@ func TestHeldByAnotherPlugin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.allocation("a")
-		for _, p := range r.podsOf("a", windowSize) {
-			_ = r.Admit(p)
-		}
+		r.admit(r.podsOf("a", windowSize)...)
 		last := r.pod("last", "a")
-		_ = r.Admit(last)
+		r.admit(last)
 		ctx, cancel := context.WithCancel(t.Context())
 		go r.run(ctx, nil)
 		time.Sleep(untriedTimeout / 2)
@@ -245,9 +219,8 @@ func TestGatedPodsAreInNoOrder(t *testing.T) {
 		_ = r.Admit(all[i])
 	}
 	open := r.pod("open", "a")
-	_ = r.Admit(open)
-	r.Compute()
-	r.wantWoken("open")
+	r.admit(open)
+	r.computes("open")
 	r.wantHeld(all[0], `the pod has the scheduling gate "example.com/later"`)
 	ungated := all[0].DeepCopy()
 	ungated.Spec.SchedulingGates = nil
@@ -260,9 +233,7 @@ func TestPropertyEverybodyIsLetIn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		teams := []string{"a", "b", "none"}
-		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(5)}
-		})
+		r.allocation("a", reserving(5))
 		r.allocation("b")
 		waiting := map[string]*corev1.Pod{}
 		in := map[string]bool{}
@@ -303,12 +274,9 @@ func TestPropertyEverybodyIsLetIn(t *testing.T) {
 // may have meanwhile, it is not tried: it would be bound and evicted. It is put into the queue again when it may.
 func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 	r := newRig(t)
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-		s.MaxUtilizationPercent = new(int32(100))
-	})
+	r.allocation("a", reserving(1), capped(100))
 	low := r.pod("low", "a")
-	_ = r.Admit(low)
+	r.admit(low)
 	r.Compute()
 	if !r.take(low) {
 		t.Fatal("it is not tried alone")
@@ -322,12 +290,10 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 	if err := r.Take(low, claims, claim.Allocation); !errors.As(err, &FullError{}) {
 		t.Errorf("it is tried beside another one that is the last: %v", err)
 	}
-	r.Compute()
-	r.wantWoken()
+	r.computes()
 	r.must(r.pods.Delete(high))
 	r.podChanged(high, nil)
-	r.Compute()
-	r.wantWoken("low")
+	r.computes("low")
 	if !r.take(low) {
 		t.Error("it is not tried when the other one is gone")
 	}
@@ -337,25 +303,18 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 func TestPodsBeyondTheMaximumKeepNobodyOut(t *testing.T) {
 	for name, group := range map[string]*corev1.PodSchedulingGroup{"alone": nil, "in a group": {PodGroupName: new("g")}} {
 		r := newRig(t)
-		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
-		})
+		r.allocation("a", reserving(1000))
 		r.allocation("b")
 		for i := range windowSize {
 			_ = r.Admit(r.pod(fmt.Sprintf("a-%04d", i), "a", func(p *corev1.Pod) { p.Spec.SchedulingGroup = group }))
 		}
 		others := r.podsOf("b", 2*windowSize)
-		for _, p := range others {
-			_ = r.Admit(p)
-		}
+		r.admit(others...)
 		r.Compute()
 		if slices.Contains(r.woken, "b-0000") {
 			t.Fatalf("%s: the window is not full", name)
 		}
-		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-			s.MaxUtilizationPercent = new(int32(100))
-		})
+		r.allocation("a", reserving(1), capped(100))
 		r.Compute()
 		for i, p := range others {
 			if !slices.Contains(r.woken, p.Name) {
@@ -387,10 +346,7 @@ func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
 		"another one": func(_ *rig, pod *corev1.Pod) { pod.UID = "another" },
 	} {
 		r := newRig(t)
-		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-			s.MaxUtilizationPercent = new(int32(100)) // so that none is let in whose place is not known
-		})
+		r.allocation("a", reserving(1), capped(100)) // so that none is let in whose place is not known
 		pod := r.pod("pod", "a")
 		r.Compute()
 		now := pod.DeepCopy()
@@ -398,7 +354,7 @@ func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
 			r.must(r.pods.Update(now))
 		}
 		r.podChanged(pod, nil)
-		_ = r.Admit(pod)
+		r.admit(pod)
 		r.Compute()
 		for len(r.changed) > 0 {
 			<-r.changed

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -24,10 +23,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
-
-func resourceOf(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
 
 func queued(p *corev1.Pod) *framework.QueuedPodInfo {
 	return &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: p}, QueueingParams: framework.QueueingParams{Timestamp: p.CreationTimestamp.Time}}
@@ -36,9 +32,7 @@ func queued(p *corev1.Pod) *framework.QueuedPodInfo {
 // Pods of a partition are taken in its order, whatever their age, and a group when it is the turn of its last pod.
 func TestBefore(t *testing.T) {
 	r := newRig(t)
-	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(9)}
-	})
+	r.allocation("rich", reserving(9))
 	r.allocation("poor")
 	poor, none, rich := r.pod("poor", "poor"), r.pod("none", "x"), r.pod("rich", "rich")
 	r.Compute()
@@ -81,9 +75,7 @@ func TestBeforeWithoutAllocations(t *testing.T) {
 func TestPropertyBeforeIsAnOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
-		r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(2)}
-		})
+		r.allocation("a", reserving(2))
 		r.allocation("b")
 		var all []fwk.QueuedEntityInfo
 		for i := range 8 {
@@ -148,9 +140,7 @@ func TestDebounce(t *testing.T) {
 // The lowest number that is free is given, also while those before are being bound, and given back.
 func TestVector_TV23_Reserve(t *testing.T) {
 	r := newRig(t)
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(3))}}
-	})
+	r.allocation("a", identities(3))
 	var all []*corev1.Pod
 	for i := range 5 {
 		all = append(all, r.pod(fmt.Sprint("pod-", i), "a", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }))
@@ -160,9 +150,7 @@ func TestVector_TV23_Reserve(t *testing.T) {
 	r.wantHeld(all[3], `identity group "g" has no identity left, all 3 are held`)
 	reserve := func(p *corev1.Pod, want int) {
 		t.Helper()
-		claims, _ := r.Claims()
-		claim, _ := claims.Of(p)
-		if id, ok := r.Reserve(p, claims, claim.Allocation); id != want || ok != (want >= 0) {
+		if id, ok := r.reserve(p); id != want || ok != (want >= 0) {
 			t.Errorf("%s has %d, %t, want %d", p.Name, id, ok, want)
 		}
 	}
@@ -193,13 +181,9 @@ func TestNumbersOfAnAllocationThatIsMadeAnew(t *testing.T) {
 	r.bind(r.pod("runs", "a", in), map[string]string{clusterview.IdentityAnnotation: "0"})
 	waits := r.pod("waits", "a", in)
 	r.Compute()
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
-	})
+	r.allocation("a", identities(2))
 	for _, want := range []int{-1, 1} {
-		claims, _ := r.Claims()
-		claim, _ := claims.Of(waits)
-		if id, ok := r.Reserve(waits, claims, claim.Allocation); id != want || ok != (want >= 0) {
+		if id, ok := r.reserve(waits); id != want || ok != (want >= 0) {
 			t.Errorf("it has %d, %t, want %d", id, ok, want)
 		}
 		r.Compute()
@@ -209,9 +193,7 @@ func TestNumbersOfAnAllocationThatIsMadeAnew(t *testing.T) {
 // A simulation computes no order. Its pods are given numbers all the same.
 func TestNumbersInASimulation(t *testing.T) {
 	r := newRig(t)
-	r.allocation("a", func(s *placementv1alpha1.AllocationSpec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(1))}}
-	})
+	r.allocation("a", identities(1))
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	simulated := Fixed(factory, "ours", func(map[string]*corev1.Pod) {}, valuesOf(r.partitions), valuesOf(r.allocations))
 	pod := r.pod("pod", "a", func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" })
@@ -223,76 +205,49 @@ func TestNumbersInASimulation(t *testing.T) {
 // A pod that found no place is tried again when other pods run after it, which may make way: and not otherwise.
 func TestTriedAgain(t *testing.T) {
 	r := newRig(t)
-	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(9)}
-	})
+	r.allocation("rich", reserving(9))
 	r.allocation("poor")
 	waits := r.pod("waits", "rich")
 	r.bind(r.pod("runs", "poor"), nil)
 	r.Compute()
 	r.woken = nil
-	notPlaced := func() {
-		t.Helper()
-		order, _ := r.Order()
-		at, ok := order.Place(waits)
-		if !ok {
-			t.Fatal("it is in no order")
-		}
-		r.FoundNoPlace(at)
-	}
-	notPlaced()
-	r.Compute()
-	r.wantWoken()
+	r.foundNoPlace(waits)
+	r.computes()
 	r.bind(r.pod("more", "poor"), nil)
-	r.Compute()
-	r.wantWoken("waits")
-	notPlaced()
-	r.Compute()
-	r.wantWoken()
+	r.computes("waits")
+	r.foundNoPlace(waits)
+	r.computes()
 	r.Retry(waits)
-	r.Compute()
-	r.wantWoken("waits")
+	r.computes("waits")
 }
 
 // One who found no place is tried again when what is reserved is different: others may come after it now.
 func TestTriedAgainWhenReservationsChange(t *testing.T) {
 	r := newRig(t)
-	reserves := func(n int64) func(*placementv1alpha1.AllocationSpec) {
-		return func(s *placementv1alpha1.AllocationSpec) {
-			s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(n)}
-		}
-	}
-	r.allocation("late", reserves(1))
-	r.allocation("runs", reserves(9))
+	r.allocation("late", reserving(1))
+	r.allocation("runs", reserving(9))
 	r.bind(r.pod("runs", "runs"), nil)
 	waits := r.pod("waits", "late")
 	r.Compute()
-	order, _ := r.Order()
-	at, _ := order.Place(waits)
 	r.take(waits)
-	r.FoundNoPlace(at)
+	r.foundNoPlace(waits)
 	r.Compute()
 	r.woken = nil
-	r.allocation("late", reserves(50))
-	r.Compute()
-	r.wantWoken("waits")
+	r.allocation("late", reserving(50))
+	r.computes("waits")
 }
 
 // However many pods before it are tried again in vain, whoever may have others make way is tried again, though nothing else changes.
 func TestTriedAgainAfterVeryMany(t *testing.T) {
 	r := newRig(t)
-	r.allocation("rich", func(s *placementv1alpha1.AllocationSpec) {
-		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resourceOf(1000)}
-	})
+	r.allocation("rich", reserving(1000))
 	r.allocation("poor")
 	all := r.podsOf("rich", 2*windowSize+10)
 	r.Compute()
 	inVain := func() {
-		order, _ := r.Order()
 		for _, p := range all {
 			if slices.Contains(r.woken, p.Name) {
-				at, _ := order.Place(p)
-				r.FoundNoPlace(at)
+				r.foundNoPlace(p)
 			}
 		}
 		r.woken = nil
@@ -320,7 +275,7 @@ func TestTriedAgainAfterVeryMany(t *testing.T) {
 // Nor is one left behind whose allocation is gone, or whose Partition has other nodes.
 func TestTriedAgainWhenItIsOfNone(t *testing.T) {
 	for name, change := range map[string]func(*rig){
-		"no allocation": func(r *rig) { handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone("a") },
+		"no allocation": func(r *rig) { r.gone("a") },
 		"other nodes": func(r *rig) {
 			p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 			p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": "other"}
@@ -334,18 +289,14 @@ func TestTriedAgainWhenItIsOfNone(t *testing.T) {
 			r := newRig(t)
 			r.allocation("a")
 			waits := r.pod("waits", "a")
-			_ = r.Admit(waits)
-			r.Compute()
-			r.wantWoken("waits")
+			r.admit(waits)
+			r.computes("waits")
 			r.take(waits)
-			r.Compute()
-			r.wantWoken()
+			r.computes()
 			r.namespaceChanged(nil, &corev1.Namespace{})
-			r.Compute()
-			r.wantWoken() // the namespace has nothing to do with it
+			r.computes() // the namespace has nothing to do with it
 			change(r)
-			r.Compute()
-			r.wantWoken("waits")
+			r.computes("waits")
 		})
 	}
 }
@@ -377,9 +328,8 @@ func TestTriedAgainWhenANodeOpens(t *testing.T) {
 			r.seen(p)
 			r.allocation("a", func(s *placementv1alpha1.AllocationSpec) { s.Traits = map[string]string{"disk": "ssd"} })
 			waits := r.pod("waits", "a")
-			_ = r.Admit(waits)
-			r.Compute()
-			r.wantWoken("waits")
+			r.admit(waits)
+			r.computes("waits")
 			r.take(waits)
 			r.nodeChanged(tc.before, tc.after)
 			r.Compute()
@@ -389,5 +339,66 @@ func TestTriedAgainWhenANodeOpens(t *testing.T) {
 				r.wantWoken()
 			}
 		})
+	}
+}
+
+// Who made way for a pod is known, and where, until the pod has its node, is gone or in no order, or was tried in vain and none of them is there
+// any more. As long as one is, their node may be closed for a while.
+func TestEvicted(t *testing.T) {
+	for name, ends := range map[string]func(r *rig, pod *corev1.Pod){
+		"it is placed": func(r *rig, pod *corev1.Pod) { r.reserve(pod) },
+		"it is gone":   func(r *rig, pod *corev1.Pod) { r.forget(pod) },
+		"they are gone": func(r *rig, _ *corev1.Pod) {
+			for _, name := range []string{"near", "far"} {
+				r.must(r.pods.Delete(r.pod(name, "a")))
+			}
+			r.Compute()
+		},
+		"it is in no order any more": func(r *rig, pod *corev1.Pod) {
+			r.must(r.pods.Delete(pod))
+			r.Compute()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.allocation("a")
+			pod, near, far := r.pod("pod", "a"), r.pod("near", "a"), r.pod("far", "a")
+			near.Spec.NodeName, far.Spec.NodeName = "n", "far"
+			r.Compute()
+			r.MadeWay(1, pod, "n", []*corev1.Pod{near, far})
+			its, waits := r.WaitsFor(pod)
+			if !waits || !r.Evicting() || !its.Pods["near"] || !its.Pods["far"] || !slices.Equal(its.Nodes, []string{"n", "far"}) {
+				t.Errorf("it waits for %+v, %t", its, waits)
+			}
+			if !r.HasMadeWay(1, far, pod) || r.HasMadeWay(1, pod, far) || r.HasMadeWay(2, far, pod) {
+				t.Error("it is not known who made way for whom")
+			}
+			r.foundNoPlace(pod, pod)
+			r.Compute()
+			if _, waits := r.WaitsFor(pod); !waits || !r.Evicting() {
+				t.Error("it waits for nobody after it was tried again")
+			}
+			ends(r, pod)
+			if its, waits := r.WaitsFor(pod); waits || r.Evicting() {
+				t.Errorf("it waits for %+v, and somebody does: %t", its, r.Evicting())
+			}
+		})
+	}
+}
+
+// A pod that was deleted is known as such as long as it may be in the cache.
+func TestDeleted(t *testing.T) {
+	r := newRig(t)
+	r.allocation("a")
+	pod, other := r.pod("pod", "a"), r.pod("other", "a")
+	r.NoteDeleted(pod.UID)
+	r.Compute()
+	if !r.WasDeleted(pod.UID) || r.WasDeleted(other.UID) {
+		t.Error("it is not known which pod was deleted")
+	}
+	r.must(r.pods.Delete(pod))
+	r.Compute()
+	if r.WasDeleted(pod.UID) {
+		t.Error("a pod that is gone is remembered")
 	}
 }

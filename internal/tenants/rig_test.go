@@ -23,7 +23,14 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "200"})
+	m.Run()
+}
 
 var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -95,6 +102,30 @@ func (r *rig) allocation(name string, change ...func(*placementv1alpha1.Allocati
 	r.seen(a)
 }
 
+// gone has an allocation be deleted.
+func (r *rig) gone(allocation string) {
+	handler(r.Tenants, r.allocations, allocations.DecodeAllocation).Gone(allocation)
+}
+
+// reserving has an allocation reserve so many CPUs.
+func reserving(cpus int64) func(*placementv1alpha1.AllocationSpec) {
+	return func(s *placementv1alpha1.AllocationSpec) {
+		s.Reserved = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}
+	}
+}
+
+// capped has it run so much of that at most.
+func capped(percent int32) func(*placementv1alpha1.AllocationSpec) {
+	return func(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = &percent }
+}
+
+// identities has it give so many numbers to the pods of group g.
+func identities(count int32) func(*placementv1alpha1.AllocationSpec) {
+	return func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: &count}}
+	}
+}
+
 // pod adds a pod of a team, which is younger than those before.
 func (r *rig) pod(name, team string, change ...func(*corev1.Pod)) *corev1.Pod {
 	r.t.Helper()
@@ -131,11 +162,43 @@ func (r *rig) bind(p *corev1.Pod, annotations map[string]string) {
 	r.must(r.pods.Update(bound))
 }
 
+// admit has the queue ask about pods.
+func (r *rig) admit(pods ...*corev1.Pod) {
+	for _, p := range pods {
+		_ = r.Admit(p)
+	}
+}
+
+// computes computes the order, and wants just these pods to be put into the queue since that was asked last.
+func (r *rig) computes(woken ...string) {
+	r.t.Helper()
+	r.Compute()
+	r.wantWoken(woken...)
+}
+
 // take has it be a pod's turn, and reports whether it may be tried.
 func (r *rig) take(p *corev1.Pod) bool {
 	claims, _ := r.Claims()
 	claim, _ := claims.Of(p)
 	return claim.Allocation == nil || r.Take(p, claims, claim.Allocation) == nil
+}
+
+// reserve gives a pod that is about to be bound its number, and reports whether it has one.
+func (r *rig) reserve(p *corev1.Pod) (int, bool) {
+	claims, _ := r.Claims()
+	claim, _ := claims.Of(p)
+	return r.Reserve(p, claims, claim.Allocation)
+}
+
+// foundNoPlace has a pod be tried in vain, where others may have been asked to make way.
+func (r *rig) foundNoPlace(p *corev1.Pod, others ...*corev1.Pod) {
+	r.t.Helper()
+	order, _ := r.Order()
+	at, ok := order.Place(p)
+	if !ok {
+		r.t.Fatalf("%s is in no order", p.Name)
+	}
+	r.FoundNoPlace(at, others...)
 }
 
 // wantWoken wants just these pods to have been put into the queue since it was asked last.

@@ -20,6 +20,13 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMaskedLogger wants bodies with tokens to be masked however they are written out, all else
 // to be as it is, and lines to be said to come from where they do.
 func TestMaskedLogger(t *testing.T) {
@@ -58,12 +65,8 @@ func TestMaskedLogger(t *testing.T) {
 func loggingGates(t *testing.T, set string) featuregate.MutableFeatureGate {
 	t.Helper()
 	gates := featuregate.NewFeatureGate()
-	if err := logsapi.AddFeatureGates(gates); err != nil {
-		t.Fatal(err)
-	}
-	if err := gates.Set(set); err != nil {
-		t.Fatal(err)
-	}
+	must(t, logsapi.AddFeatureGates(gates))
+	must(t, gates.Set(set))
 	return gates
 }
 
@@ -78,9 +81,7 @@ func apply(t *testing.T, config *logsapi.LoggingConfiguration, gates featuregate
 		}
 		klog.StopFlushDaemon() // which all of these start
 	})
-	if err := Apply(config, gates); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Apply(config, gates))
 }
 
 // TestFormats wants a log in either format to be written at once, though a buffer is asked for,
@@ -90,9 +91,7 @@ func TestFormats(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
 			log, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out, both := os.Stdout, os.Stderr
 			t.Cleanup(func() {
 				os.Stdout, os.Stderr = out, both
@@ -104,16 +103,12 @@ func TestFormats(t *testing.T) {
 			flags := pflag.NewFlagSet("logging", pflag.ContinueOnError)
 			logsapi.AddFlags(config, flags)
 			args := []string{"--logging-format=" + format, "-v=8", "--log-" + format + "-split-stream", "--log-" + format + "-info-buffer-size=64Ki"}
-			if err := flags.Parse(args); err != nil {
-				t.Fatal(err)
-			}
+			must(t, flags.Parse(args))
 			apply(t, config, loggingGates(t, "LoggingAlphaOptions=true"))
 			klog.V(8).InfoS("Request Body", "body", `{"kind":"TokenReview","spec":{"token":"secret"}}`)
 
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 			for i, want := range []string{args[len(args)-1], masked} {
 				if len(lines) != 2 || !strings.Contains(lines[i], want) || json.Valid([]byte(lines[i])) != (format == logsapi.JSONLogFormat) {

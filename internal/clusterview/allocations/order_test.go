@@ -89,9 +89,7 @@ func TestHeldPods(t *testing.T) {
 		s.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"name": "ns"}}
 		s.MaxLeaseSeconds = new(int64(3600))
 	})
-	tree := NewTree([]*Partition{in}, []*Allocation{of("a", "p", func(s *spec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(1))}}
-	})})
+	tree := NewTree([]*Partition{in}, []*Allocation{of("a", "p", identities("g", 1))})
 	annotated := func(priority string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = priority }
 	}
@@ -182,9 +180,7 @@ func TestVector_TV23_Objects(t *testing.T) {
 		}
 	}
 	now := metav1.Now()
-	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", func(s *spec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(4))}}
-	})}), nil,
+	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", identities("g", 4))}), nil,
 		pod("zero", "a", "1", "n", in("0")), pod("zero-again", "a", "1", "n", in("0")), pod("beyond", "a", "1", "n", in("4")), pod("before", "a", "1", "n", in("")),
 		pod("leaves", "a", "1", "n", in("1"), func(p *corev1.Pod) { p.DeletionTimestamp = &now }),
 		pod("w1", "a", "1", "", in("")), pod("w2", "a", "1", "", in("0")), pod("w3", "a", "1", "", in("")))
@@ -223,9 +219,7 @@ func TestNoneIsReserved(t *testing.T) {
 
 // Whoever is about to be bound has a number that nobody sees yet. Another pod that was let in for it would have others make way in vain.
 func TestNumbersOfPodsThatAreBeingBound(t *testing.T) {
-	a := of("a", "p", func(s *spec) {
-		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
-	})
+	a := of("a", "p", identities("g", 2))
 	in := func(p *corev1.Pod) { p.Labels[clusterview.IdentityGroupLabel] = "g" }
 	first, second, third := pod("first", "a", "1", "", in), pod("second", "a", "1", "", in), pod("third", "a", "1", "", in)
 	for binding, want := range map[string]bool{"": false, "first": false, "third": true, "first third": true} {
@@ -255,7 +249,7 @@ func TestGatedPodsWantNothing(t *testing.T) {
 		p.Annotations[clusterview.AllocationPriorityAnnotation] = "100"
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
 	})
-	tree := NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("1"), func(s *spec) { s.MaxUtilizationPercent = new(int32(100)) })})
+	tree := NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("1"), capped(100))})
 	o := arrange(tree, nil, pod("runs", "a", "1", "n"), gated)
 	wantOrder(t, o, "p", "runs")
 	if e := &o.Queues[0].Entries[0]; e.MustNotRun() {
@@ -272,10 +266,7 @@ func TestGatedPodsWantNothing(t *testing.T) {
 func TestStandBysWantNothing(t *testing.T) {
 	tree := func() *Claims {
 		age = 1000
-		return claims(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("10"), func(s *spec) {
-			s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "shards", Count: new(int32(3))}}
-			s.MaxUtilizationPercent, s.RankAdjustment = new(int32(100)), new(int32(3))
-		}), of("b", "p", reserving("1"))}))
+		return claims(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("10"), identities("shards", 3), capped(100), func(s *spec) { s.RankAdjustment = new(int32(3)) }), of("b", "p", reserving("1"))}))
 	}
 	in := func(p *corev1.Pod) {
 		p.Labels[clusterview.IdentityGroupLabel], p.Annotations[clusterview.AllocationPriorityAnnotation] = "shards", "50"
@@ -311,7 +302,7 @@ func TestStandBysWantNothing(t *testing.T) {
 }
 
 func TestCapped(t *testing.T) {
-	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), func(s *spec) { s.MaxUtilizationPercent = new(int32(150)) })}), nil,
+	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), capped(150))}), nil,
 		pod("a1", "a", "2", "n"), pod("a2", "a", "1", ""), pod("a3", "a", "1", ""), pod("a4", "a", "1", "n"),
 		pod("never", "a", "4", "", func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "100" }))
 	// a4 runs, and so comes before those that wait. The one that is too large for the maximum changes nothing for those that run.
@@ -417,7 +408,7 @@ func TestTenThousandPodsWithin50Milliseconds(t *testing.T) {
 
 // A pod of priority 0 in an allocation with a maximum is told that it never runs, and not that others are in its way.
 func TestPriority0WithAMaximum(t *testing.T) {
-	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), func(s *spec) { s.MaxUtilizationPercent = new(int32(100)) })}), nil,
+	o := arrange(NewTree([]*Partition{partition("p", "p")}, []*Allocation{of("a", "p", reserving("2"), capped(100))}), nil,
 		pod("zero", "a", "1", "", func(p *corev1.Pod) { p.Annotations[clusterview.AllocationPriorityAnnotation] = "0" }))
 	const want = `no pod of priority 0 runs in allocation "a", which has a maxUtilizationPercent: give it a priority of 1 or more: position 1 of 1 in partition "p", allocation "a"`
 	if err := (Place{o.Queues[0], 0}).Why(); err == nil || err.Error() != want {

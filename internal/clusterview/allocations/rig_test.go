@@ -58,6 +58,16 @@ func reserving(cpu string) func(*placementv1alpha1.AllocationSpec) {
 	}
 }
 
+// identities are a group of numbers that an allocation gives its pods.
+func identities(group string, count int32) func(*spec) {
+	return func(s *spec) { s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: group, Count: &count}} }
+}
+
+// capped has an allocation run so much of what it reserves.
+func capped(percent int32) func(*spec) {
+	return func(s *spec) { s.MaxUtilizationPercent = &percent }
+}
+
 // claimsAll has an allocation claim all pods, and let none of them run.
 func claimsAll(s *spec) {
 	s.Assignments, s.MaxUtilizationPercent = []placementv1alpha1.Assignment{{}}, new(int32(1))

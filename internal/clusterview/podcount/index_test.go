@@ -9,11 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
@@ -25,7 +27,14 @@ import (
 // web is the workload whose pods the index is asked for, in revision 2.
 var web = clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "Deployment.apps", Name: "web"}, Revision: "2"}
 
-// view is a index over NodeInfos that a test changes as the scheduler's cache does.
+func must(t rapid.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// view is an index over NodeInfos that a test changes as the scheduler's cache does.
 type view struct {
 	index *podcount.Index
 	rs    *plugintest.ReplicaSets
@@ -64,6 +73,12 @@ func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
 		name := fmt.Sprintf("%s-%d", rs, v.uid)
 		v.info(node).AddPod(plugintest.Pod(p.Name(name).UID(name).Node(node).Label("pod-template-hash", rs[len(rs)-1:]), "apps/v1 ReplicaSet "+rs+" "+rs+"-uid"))
 	}
+}
+
+// remove takes a pod off a node.
+func remove(t rapid.TB, info *framework.NodeInfo, p *corev1.Pod) {
+	t.Helper()
+	must(t, info.RemovePod(logr.Discard(), p))
 }
 
 // refresh shows the index the nodes as they are.
@@ -132,13 +147,22 @@ func TestIndexCounts(t *testing.T) {
 		st.MakePod().Terminating(), st.MakePod().Phase(corev1.PodSucceeded), st.MakePod().Phase(corev1.PodFailed))
 	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("bare").UID("bare")))
 	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("ds").UID("ds"), "apps/v1 DaemonSet ds ds-uid"))
+	v.join(st.MakeNode().Name("down").Condition(corev1.NodeReady, corev1.ConditionUnknown, "", "").Obj())
+	v.put("down", "web-2", st.MakePod())
 	want := map[string]placement.Tally{
-		"n1": {Revision: 1, Workload: 3, All: 3},
-		"n2": {Revision: 2, Workload: 2, All: 2},
-		"n3": {All: 2},
+		"n1":   {Revision: 1, Workload: 3, All: 3},
+		"n2":   {Revision: 2, Workload: 2, All: 2},
+		"n3":   {All: 2},
+		"down": {Revision: 1, Workload: 1, All: 1},
 	}
 	if d := gocmp.Diff(want, v.tallies()); d != "" {
 		t.Error("want -, got +:\n" + d)
+	}
+	if d := gocmp.Diff(map[string]int64{"n1": 1, "n2": 2, "down": 1}, revisions(v.index, web)); d != "" {
+		t.Error("of the revision: want -, got +:\n" + d)
+	}
+	for range v.index.Revision(web) {
+		break // who has seen enough is not told more
 	}
 }
 
@@ -151,9 +175,7 @@ func TestIndexCountsAssumedPods(t *testing.T) {
 	if got := v.tallies()["n1"]; got != (placement.Tally{Revision: 1, Workload: 1, All: 1}) {
 		t.Errorf("with the pod assumed: %+v", got)
 	}
-	if err := v.info("n1").RemovePod(fakeLogger(t), assumed); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, v.info("n1"), assumed)
 	if got := v.tallies()["n1"]; got != (placement.Tally{}) {
 		t.Errorf("with the pod forgotten: %+v", got)
 	}
@@ -346,5 +368,15 @@ func TestRegression_OwnersThatNeverCome(t *testing.T) {
 	}
 	if nodes, _, known := v.index.Since(waits, now); !known || len(nodes) != 0 {
 		t.Errorf("of its workload %d are told as changed, known %t", nodes, known)
+	}
+}
+
+// A refresh that finds nothing changed is what every pod pays.
+func TestIndexRefreshAllocatesNothing(t *testing.T) {
+	v := newView("n1", "n2")
+	v.put("n1", "web-2", st.MakePod())
+	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
+	if n := testing.AllocsPerRun(10, func() { v.index.Refresh(podcount.Snapshot{Nodes: v.infos}) }); n != 0 {
+		t.Errorf("it allocates %v times", n)
 	}
 }

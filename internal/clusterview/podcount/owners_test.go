@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -20,17 +23,15 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// A ReplicaSet that another Deployment adopts takes its pods along, though nothing
-// happens to the pods or their nodes.
+// A ReplicaSet that another Deployment adopts takes its pods along, though nothing happens to the pods or their nodes. What does not change who a pod is
+// does not have it looked at again.
 func TestRegression_AdoptedReplicaSet(t *testing.T) {
-	rs := plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment old old-uid"))
+	owner := plugintest.Owner("apps/v1 Deployment old old-uid")
+	rs := plugintest.ReplicaSet("web-1", "web-1-uid", owner)
 	client := fake.NewClientset(rs)
 	factory := informers.NewSharedInformerFactory(client, 0)
-	replicaSets := factory.Apps().V1().ReplicaSets()
-	identifier := clusterview.NewIdentifier(replicaSets.Lister())
-	if err := identifier.Watch(replicaSets.Informer()); err != nil {
-		t.Fatal(err)
-	}
+	identifier, err := clusterview.WatchingIdentifier(factory.Apps().V1().ReplicaSets())
+	must(t, err)
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
 
@@ -46,48 +47,68 @@ func TestRegression_AdoptedReplicaSet(t *testing.T) {
 	if got := tally("old"); got.Workload != 1 {
 		t.Fatalf("the pod counts %+v for its Deployment", got)
 	}
-
-	adopted := rs.DeepCopy()
-	adopted.OwnerReferences = []metav1.OwnerReference{plugintest.Owner("apps/v1 Deployment new new-uid")}
-	before := identifier.Adopted.Now()
-	if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), adopted, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
+	for _, change := range []func(*metav1.OwnerReference){
+		func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(true) },
+		func(o *metav1.OwnerReference) { o.APIVersion = "apps/v2" },
+		func(o *metav1.OwnerReference) { o.Name, o.UID = "new", "new-uid" }, // which tells that the others were seen
+	} {
+		change(&owner)
+		changed := rs.DeepCopy()
+		changed.OwnerReferences = []metav1.OwnerReference{owner}
+		if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for deadline := time.Now().Add(20 * time.Second); identifier.Adopted.Now() == before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); identifier.Adopted.Now() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody noticed that the ReplicaSet was adopted")
 		}
+	}
+	if n := identifier.Adopted.Now(); n != 1 {
+		t.Errorf("it got another owner %d times", n)
 	}
 	if before, after := tally("old"), tally("new"); before.Workload != 0 || after.Workload != 1 {
 		t.Errorf("the pod counts %+v for the Deployment it was of, and %+v for the one it is of", before, after)
 	}
 }
 
-// A ReplicaSet is adopted while the nodes are counted: the identity returned is the one under which all pods are counted, those that
-// were counted before included.
-func TestIndexRefreshForAPodWhoseOwnerIsAdopted(t *testing.T) {
-	v := newView("n", "m")
-	identifier := v.rs.Identifier()
-	v.index = podcount.NewIndex(identifier)
-	v.put("n", "web-1", st.MakePod())
-	v.refresh()
-	v.put("m", "web-1", st.MakePod())
-	// The pod is asked for first, then the new one on the node: the other owner comes between.
-	v.rs.Asked, v.rs.Before = 0, func(asked int) {
-		if asked == 2 {
-			v.rs.Add(plugintest.ReplicaSet("web-1", "web-1-uid", plugintest.Owner("apps/v1 Deployment new new-uid")))
-			identifier.Adopted.Note("ns")
-		}
-	}
-	waiting := plugintest.Pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", "1"), "apps/v1 ReplicaSet web-1 web-1-uid")
-	id := v.index.RefreshFor(waiting, podcount.Snapshot{Nodes: v.infos})
-	if id.Workload.Name != "new" {
-		t.Errorf("the pod is %+v", id)
-	}
-	for node, got := range talliesOf(v.index, id) {
-		if got.Workload != 1 {
-			t.Errorf("on %s %d pods are counted beside it, want 1", node, got.Workload)
-		}
+// A ReplicaSet becomes known, or is adopted, while the nodes are counted: the identity returned is the one under which all pods are
+// counted, those that were counted before included.
+func TestIndexRefreshForAPodWhoseOwnerChanges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set, deployment string
+		adopted         bool
+	}{
+		"it becomes known": {"web-3", "web", false},
+		"it is adopted":    {"web-1", "new", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newView("n", "m")
+			identifier := v.rs.Identifier()
+			v.index = podcount.NewIndex(identifier)
+			v.put("n", tc.set, st.MakePod())
+			v.refresh()
+			v.put("m", tc.set, st.MakePod())
+			// The pod is asked for first, then the new one on the node: the owner comes between.
+			v.rs.Asked, v.rs.Before = 0, func(asked int) {
+				if asked == 2 {
+					v.rs.Add(plugintest.ReplicaSet(tc.set, tc.set+"-uid", plugintest.Owner("apps/v1 Deployment "+tc.deployment+" uid")))
+					if tc.adopted {
+						identifier.Adopted.Note("ns")
+					}
+				}
+			}
+			waiting := plugintest.Pod(st.MakePod().Name("p").UID("p").Label("pod-template-hash", tc.set[len(tc.set)-1:]), "apps/v1 ReplicaSet "+tc.set+" "+tc.set+"-uid")
+			id := v.index.RefreshFor(waiting, podcount.Snapshot{Nodes: v.infos})
+			if id.Provisional || id.Workload.Name != tc.deployment {
+				t.Errorf("the pod is %+v", id)
+			}
+			for node, got := range talliesOf(v.index, id) {
+				if got.Workload != 1 {
+					t.Errorf("on %s %d pods are counted beside it, want 1", node, got.Workload)
+				}
+			}
+		})
 	}
 }
 
@@ -137,38 +158,40 @@ func TestOwnersOfOneNamespaceChange(t *testing.T) {
 	v.wantAsked(t, "a ReplicaSet got another owner", 5)
 }
 
-// What does not change who a pod is does not have it looked at again.
-func TestOwnerThatStaysTheSame(t *testing.T) {
-	owner := plugintest.Owner("apps/v1 Deployment web web-uid")
-	rs := plugintest.ReplicaSet("web-1", "web-1-uid", owner)
-	client := fake.NewClientset(rs)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	replicaSets := factory.Apps().V1().ReplicaSets()
-	identifier, err := clusterview.WatchingIdentifier(replicaSets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	for _, change := range []func(*metav1.OwnerReference){
-		func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(true) },
-		func(o *metav1.OwnerReference) { o.APIVersion = "apps/v2" },
-		func(o *metav1.OwnerReference) { o.Name = "other" },
-	} {
-		change(&owner)
-		changed := rs.DeepCopy()
-		changed.OwnerReferences = []metav1.OwnerReference{owner}
-		if _, err := client.AppsV1().ReplicaSets(rs.Namespace).Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
+// In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot,
+// and takes them away, without a new generation.
+func TestIndexSeesPodsAssumedInTheSnapshotAlone(t *testing.T) {
+	v := newView()
+	snapshot := cache.NewSnapshot(nil, []*corev1.Node{st.MakeNode().Name("n1").Obj()})
+	step := func(name string, want int64) {
+		t.Helper()
+		nodes, err := snapshot.NodeInfos().List()
+		must(t, err)
+		v.infos = nodes
+		if got := v.tallies()["n1"].Revision; got != want {
+			t.Errorf("%s: %d pods count, want %d", name, got, want)
 		}
 	}
-	// The last one tells that the others were seen.
-	for deadline := time.Now().Add(20 * time.Second); identifier.Adopted.Now() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody noticed that the ReplicaSet got another owner")
+	assume := func(name, revision string) *corev1.Pod {
+		t.Helper()
+		p := plugintest.Pod(st.MakePod().Name(name).UID(name).Node("n1").Label("pod-template-hash", revision), "apps/v1 ReplicaSet web-"+revision+" web-"+revision+"-uid")
+		info, err := framework.NewPodInfo(p)
+		if err == nil {
+			err = snapshot.AssumePod(info)
 		}
+		must(t, err)
+		return p
 	}
-	if n := identifier.Adopted.Now(); n != 1 {
-		t.Errorf("it got another owner %d times", n)
+	forget := func(p *corev1.Pod) {
+		t.Helper()
+		must(t, snapshot.ForgetPod(logr.Discard(), p))
 	}
+	step("at first", 0)
+	old := assume("a", "1")
+	step("with one of the old revision", 0)
+	forget(old)
+	p := assume("b", "2")
+	step("with another in its place", 1)
+	forget(p)
+	step("when it is forgotten", 0)
 }

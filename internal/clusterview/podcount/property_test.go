@@ -12,11 +12,9 @@ import (
 	"time"
 	"weak"
 
-	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"pgregory.net/rapid"
@@ -24,7 +22,14 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
 
 // askers are who a index is asked for: the revisions of a Deployment, of a ReplicaSet
 // that is not known at first, of a named workload with two owners, and a lone pod.
@@ -47,8 +52,7 @@ func askers() []clusterview.Identity {
 // cluster is a view with what a random walk over it has to know.
 type cluster struct {
 	*view
-	t      *rapid.T
-	logger klog.Logger
+	t *rapid.T
 	// told is what Since and On have said so far, by asker; since is up to when.
 	told  []map[string][2]int64
 	since []uint64
@@ -85,12 +89,12 @@ func (c *cluster) step() {
 			plugintest.Pod(c.inService(st.MakePod().Name(fmt.Sprint("bare-", c.uid%3)).UID(fmt.Sprint("bare-", c.uid)))))
 	case "change":
 		if info, p, ok := c.some(); ok {
-			c.must(info.RemovePod(c.logger, p))
+			remove(c.t, info, p)
 			info.AddPod(c.another(p))
 		}
 	case "remove":
 		if info, p, ok := c.some(); ok {
-			c.must(info.RemovePod(c.logger, p))
+			remove(c.t, info, p)
 		}
 	case "join":
 		c.uid++
@@ -183,17 +187,11 @@ func revisions(index *podcount.Index, of clusterview.Identity) map[string]int64 
 	return counts
 }
 
-func (c *cluster) must(err error) {
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // A index that remembers pods says the same as one that counts all of them anew,
 // whatever has happened in between.
 func TestIndexSaysWhatOneMadeAnewSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, logger: logr.Discard(), since: make([]uint64, len(askers()))}
+		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, since: make([]uint64, len(askers()))}
 		for range askers() {
 			c.told = append(c.told, make(map[string][2]int64))
 		}
@@ -216,9 +214,7 @@ func TestIndexKeepsNoPods(t *testing.T) {
 	// The index still knows its nodes by the snapshot that it saw; this one is in use.
 	info := v.info("n1")
 	for _, p := range slices.Clone(info.GetPods()) {
-		if err := info.RemovePod(fakeLogger(t), p.GetPod()); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, info, p.GetPod())
 	}
 	for range 3 {
 		runtime.GC()

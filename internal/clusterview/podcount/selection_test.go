@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
@@ -17,13 +18,12 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 )
 
-// selects is a selector of the test's namespace.
-func selects(t interface{ Fatal(args ...any) }, text string) *clusterview.Selector {
+// selects is a selector of a namespace.
+func selects(t rapid.TB, namespace, text string) *clusterview.Selector {
+	t.Helper()
 	selector, err := labels.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &clusterview.Selector{Selector: selector, Namespace: "ns", Labels: make(map[string]string)}
+	must(t, err)
+	s := &clusterview.Selector{Selector: selector, Namespace: namespace, Labels: make(map[string]string)}
 	for _, label := range []string{"svc", "pod-template-hash", "statefulset.kubernetes.io/pod-name"} {
 		if value, found := selector.RequiresExactMatch(label); found {
 			s.Labels[label] = value
@@ -32,11 +32,28 @@ func selects(t interface{ Fatal(args ...any) }, text string) *clusterview.Select
 	return s
 }
 
+// pair puts two pods that stand alone on a node, a-SERVICE and b-SERVICE, which a selector of their service selects.
+func (v *view) pair(node, namespace string, service any) {
+	for _, letter := range []string{"a-", "b-"} {
+		name := fmt.Sprint(letter, service)
+		p := plugintest.Pod(st.MakePod().Name(name).UID(namespace+name).Label("svc", fmt.Sprint(service)))
+		p.Namespace = namespace
+		v.info(node).AddPod(p)
+	}
+}
+
+// under has the first of a pair be counted under the selector of both, and returns that and what it counts as.
+func (v *view) under(t *testing.T, namespace string, service any) (*clusterview.Selector, clusterview.Identity) {
+	t.Helper()
+	s := selects(t, namespace, fmt.Sprint("svc=", service))
+	return s, v.index.Under(clusterview.Identity{Workload: clusterview.Workload{Namespace: namespace, Kind: clusterview.KindPod, Name: fmt.Sprint("a-", service)}}, s)
+}
+
 // checkUnder holds what an identity counts as under selectors to an index that has seen nothing before, and to a
 // count of all pods.
 func (c *cluster) checkUnder(anew *podcount.Index, of clusterview.Identity) {
 	for _, text := range []string{"svc=x", "svc=x,pod-template-hash=2", "svc in (x,y)", "svc", "!svc", "nobody=has", ""} {
-		s := selects(c.t, text)
+		s := selects(c.t, "ns", text)
 		is := c.index.Under(of, s)
 		if want := anew.Under(of, s); is != want {
 			c.t.Fatalf("%v under %q is %v, want %v", of, text, is, want)
@@ -96,7 +113,7 @@ func TestUnder(t *testing.T) {
 	v.put("n1", "web-2", st.MakePod().Label("svc", "x"))
 	v.put("n1", "web-1", st.MakePod().Label("svc", "x"))
 	v.refresh()
-	svc := selects(t, "svc=x")
+	svc := selects(t, "ns", "svc=x")
 	if got := v.index.Under(web, svc); got != web {
 		t.Errorf("alone under its selector, it counts as %v", got)
 	}
@@ -111,7 +128,7 @@ func TestUnder(t *testing.T) {
 	if d := gocmp.Diff(want, talliesOf(v.index, wide)); d != "" {
 		t.Error("want -, got +:\n" + d)
 	}
-	for name, s := range map[string]*clusterview.Selector{"none": nil, "all": selects(t, ""), "other pods": selects(t, "svc=y")} {
+	for name, s := range map[string]*clusterview.Selector{"none": nil, "all": selects(t, "ns", ""), "other pods": selects(t, "ns", "svc=y")} {
 		if got := v.index.Under(web, s); got != web {
 			t.Errorf("under a selector of %s it counts as %v", name, got)
 		}
@@ -130,16 +147,12 @@ func TestUnder(t *testing.T) {
 func TestManySelectors(t *testing.T) {
 	v := newView("n1")
 	for i := range 300 {
-		for _, name := range []string{"a", "b"} {
-			name = fmt.Sprint(name, i)
-			v.info("n1").AddPod(plugintest.Pod(st.MakePod().Name(name).UID(name).Label("svc", fmt.Sprint("s", i))))
-		}
+		v.pair("n1", "ns", i)
 	}
 	v.refresh()
 	for range 2 {
 		for i := range 300 {
-			of := clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: clusterview.KindPod, Name: fmt.Sprint("a", i)}}
-			under := v.index.Under(of, selects(t, fmt.Sprint("svc=s", i)))
+			_, under := v.under(t, "ns", i)
 			if got := talliesOf(v.index, under)["n1"]; got != (placement.Tally{Revision: 2, Workload: 2, All: 600}) {
 				t.Fatalf("under selector %d there are %+v", i, got)
 			}
@@ -150,35 +163,20 @@ func TestManySelectors(t *testing.T) {
 // One namespace with more wide selectors than are counted under takes none of those of another.
 func TestSelectorsOfOthersStay(t *testing.T) {
 	v := newView("n1")
-	add := func(namespace, name, svc string) {
-		p := plugintest.Pod(st.MakePod().Name(name).UID(namespace+name).Label("svc", svc))
-		p.Namespace = namespace
-		v.info("n1").AddPod(p)
-	}
-	under := func(namespace, svc string) *clusterview.Selector {
-		s := selects(t, "svc="+svc)
-		s.Namespace = namespace
-		id := clusterview.Identity{Workload: clusterview.Workload{Namespace: namespace, Kind: clusterview.KindPod, Name: "a-" + svc}}
-		v.index.Under(id, s)
-		return s
-	}
 	const many = 300
 	for i := range many {
-		for _, name := range []string{"a-", "b-"} {
-			add("greedy", name+fmt.Sprint(i), fmt.Sprint(i))
-		}
+		v.pair("n1", "greedy", i)
 	}
-	add("other", "a-x", "x")
-	add("other", "b-x", "x")
+	v.pair("n1", "other", "x")
 	v.refresh()
-	kept := under("other", "x")
-	counted := 0
+	kept, _ := v.under(t, "other", "x")
+	var greedy []*clusterview.Selector
 	for i := range many {
-		under("greedy", fmt.Sprint(i))
+		s, _ := v.under(t, "greedy", i)
+		greedy = append(greedy, s)
 	}
-	for i := range many {
-		s := selects(t, fmt.Sprint("svc=", i))
-		s.Namespace = "greedy"
+	counted := 0
+	for _, s := range greedy {
 		if v.index.Counts(s.Workload()) {
 			counted++
 		}
@@ -193,30 +191,17 @@ func TestSelectorsOfManyNamespaces(t *testing.T) {
 	v := newView("n1")
 	const many = 257
 	name := func(i int) string { return fmt.Sprintf("ns-%03d", i) }
-	selector := func(i int) *clusterview.Selector {
-		s := selects(t, "svc=x")
-		s.Namespace = name(i)
-		return s
-	}
-	use := func(i int) {
-		id := clusterview.Identity{Workload: clusterview.Workload{Namespace: name(i), Kind: clusterview.KindPod, Name: "a"}}
-		v.index.Under(id, selector(i))
-	}
 	for i := range many {
-		for _, pod := range []string{"a", "b"} {
-			p := plugintest.Pod(st.MakePod().Name(pod).UID(name(i)+pod).Label("svc", "x"))
-			p.Namespace = name(i)
-			v.info("n1").AddPod(p)
-		}
+		v.pair("n1", name(i), "x")
 	}
 	v.refresh()
 	for i := range many - 1 {
-		use(i)
+		v.under(t, name(i), "x")
 	}
-	use(0) // and so the second is the one that was used least recently
-	use(many - 1)
+	v.under(t, name(0), "x") // and so the second is the one that was used least recently
+	v.under(t, name(many-1), "x")
 	for i, want := range map[int]bool{0: true, 1: false, 2: true, many - 1: true} {
-		if got := v.index.Counts(selector(i).Workload()); got != want {
+		if got := v.index.Counts(selects(t, name(i), "svc=x").Workload()); got != want {
 			t.Errorf("the selector of namespace %d is counted under: %t", i, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/kubelet/events"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
@@ -91,11 +92,20 @@ func TestSuccess(t *testing.T) {
 		}
 	}
 	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = new(at(3)) }
+	// A pod may have succeeded and have no containers any more to say when.
+	bare := with(corev1.PodSucceeded)
+	bare.Status.Conditions = []corev1.PodCondition{
+		conditionAt(corev1.PodScheduled, corev1.ConditionTrue, at(1).Time), conditionAt(corev1.PodReady, corev1.ConditionFalse, at(9).Time),
+	}
+	if since, ok := podoutcome.Success(with(corev1.PodSucceeded)); !ok || !since.IsZero() {
+		t.Errorf("without conditions: %v, %v", since, ok)
+	}
 	for _, tc := range []struct {
 		name string
 		pod  *corev1.Pod
 		want time.Time // zero if it is none
 	}{
+		{"has succeeded, and has no containers", bare, at(9).Time},
 		{"runs", with(corev1.PodRunning, running("app", nil)), time.Time{}},
 		{"is ready", also(with(corev1.PodRunning, running("app", nil)), ready(2)), at(2).Time},
 		{"has crashed while it was ready", also(with(corev1.PodRunning, running("app", exit(1, 5))), ready(2)), at(5).Time},
@@ -113,5 +123,28 @@ func TestSuccess(t *testing.T) {
 				t.Errorf("got %v, %t, want %v", since, ok, tc.want)
 			}
 		})
+	}
+}
+
+func conditionAt(t corev1.PodConditionType, status corev1.ConditionStatus, at time.Time) corev1.PodCondition {
+	return corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.Time{Time: at}}
+}
+
+func TestPlaced(t *testing.T) {
+	created := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	bound := created.Add(time.Minute)
+	for name, tc := range map[string]struct {
+		conditions []corev1.PodCondition
+		want       time.Time
+	}{
+		"bound":             {[]corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionTrue, bound)}, bound},
+		"refused until now": {[]corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, bound)}, created},
+		"without a time":    {[]corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionTrue, time.Time{})}, created},
+		"nothing is said":   {nil, created},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Time{Time: created}}, Status: corev1.PodStatus{Conditions: tc.conditions}}
+		if got := podoutcome.Placed(pod); !got.Equal(tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }

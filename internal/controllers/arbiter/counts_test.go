@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +18,109 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+const rack = "example.com/rack"
+
+// inRack is a node of a rack.
+func inRack(name, value string) *corev1.Node {
+	n := nodeOf(name, 100_000)
+	n.Labels[rack] = value
+	return n
+}
+
+// of is a pod of a ReplicaSet with a hash.
+func of(set, hash string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Labels = map[string]string{"pod-template-hash": hash}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set, UID: types.UID(set), Controller: new(true)}}
+	}
+}
+
+func limitedTo(text string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{clusterview.DomainLimitsAnnotation: text} }
+}
+
+func labelled(key, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Labels[key] = value }
+}
+
+func TestLimits(t *testing.T) {
+	web := of("web-1", "1")
+	for name, tc := range map[string]struct {
+		there []client.Object
+		// reserved are pods that were admitted to node a1 and have not been seen.
+		reserved []*corev1.Pod
+		pod      *corev1.Pod
+		refused  bool
+	}{
+		"one in the rack":           {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web, limitedTo(rack+"=1")), true},
+		"room for two":              {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web, limitedTo(rack+"=2")), false},
+		"one in another rack":       {[]client.Object{onNode(podOf("1", 1, web), "b1")}, nil, podOf("p", 1, web, limitedTo(rack+"=1")), false},
+		"one of another revision":   {[]client.Object{onNode(podOf("1", 1, of("web-2", "2")), "a2")}, nil, podOf("p", 1, web, limitedTo(rack+"=1")), false},
+		"one that has ended":        {[]client.Object{onNode(podOf("1", 1, web, ended), "a2")}, nil, podOf("p", 1, web, limitedTo(rack+"=1")), false},
+		"one that is to come":       {[]client.Object{podOf("1", 1, web)}, []*corev1.Pod{podOf("1", 1, web)}, podOf("p", 1, web, limitedTo(rack+"=1")), true},
+		"without a limit":           {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web), false},
+		"a limit nobody can read":   {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web, limitedTo("one")), false},
+		"a limit over no label":     {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web, limitedTo("example.com/none=1")), false},
+		"a pod of other schedulers": {[]client.Object{onNode(podOf("1", 1, web), "a2")}, nil, podOf("p", 1, web, limitedTo(rack+"=1"), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }), false},
+		// Two ReplicaSets of one label may be of one Deployment, so that one is an older revision of the other.
+		"another owner of the workload": {
+			[]client.Object{onNode(podOf("1", 1, of("web-2", "2"), labelled(clusterview.WorkloadLabel, "w")), "a2")}, nil,
+			podOf("p", 1, web, labelled(clusterview.WorkloadLabel, "w"), limitedTo(rack+"=1")), false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache := apiWith(t, append(tc.there, inRack("a1", "a"), inRack("a2", "a"), inRack("b1", "b"))...)
+				l := &Limits{Cache: cache, Schedulers: []string{"espalier-scheduler"}}
+				ledger := ledgerOf(inRack("a1", "a"))
+				for _, o := range tc.there {
+					ledger.SetPod(o.(*corev1.Pod))
+				}
+				for _, p := range tc.reserved {
+					ledger.Admit(t.Context(), p, "a1", nil, false)
+				}
+				got := ledger.Admit(t.Context(), tc.pod, "a1", l.of(t.Context(), tc.pod), false)
+				if (len(got) > 0) != tc.refused {
+					t.Errorf("it is refused: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A policy's limit holds as soon as policies are known to be there, and no longer than the policy is.
+func TestLimitsOfPolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "racks"}}
+		policy.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: rack, MaxPods: 1}}
+		web := of("web-1", "1")
+		there := onNode(podOf("1", 1, web), "a2")
+		cache := apiWith(t, there, inRack("a1", "a"), inRack("a2", "a"), policy, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+		l := &Limits{Cache: cache, Schedulers: []string{"espalier-scheduler"}}
+		refused := func() bool {
+			ledger := ledgerOf(inRack("a1", "a"))
+			ledger.SetPod(there)
+			return len(ledger.Admit(t.Context(), podOf("p", 1, web), "a1", l.of(t.Context(), podOf("p", 1, web)), false)) > 0
+		}
+		if refused() {
+			t.Error("a policy holds whose kind may not be there")
+		}
+		l.policiesChanged()
+		if !refused() {
+			t.Error("the limit of a policy does not hold")
+		}
+		controllertest.Must(t, cache.Delete(t.Context(), policy))
+		l.policiesChanged()
+		if refused() {
+			t.Error("the limit of a policy holds that is gone")
+		}
+	})
+}
 
 // view is a cache of nodes and pods.
 type view struct {
@@ -33,6 +134,10 @@ type view struct {
 
 func (v *view) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	v.gets++
+	if p, is := o.(*corev1.Pod); is {
+		*p = *v.pods[types.UID(key.Name)]
+		return nil
+	}
 	n, there := v.nodes[key.Name]
 	if !there {
 		return apierrors.NewNotFound(corev1.Resource("nodes"), key.Name)
@@ -94,14 +199,6 @@ func ofStatefulSet(name string) func(*corev1.Pod) {
 func (r *racks) gone(uid types.UID) {
 	delete(r.pods, uid)
 	r.RemovePod(uid)
-}
-
-// checkNothingIsLeft fails the test if anything is counted still.
-func (r *racks) checkNothingIsLeft(t *testing.T) {
-	t.Helper()
-	if len(r.counts.of) > 0 || len(r.counts.pods) > 0 {
-		t.Errorf("%d workloads and %d pods are left", len(r.counts.of), len(r.counts.pods))
-	}
 }
 
 // What is kept up to date says the same as what is counted anew, whatever has happened.
@@ -177,22 +274,11 @@ func TestPodsAreCountedOnce(t *testing.T) {
 		}
 		r.pod(onNode(p, node))
 	}
-	for i := range 100 {
+	for i := range 101 {
 		bind(i)
 	}
 	if r.lists != 1 {
 		t.Errorf("they are listed %d times", r.lists)
-	}
-	// A node that says the same of its domains is no reason to look again, and one that says something else is.
-	r.node(inRack("n1", "r1"))
-	bind(100)
-	if r.lists != 1 {
-		t.Errorf("they are listed %d times, after a node said the same once more", r.lists)
-	}
-	r.node(inRack("n1", "r-new"))
-	p := podOf("p", 1, web, limitedTo(rack+"=10"))
-	if reasons, _ := r.try(t.Context(), p, "n11", r.of(t.Context(), p), false); len(reasons) > 0 || r.lists != 2 {
-		t.Errorf("a node has left the rack: %q, listed %d times", reasons, r.lists)
 	}
 }
 
@@ -213,40 +299,5 @@ func TestAPodIsNotInItsOwnWay(t *testing.T) {
 	}
 	if admits("q", "n1", 2) {
 		t.Error("another one is admitted, though the first may come to either node")
-	}
-}
-
-// Revisions that have no pods any more are forgotten.
-func TestRevisionsOfThePastAreForgotten(t *testing.T) {
-	r := newRacks()
-	r.node(inRack("n", "r"))
-	for i := range 50 {
-		p := podOf(fmt.Sprint("p", i), 1, of(fmt.Sprint("web-", i), fmt.Sprint(i)), limitedTo(rack+"=1"))
-		r.pod(p)
-		if reasons, _ := r.try(t.Context(), p, "n", r.of(t.Context(), p), false); len(reasons) > 0 {
-			t.Fatal(reasons)
-		}
-		r.pod(onNode(p, "n"))
-		r.gone(p.UID)
-	}
-	r.checkNothingIsLeft(t)
-}
-
-func BenchmarkLimitOfManyPods(b *testing.B) {
-	for _, pods := range []int{30, 3000} {
-		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
-			r := newRacks()
-			web := of("web-1", "1")
-			for i := range pods {
-				r.node(inRack(fmt.Sprint("n", i), fmt.Sprint("r", i%10)))
-				r.pod(onNode(podOf(fmt.Sprint("p", i), 1, web), fmt.Sprint("n", i)))
-			}
-			p := podOf("p", 1, web, limitedTo(rack+"="+fmt.Sprint(limit.MaxPods)))
-			for b.Loop() {
-				if reasons, _ := r.try(b.Context(), p, "n1", r.of(b.Context(), p), true); len(reasons) > 0 {
-					b.Fatal(reasons)
-				}
-			}
-		})
 	}
 }

@@ -13,55 +13,56 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // apiWith is an API server, or a cache, with objects.
 func apiWith(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&corev1.Pod{}, byWorkload, func(o client.Object) []string {
+	return controllertest.Builder(t, objects...).WithIndex(&corev1.Pod{}, byWorkload, func(o client.Object) []string {
 		return []string{identifier.Identify(o.(*corev1.Pod)).Workload.String()}
 	}).Build()
 }
 
+// handlerOf is a handler that knows a node, and reads pods by a cache.
+func handlerOf(n *corev1.Node, pods client.Client) *Handler {
+	return &Handler{Ledger: ledgerOf(n), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+}
+
 // asked is the API server's question about the binding of a pod to a node.
-func asked(t *testing.T, pod, node string, change ...func(*corev1.Binding, *admissionv1.AdmissionRequest)) admission.Request {
-	t.Helper()
+func asked(tb testing.TB, pod, node string, change ...func(*corev1.Binding, *admissionv1.AdmissionRequest)) admission.Request {
+	tb.Helper()
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod, UID: types.UID(pod)}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
 	r := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "ns", Name: pod}}
 	for _, c := range change {
 		c(binding, &r.AdmissionRequest)
 	}
 	raw, err := json.Marshal(binding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(tb, err)
 	if r.Object.Raw == nil {
 		r.Object.Raw = raw
 	}
 	return r
+}
+
+// reviewOf is what the API server posts about the binding of a pod to a node.
+func reviewOf(tb testing.TB, pod, node string) []byte {
+	tb.Helper()
+	request := asked(tb, pod, node).AdmissionRequest
+	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &request})
+	controllertest.Must(tb, err)
+	return body
 }
 
 func TestHandle(t *testing.T) {
@@ -105,7 +106,7 @@ func TestHandle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := apiWith(t, podOf("p", 500), podOf("large", 2000), podOf("gated", 500, gates), onNode(podOf("bound", 5000), "other"))
-			h := &Handler{Ledger: ledgerOf(nodeOf("n", 1000)), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+			h := handlerOf(nodeOf("n", 1000), pods)
 			if tc.api != nil {
 				h.API = tc.api
 			}
@@ -131,7 +132,7 @@ func TestDevicesAreShownLater(t *testing.T) {
 		n.Status.Allocatable[gpu] = resource.MustParse("0") // as where a device plugin was, and claims have taken its place
 		p := podOf("p", 100, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") })
 		pods := apiWith(t, p)
-		h := &Handler{Ledger: ledgerOf(n), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
+		h := handlerOf(n, pods)
 		if h.Handle(t.Context(), asked(t, "p", "n")).Allowed {
 			t.Error("a pod without devices is admitted to a node without devices")
 		}
@@ -145,9 +146,7 @@ func TestDevicesAreShownLater(t *testing.T) {
 			shown <- errors.Join(err, pods.Status().Update(t.Context(), &now))
 		})
 		got := h.Handle(t.Context(), asked(t, "p", "n"))
-		if err := <-shown; err != nil {
-			t.Fatal(err)
-		}
+		controllertest.Must(t, <-shown)
 		if !got.Allowed {
 			t.Errorf("a pod that has its devices is refused: %v", got.Result)
 		}
@@ -196,10 +195,7 @@ func TestDeletedWhileItIsBound(t *testing.T) {
 
 // A scheduler knows the refusal by its cause, as the API server passes it on.
 func TestRefusalIsKnown(t *testing.T) {
-	pods := apiWith(t, podOf("large", 2000))
-	h := &Handler{Ledger: NewLedger(clock.RealClock{}), Pods: pods, API: pods, Limits: &Limits{Cache: pods}}
-	h.Ledger.SetNode(nodeOf("n", 1000))
-	got := h.Handle(t.Context(), asked(t, "large", "n"))
+	got := handlerOf(nodeOf("n", 1000), apiWith(t, podOf("large", 2000))).Handle(t.Context(), asked(t, "large", "n"))
 	if got.Allowed {
 		t.Fatal("it is admitted")
 	}

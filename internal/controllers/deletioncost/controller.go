@@ -45,7 +45,7 @@ type Controller struct {
 	Clock  clock.PassiveClock
 	Options
 
-	limit flowcontrol.RateLimiter
+	limit flowcontrol.PassiveRateLimiter
 	// seen has the last sum of each ReplicaSet's pods, and since when it has been that.
 	seen map[types.UID]state
 }
@@ -67,7 +67,7 @@ func (c *Controller) Start(ctx context.Context) error {
 // reset makes what look needs: a full budget of changes, and no ReplicaSet seen, so that each has to be quiet for the whole time
 // again. Tests call look without Start.
 func (c *Controller) reset() {
-	c.limit, c.seen = flowcontrol.NewTokenBucketRateLimiter(perSecond, burst), make(map[types.UID]state)
+	c.limit, c.seen = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(perSecond, burst, c.Clock), make(map[types.UID]state)
 }
 
 // look repairs the costs of ReplicaSets whose pods have been the same for long enough.

@@ -10,70 +10,55 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// rig is a controller on an API server that is played: pods on the node n, which is silent from the beginning on.
+// rig is a controller beside pods on the node n, which is silent from the beginning on.
 type rig struct {
-	*testing.T
+	*controllertest.Rig
 	*Controller
-	clock  *clocktesting.FakeClock
-	events *events.FakeRecorder
 }
 
 func newRig(t *testing.T, objects ...client.Object) *rig {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	t.Helper()
+	node := silent()
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: begin}}}
 	objects = append(objects, node, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	revision := func(n string) map[string]string { return map[string]string{"deployment.kubernetes.io/revision": n} }
 	for name, surge := range map[string]int32{"web": 1, "one": 0} {
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{"deployment.kubernetes.io/revision": "2"}}}
-		d.Spec.Replicas = new(int32(3))
-		d.Spec.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(surge))}}
-		objects = append(objects, d)
-		for _, revision := range []string{"1", "2"} {
-			objects = append(objects, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "ns", Name: name + "-" + revision, UID: types.UID(name + "-" + revision),
-				Annotations: map[string]string{"deployment.kubernetes.io/revision": revision}, OwnerReferences: owned("Deployment", name),
-			}})
-		}
+		d, first := controllertest.Deployment(name, 3, surge)
+		second := first.DeepCopy()
+		second.Name, second.UID = name+"-2", d.UID+"-2"
+		d.Annotations, first.Annotations, second.Annotations = revision("2"), revision("1"), revision("2")
+		objects = append(objects, d, first, second)
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	builder := controllertest.Builder(t, objects...)
 	for field, of := range indices {
 		builder = builder.WithIndex(&corev1.Pod{}, field, of)
 	}
-	c := builder.Build()
-	r := &rig{T: t, clock: clocktesting.NewFakeClock(begin), events: events.NewFakeRecorder(100)}
-	r.Controller = &Controller{Client: c, API: c, Events: r.events, Clock: r.clock, Options: Options{Schedulers: []string{"espalier-scheduler"}, AtOnce: 5}}
+	r := &rig{Rig: controllertest.New(t, begin, builder)}
+	r.Controller = &Controller{Client: r.Server, API: r.Server, Events: r.Said, Clock: r.Time, Options: Options{Schedulers: []string{"espalier-scheduler"}, AtOnce: 5}}
 	return r
 }
 
-func owned(kind, name string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
-}
+// silent is the node that does not answer, by its name.
+func silent() *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}} }
 
 // policyFor is for the pods of an app.
 func policyFor(app string, d *placementv1alpha1.Disconnect) *placementv1alpha1.PlacementPolicy {
-	p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app}}
+	p := &placementv1alpha1.PlacementPolicy{ObjectMeta: controllertest.Named(app)}
 	p.Spec.PodSelector.MatchLabels = map[string]string{"app": app}
 	p.Spec.Disconnect = d
 	return p
@@ -81,7 +66,8 @@ func policyFor(app string, d *placementv1alpha1.Disconnect) *placementv1alpha1.P
 
 // pod is one of an app on the node, which tolerates for 300 seconds that this does not answer.
 func pod(name, app, kind, owner string, change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": app}, OwnerReferences: owned(kind, owner)}}
+	p := &corev1.Pod{ObjectMeta: controllertest.Named(name)}
+	p.Labels, p.OwnerReferences = map[string]string{"app": app}, controllertest.OwnedBy(kind, owner)
 	p.Spec.NodeName, p.Spec.SchedulerName, p.Status.Phase = "n", "espalier-scheduler", corev1.PodRunning
 	p.Spec.Tolerations = []corev1.Toleration{
 		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
@@ -93,17 +79,22 @@ func pod(name, app, kind, owner string, change ...func(*corev1.Pod)) *corev1.Pod
 	return p
 }
 
+// pod is the one of a name.
+func (r *rig) pod(name string) *corev1.Pod {
+	r.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	r.Get(p)
+	return p
+}
+
 // tolerates says for how long a pod tolerates that its node does not answer.
 func (r *rig) tolerates(name string) string {
 	r.Helper()
-	var p corev1.Pod
-	if err := r.Client.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &p); err != nil {
-		r.Fatal(err)
-	}
+	p := r.pod(name)
 	if len(p.Spec.Tolerations) == 2 && *p.Spec.Tolerations[0].TolerationSeconds != 300 {
 		r.Errorf("pod %s tolerates for another time that its node is not ready", name)
 	}
-	switch s := tolerationOf(&p); {
+	switch s := tolerationOf(p); {
 	case s == nil:
 		return "not"
 	case s.TolerationSeconds == nil:
@@ -116,22 +107,19 @@ func (r *rig) tolerates(name string) string {
 // after lets time pass, and looks.
 func (r *rig) after(d time.Duration) {
 	r.Helper()
-	r.clock.SetTime(begin.Add(d))
+	r.Time.SetTime(begin.Add(d))
 	for range 2 { // the second one finds what the first one did
-		if err := r.look(r.Context()); err != nil {
-			r.Fatal(err)
-		}
+		r.Must(r.look(r.Context()))
 	}
 }
 
-// moved are the pods for which there are Moves.
+// moved are the pods of namespace ns for which there are Moves.
 func (r *rig) moved() (pods []string) {
 	r.Helper()
-	var moves placementv1alpha1.MoveList
-	if err := r.Client.List(r.Context(), &moves); err != nil {
-		r.Fatal(err)
-	}
-	for _, m := range moves.Items {
+	for _, m := range r.Moves() {
+		if m.Namespace != "ns" {
+			continue
+		}
 		if m.Spec.Reason != placementv1alpha1.MoveDisconnect || m.Spec.Keep != placementv1alpha1.KeepOriginal {
 			r.Errorf("Move %s is %+v", m.Name, m.Spec)
 		}
@@ -143,14 +131,7 @@ func (r *rig) moved() (pods []string) {
 // answers has the node answer again.
 func (r *rig) answers() {
 	r.Helper()
-	var n corev1.Node
-	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: "n"}, &n); err != nil {
-		r.Fatal(err)
-	}
-	n.Spec.Taints = nil
-	if err := r.Client.Update(r.Context(), &n); err != nil {
-		r.Fatal(err)
-	}
+	controllertest.Change(r.Rig, silent(), func(n *corev1.Node) { n.Spec.Taints = nil })
 }
 
 var keeps = &placementv1alpha1.Disconnect{ReplaceAfterSeconds: new(int32(30)), LostAfterSeconds: 600, Keep: placementv1alpha1.KeepOriginal}
@@ -197,13 +178,12 @@ func TestWhoIsKept(t *testing.T) {
 			if got := len(r.moved()) > 0; got != tc.move {
 				t.Errorf("it is moved: %t", got)
 			}
-			if n := len(r.events.Events); (n == 1) != (name == "of a StatefulSet") || n > 1 {
+			said := r.Told()
+			if n := len(said); (n == 1) != (name == "of a StatefulSet") || n > 1 {
 				t.Errorf("there are %d events", n)
 			}
-			if n := len(r.events.Events); n == 1 {
-				if text := <-r.events.Events; !strings.Contains(text, "PodKept Pod p stays on node n, which does not answer.") || !strings.Contains(text, "by 2026-01-01T12:10:00Z") {
-					t.Errorf("the event is %q", text)
-				}
+			if len(said) == 1 && (!strings.Contains(said[0], "PodKept Pod p stays on node n, which does not answer.") || !strings.Contains(said[0], "by 2026-01-01T12:10:00Z")) {
+				t.Errorf("the event is %q", said)
 			}
 		})
 	}
@@ -224,10 +204,10 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 		"lost, of a StatefulSet":        {of("StatefulSet", "db"), 600 * time.Second, func(*rig) {}, "0"},
 		"back":                          {of("ReplicaSet", "web-2"), 40 * time.Second, (*rig).answers, "300"},
 		"back, of a StatefulSet":        {of("StatefulSet", "db"), 40 * time.Second, (*rig).answers, "300"},
-		"the policy is gone":            {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.remove(policyFor("web", nil)) }, "300"},
+		"the policy is gone":            {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.Delete(policyFor("web", nil)) }, "300"},
 		"a policy cannot be read":       {of("StatefulSet", "db"), 40 * time.Second, (*rig).breakPolicy, "without end"},
 		"and it is back":                {of("StatefulSet", "db"), 40 * time.Second, func(r *rig) { r.breakPolicy(); r.answers() }, "300"},
-		"the policy waits for longer":   {of("StatefulSet", "db"), 900 * time.Second, func(r *rig) { r.set("web", 3600) }, "without end"},
+		"the policy waits for longer":   {of("StatefulSet", "db"), 900 * time.Second, func(r *rig) { r.replace(keptFor(time.Hour)) }, "without end"},
 		"the Deployment is rolled":      {of("ReplicaSet", "web-2"), 40 * time.Second, func(r *rig) { r.roll("web", "3") }, "300"},
 		"its Move has it, and is lost":  {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
 		"its Move has it":               {of("ReplicaSet", "web-2"), 599 * time.Second, (*rig).handOver, "without end"},
@@ -245,11 +225,7 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 			if got := r.tolerates("p"); got != tc.want {
 				t.Errorf("it tolerates it %s, want %s", got, tc.want)
 			}
-			var p corev1.Pod
-			if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(tc.pod), &p); err != nil {
-				t.Fatal(err)
-			}
-			if _, marked := p.Annotations[clusterview.UnreachableSecondsAnnotation]; marked != (tc.want != "300") {
+			if _, marked := r.pod("p").Annotations[clusterview.UnreachableSecondsAnnotation]; marked != (tc.want != "300") {
 				t.Errorf("it is marked: %t", marked)
 			}
 		})
@@ -258,61 +234,51 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 
 // breakPolicy makes a policy that comes before the others, and whose selector no API server should let pass.
 func (r *rig) breakPolicy() {
+	r.Helper()
 	p := policyFor("broken", keeps)
 	p.Spec.Priority = 100
 	p.Spec.PodSelector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
-	if err := r.Client.Create(r.Context(), p); err != nil {
-		r.Fatal(err)
-	}
+	r.Create(p)
 }
 
-func (r *rig) remove(o client.Object) {
-	if err := r.Client.Delete(r.Context(), o); err != nil {
-		r.Fatal(err)
-	}
-}
-
-func (r *rig) set(app string, lostAfter int32) {
-	r.remove(policyFor(app, nil))
+// keptFor is a policy for the pods of web that are kept for so long.
+func keptFor(lostAfter time.Duration) *placementv1alpha1.PlacementPolicy {
 	d := keeps.DeepCopy()
-	d.LostAfterSeconds = lostAfter
-	p := policyFor(app, d)
-	p.UID = "another"
-	if err := r.Client.Create(r.Context(), p); err != nil {
-		r.Fatal(err)
-	}
+	d.LostAfterSeconds = int32(lostAfter / time.Second)
+	return policyFor("web", d)
+}
+
+// replace has another object in the place of one that has its name.
+func (r *rig) replace(o client.Object) {
+	r.Helper()
+	r.Delete(o)
+	o.SetUID("another")
+	r.Create(o)
 }
 
 func (r *rig) roll(deployment, revision string) {
-	r.update(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: deployment}}, func(o client.Object) {
-		o.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": revision})
-	})
-}
-
-func (r *rig) update(o client.Object, change func(client.Object)) {
 	r.Helper()
-	if err := r.Client.Get(r.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		r.Fatal(err)
-	}
-	change(o)
-	if err := r.Client.Update(r.Context(), o); err != nil {
-		r.Fatal(err)
-	}
+	controllertest.Change(r.Rig, &appsv1.Deployment{ObjectMeta: controllertest.Named(deployment)}, func(d *appsv1.Deployment) {
+		d.Annotations = map[string]string{"deployment.kubernetes.io/revision": revision}
+	})
 }
 
 // handOver has the Move have the pod.
 func (r *rig) handOver() {
 	r.Helper()
-	r.update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}, func(o client.Object) {
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "Move", Name: "p", UID: "p", Controller: new(true)}})
+	controllertest.Change(r.Rig, r.pod("p"), func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: placementv1alpha1.SchemeGroupVersion.String(), Kind: "Move", Name: "p", UID: "p", Controller: new(true)}}
 	})
+}
+
+func (r *rig) changeMove(name string, change func(*placementv1alpha1.Move)) {
+	r.Helper()
+	controllertest.Change(r.Rig, &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}, change)
 }
 
 func (r *rig) because(reason placementv1alpha1.MoveReason) {
 	r.Helper()
-	r.update(&placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}, func(o client.Object) {
-		o.(*placementv1alpha1.Move).Spec.Reason, o.(*placementv1alpha1.Move).Spec.Keep = reason, ""
-	})
+	r.changeMove("p", func(m *placementv1alpha1.Move) { m.Spec.Reason, m.Spec.Keep = reason, "" })
 }
 
 // Moves that wait for a node take nothing of the budget: their replacements are there.
@@ -328,9 +294,7 @@ func TestBudget(t *testing.T) {
 	if got := r.moved(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Fatalf("the pods %v are moved", got)
 	}
-	r.update(&placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, func(o client.Object) {
-		o.(*placementv1alpha1.Move).Status.Phase = placementv1alpha1.MoveWaiting
-	})
+	r.changeMove("a", func(m *placementv1alpha1.Move) { m.Status.Phase = placementv1alpha1.MoveWaiting })
 	r.after(32 * time.Second)
 	if got := r.moved(); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("the pods %v are moved", got)
@@ -376,5 +340,73 @@ func TestTolerationsOfATenant(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// However many nodes do not answer, and for however long, so many Moves wait for them and no more. A pod beyond that is kept for as long as it would
+// have been without a policy.
+func TestMovesThatWaitAreBounded(t *testing.T) {
+	objects := []client.Object{policyFor("web", keeps), pod("a", "web", "ReplicaSet", "web-2"), pod("b", "web", "ReplicaSet", "web-2")}
+	for i := range mostWaiting + 1 {
+		m := &placementv1alpha1.Move{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("m-", i)},
+			Spec:       placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDisconnect},
+			Status:     placementv1alpha1.MoveStatus{Phase: placementv1alpha1.MoveWaiting},
+		}
+		if i < 2 {
+			m.Status.Phase = placementv1alpha1.MoveDone // it does not count
+		}
+		objects = append(objects, m)
+	}
+	r := newRig(t, objects...)
+	r.after(time.Second)
+	r.after(31 * time.Second)
+	if got := r.moved(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("the pods %v are moved", got)
+	}
+	r.after(301 * time.Second)
+	if got := r.tolerates("b"); got != "0" {
+		t.Errorf("pod b tolerates it for %s", got)
+	}
+}
+
+// reporting is another node that has reported some time after the beginning.
+func reporting(after time.Duration) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.NewTime(begin.Add(after))},
+	}}}
+}
+
+// Where the controller's clock jumps ahead no pod is lost: other nodes say that it is not so late. It is lost when it is as late by theirs.
+func TestAClockThatJumps(t *testing.T) {
+	const lostAfter = time.Hour
+	r := newRig(t, keptFor(lostAfter), pod("p", "web", "StatefulSet", "db"), reporting(0))
+	r.after(31 * time.Second)
+	for _, step := range []struct {
+		at, reported time.Duration
+		want         string
+	}{
+		{24 * time.Hour, 0, "without end"},
+		{24 * time.Hour, 49 * time.Minute, "without end"},
+		{lostAfter, 55 * time.Minute, "0"},
+	} {
+		r.Must(r.Server.Status().Update(t.Context(), reporting(step.reported)))
+		r.after(step.at)
+		if got := r.tolerates("p"); got != step.want {
+			t.Errorf("at %s, with a report at %s, it tolerates it %s, want %s", step.at, step.reported, got, step.want)
+		}
+	}
+}
+
+// Where no node reports, as where kubelets only renew their Leases, a pod is lost when the controller itself has seen the time go by.
+func TestAClockThatJumpsWhereNoNodeReports(t *testing.T) {
+	const lostAfter = 15 * time.Minute
+	r := newRig(t, keptFor(lostAfter), pod("p", "web", "StatefulSet", "db"), reporting(-time.Hour))
+	r.after(31 * time.Second)
+	for r.tolerates("p") != "0" && r.looks < 1000 {
+		r.after(24 * time.Hour)
+	}
+	if seen, want := time.Duration(r.looks)*every, lostAfter-10*time.Minute; seen < want || seen > want+3*every {
+		t.Errorf("it is lost when the controller has run for %s, want %s", seen, want)
 	}
 }

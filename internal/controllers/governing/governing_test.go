@@ -5,16 +5,18 @@ package governing
 
 import (
 	"testing"
+	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func inNamespace(namespace, name, app string) *placementv1alpha1.PlacementPolicy {
 	p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Generation: 1}}
@@ -30,32 +32,18 @@ func ofCluster(name string, mode placementv1alpha1.Mode) *placementv1alpha1.Clus
 	return p
 }
 
-// having is an API server that is played, with some objects.
-func having(t *testing.T, objects ...client.Object) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-}
-
 // A pod is governed as the scheduler has it governed: by the order of the kinds and modes, and what selects its namespace.
 func TestReader(t *testing.T) {
-	c := having(t,
+	c := controllertest.New(t, time.Time{}, controllertest.Builder(t,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"env": "prod"}}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test"}},
 		inNamespace("prod", "own", "web"), inNamespace("test", "own", "web"), ofCluster("default", placementv1alpha1.ModeDefault),
-	)
+	))
 	var r Reader
 	governed := func(want map[string]string) {
 		t.Helper()
-		p, err := r.Read(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, err := r.Read(t.Context(), c.Server)
+		c.Must(err)
 		for of, want := range want {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of[:4], Labels: map[string]string{"app": of[5:]}}}
 			got := "nobody"
@@ -73,36 +61,22 @@ func TestReader(t *testing.T) {
 	// What has changed is read anew, and what is gone is forgotten.
 	changed := inNamespace("prod", "own", "db")
 	changed.Generation = 2
-	for _, gone := range []client.Object{inNamespace("prod", "own", ""), inNamespace("test", "own", "")} {
-		if err := c.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, made := range []client.Object{changed, ofCluster("override", placementv1alpha1.ModeOverride)} {
-		if err := c.Create(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c.Delete(inNamespace("prod", "own", ""), inNamespace("test", "own", ""))
+	c.Create(changed, ofCluster("override", placementv1alpha1.ModeOverride))
 	governed(map[string]string{"prod/web": `ClusterPlacementPolicy "override"`, "prod/db": `ClusterPlacementPolicy "override"`, "test/web": "nobody"})
-	if err := c.Delete(t.Context(), ofCluster("override", "")); err != nil {
-		t.Fatal(err)
-	}
+	c.Delete(ofCluster("override", ""))
 	governed(map[string]string{"prod/web": `ClusterPlacementPolicy "default"`, "prod/db": `PlacementPolicy "own"`})
 }
 
 // One that has not changed is the same one.
 func TestWhatHasNotChangedIsNotReadAgain(t *testing.T) {
-	c := having(t, inNamespace("test", "own", "web"))
+	c := controllertest.Builder(t, inNamespace("test", "own", "web")).Build()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "test", Labels: map[string]string{"app": "web"}}}
 	var r Reader
 	first, err := r.Read(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 	second, err := r.Read(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 	if is := first.Of(pod); is == nil || is != second.Of(pod) {
 		t.Errorf("it is %v, and then %v", is, second.Of(pod))
 	}

@@ -5,27 +5,27 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // at is a second of the vectors, which count from 0.
 func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
@@ -34,10 +34,7 @@ func text(second int64) string { return at(second).Format(time.RFC3339) }
 
 // cluster is a pod of a Deployment that asks for a new lease, on node a that is valid until 1000.
 type cluster struct {
-	*testing.T
-	api    client.Client
-	clock  *clocktesting.FakePassiveClock
-	events *events.FakeRecorder
+	*controllertest.Rig
 	*Controller
 }
 
@@ -52,41 +49,28 @@ func node(name string, end int64) *corev1.Node {
 	return n
 }
 
-func pod() *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "web-1-0", UID: "web-1-0", Labels: map[string]string{"app": "web"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "web-1", Controller: new(true)}},
-			Annotations: map[string]string{
-				clusterview.LeaseAnnotation: "50s", clusterview.LeaseExpiryAnnotation: text(60), clusterview.RenewLeaseAnnotation: "true",
-			},
-		},
-		Spec:   corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: "a", Containers: []corev1.Container{{Name: "web"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+func pod(change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: controllertest.Named("web-1-0"),
+		Spec:       corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: "a", Containers: []corev1.Container{{Name: "web"}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
+	p.Labels, p.OwnerReferences = map[string]string{"app": "web"}, controllertest.OwnedBy("ReplicaSet", "web-1")
+	p.Annotations = map[string]string{clusterview.LeaseAnnotation: "50s", clusterview.LeaseExpiryAnnotation: text(60), clusterview.RenewLeaseAnnotation: "true"}
+	for _, c := range change {
+		c(p)
+	}
+	return p
 }
 
 func newCluster(t *testing.T, p *corev1.Pod, more ...client.Object) *cluster {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	deployment, set := controllertest.Deployment("web", 1, 1)
 	objects := append([]client.Object{
-		p, node("a", 1000), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}},
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}, Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(1)), Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(1))}},
-		}},
-		&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "web-1", UID: "web-1",
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "web", Controller: new(true)}},
-		}},
+		p, node("a", 1000), deployment, set, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}},
 	}, more...)
-	c := &cluster{T: t, clock: clocktesting.NewFakePassiveClock(at(0)), events: events.NewFakeRecorder(100)}
-	c.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
-	c.Controller = &Controller{Client: c.api, API: c.api, Events: c.events, Clock: c.clock, Options: Options{
+	c := &cluster{Rig: controllertest.New(t, at(0), controllertest.Builder(t, objects...))}
+	c.Controller = &Controller{Client: c.Server, API: c.Server, Events: c.Said, Clock: c.Time, Options: Options{
 		Schedulers: []string{"espalier-scheduler"}, Namespaces: labels.Everything(), AtOnce: 5,
 	}}
 	return c
@@ -95,28 +79,12 @@ func newCluster(t *testing.T, p *corev1.Pod, more ...client.Object) *cluster {
 // lookAt looks at a second, and returns when the pod's lease ends, whether it still asks for another, and the Moves that there are.
 func (c *cluster) lookAt(second int64) (expiry string, asking bool, moves []placementv1alpha1.Move) {
 	c.Helper()
-	c.clock.SetTime(at(second))
-	if err := c.look(c.Context()); err != nil {
-		c.Fatal(err)
-	}
-	var p corev1.Pod
-	if err := c.api.Get(c.Context(), client.ObjectKey{Namespace: "ns", Name: "web-1-0"}, &p); err != nil {
-		c.Fatal(err)
-	}
-	var list placementv1alpha1.MoveList
-	if err := c.api.List(c.Context(), &list); err != nil {
-		c.Fatal(err)
-	}
+	c.Time.SetTime(at(second))
+	c.Must(c.look(c.Context()))
+	p := &corev1.Pod{ObjectMeta: controllertest.Named("web-1-0")}
+	c.Get(p)
 	_, asking = p.Annotations[clusterview.RenewLeaseAnnotation]
-	return p.Annotations[clusterview.LeaseExpiryAnnotation], asking, list.Items
-}
-
-// said are the Events so far.
-func (c *cluster) said() (all []string) {
-	for len(c.events.Events) > 0 {
-		all = append(all, <-c.events.Events)
-	}
-	return all
+	return p.Annotations[clusterview.LeaseExpiryAnnotation], asking, c.Moves()
 }
 
 // Vector TV19 on objects: in place as long as the node lives long enough, then a Move, and where there is no other node neither.
@@ -148,11 +116,11 @@ func TestVector_TV19_Renewal(t *testing.T) {
 					t.Errorf("the Move is %+v", m)
 				}
 			}
-			said := c.said()
+			said := c.Told()
 			if kept := tc.asking && tc.moves == 0; kept != (len(said) == 1) {
 				t.Errorf("it is told %q", said)
 			}
-			if _, _, again := c.lookAt(tc.now + 1); len(again) != len(moves) || len(c.said()) > 0 {
+			if _, _, again := c.lookAt(tc.now + 1); len(again) != len(moves) || len(c.Told()) > 0 {
 				t.Errorf("a second later there are %d Moves, and it is told more", len(again))
 			}
 		})
@@ -161,14 +129,6 @@ func TestVector_TV19_Renewal(t *testing.T) {
 
 // What is said where a lease is not renewed.
 func TestWhatIsSaid(t *testing.T) {
-	changed := func(change func(*corev1.Pod)) *corev1.Pod {
-		p := pod()
-		change(p)
-		return p
-	}
-	budget := func(name string) *policyv1.PodDisruptionBudget {
-		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
-	}
 	cordoned, full, unready := node("b", 0), node("b", 0), node("b", 0)
 	cordoned.Spec.Unschedulable = true
 	full.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0")
@@ -183,21 +143,21 @@ func TestWhatIsSaid(t *testing.T) {
 		"one that is cordoned":       {pod(), []client.Object{cordoned}, nowhere},
 		"one that is full":           {pod(), []client.Object{full}, nowhere},
 		"one that is not ready":      {pod(), []client.Object{unready}, nowhere},
-		"one that it does not allow": {changed(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), []client.Object{node("b", 0)}, nowhere},
-		"a StatefulSet's": {changed(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" }), []client.Object{node("b", 0)},
+		"one that it does not allow": {pod(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), []client.Object{node("b", 0)}, nowhere},
+		"a StatefulSet's": {pod(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" }), []client.Object{node("b", 0)},
 			"its node a does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have"},
-		"under two budgets": {pod(), []client.Object{node("b", 0), budget("one"), budget("two")},
+		"under two budgets": {pod(), []client.Object{node("b", 0), controllertest.Budget("one", "", 0), controllertest.Budget("two", "", 0)},
 			"its node a does not live long enough, and no pod that several disruption budgets select is moved"},
-		"without a lease": {changed(func(p *corev1.Pod) { delete(p.Annotations, clusterview.LeaseAnnotation) }), nil,
+		"without a lease": {pod(func(p *corev1.Pod) { delete(p.Annotations, clusterview.LeaseAnnotation) }), nil,
 			"it has none: write the annotation espalier.dev/lease"},
-		"with a lease that cannot be read": {changed(func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "3d" }), nil,
+		"with a lease that cannot be read": {pod(func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "3d" }), nil,
 			`annotation espalier.dev/lease: no duration "3d": use hours, minutes or seconds, such as 72h or 90m, and 0s for none`},
-		"with another value": {changed(func(p *corev1.Pod) { p.Annotations[clusterview.RenewLeaseAnnotation] = "yes" }), nil,
+		"with another value": {pod(func(p *corev1.Pod) { p.Annotations[clusterview.RenewLeaseAnnotation] = "yes" }), nil,
 			`annotation espalier.dev/renew-lease: unknown value "yes": use true, or remove it`},
-		"of another scheduler":   {changed(func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }), nil, ""},
-		"that has ended":         {changed(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), nil, ""},
-		"that does not ask":      {changed(func(p *corev1.Pod) { delete(p.Annotations, clusterview.RenewLeaseAnnotation) }), nil, ""},
-		"on a node that is gone": {changed(func(p *corev1.Pod) { p.Spec.NodeName = "gone" }), nil, ""},
+		"of another scheduler":   {pod(func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }), nil, ""},
+		"that has ended":         {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), nil, ""},
+		"that does not ask":      {pod(func(p *corev1.Pod) { delete(p.Annotations, clusterview.RenewLeaseAnnotation) }), nil, ""},
+		"on a node that is gone": {pod(func(p *corev1.Pod) { p.Spec.NodeName = "gone" }), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, tc.pod, tc.others...)
@@ -210,7 +170,7 @@ func TestWhatIsSaid(t *testing.T) {
 			if tc.want == "" {
 				want = ""
 			}
-			if got := strings.Join(c.said(), "\n"); got != want {
+			if got := strings.Join(c.Told(), "\n"); got != want {
 				t.Errorf("it is told\n%s, want\n%s", got, want)
 			}
 		})
@@ -220,18 +180,11 @@ func TestWhatIsSaid(t *testing.T) {
 // A node whose end cannot be read does not live long enough.
 func TestMalformedEnd(t *testing.T) {
 	c := newCluster(t, pod())
-	var a corev1.Node
-	if err := c.api.Get(t.Context(), client.ObjectKey{Name: "a"}, &a); err != nil {
-		t.Fatal(err)
-	}
-	a.Annotations[clusterview.ValidUntilAnnotation] = "tomorrow"
-	if err := c.api.Update(t.Context(), &a); err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Change(c.Rig, node("a", 0), func(n *corev1.Node) { n.Annotations[clusterview.ValidUntilAnnotation] = "tomorrow" })
 	if expiry, asking, _ := c.lookAt(200); expiry != text(60) || !asking {
 		t.Errorf("the lease ends %s, it asks: %t", expiry, asking)
 	}
-	if said := c.said(); len(said) != 1 || !strings.Contains(said[0], `its node a has a malformed end: annotation espalier.dev/valid-until: no time "tomorrow"`) {
+	if said := c.Told(); len(said) != 1 || !strings.Contains(said[0], `its node a has a malformed end: annotation espalier.dev/valid-until: no time "tomorrow"`) {
 		t.Errorf("it is told %q", said)
 	}
 }
@@ -242,7 +195,7 @@ func TestAKeptPodRests(t *testing.T) {
 	full.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("0")
 	c := newCluster(t, pod(), full)
 	evaluated := 0
-	c.Client = interceptor.NewClient(c.api.(client.WithWatch), interceptor.Funcs{
+	c.Client = interceptor.NewClient(c.Server, interceptor.Funcs{
 		List: func(ctx context.Context, to client.WithWatch, into client.ObjectList, options ...client.ListOption) error {
 			if _, is := into.(*corev1.NamespaceList); is && (&client.ListOptions{}).ApplyOptions(options).LabelSelector == nil {
 				evaluated++ // filters need the namespaces
@@ -260,7 +213,7 @@ func TestAKeptPodRests(t *testing.T) {
 			t.Errorf("at %d filters were evaluated %d times, want %d", look.at, evaluated, look.want)
 		}
 	}
-	if said := c.said(); len(said) != 1 {
+	if said := c.Told(); len(said) != 1 {
 		t.Errorf("it is told %q", said)
 	}
 }
@@ -268,42 +221,118 @@ func TestAKeptPodRests(t *testing.T) {
 // Another reason is said when client-go writes it as an Event of its own: later, or of a pod that has changed.
 func TestAnotherReason(t *testing.T) {
 	c := newCluster(t, pod())
-	change := func(of client.Object, name, key, value string) {
-		if err := c.api.Get(t.Context(), client.ObjectKey{Namespace: of.GetNamespace(), Name: name}, of); err != nil {
-			t.Fatal(err)
-		}
-		annotations := of.GetAnnotations()
-		annotations[key] = value
-		of.SetAnnotations(annotations)
-		if err := c.api.Update(t.Context(), of); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, look := range []struct {
 		at, end int64
 		changed bool
 		says    bool
 	}{{975, 1000, false, true}, {1006, 990, false, false}, {1754, 990, false, false}, {1755 + 30, 990, false, true}, {1820, 995, false, false}, {1860, 995, true, true}} {
-		change(&corev1.Node{}, "a", clusterview.ValidUntilAnnotation, text(look.end))
+		controllertest.Change(c.Rig, node("a", 0), func(n *corev1.Node) { n.Annotations[clusterview.ValidUntilAnnotation] = text(look.end) })
 		if look.changed {
-			change(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}, "web-1-0", "example.com/changed", "yes")
+			controllertest.Change(c.Rig, pod(), func(p *corev1.Pod) { p.Annotations["example.com/changed"] = "yes" })
 		}
 		c.lookAt(look.at)
-		if said := c.said(); len(said) != 0 != look.says || look.says && !strings.Contains(said[0], "its node a ends "+text(look.end)) {
+		if said := c.Told(); len(said) != 0 != look.says || look.says && !strings.Contains(said[0], "its node a ends "+text(look.end)) {
 			t.Errorf("at %d it is told %q", look.at, said)
 		}
 	}
 }
 
-// No more Moves are made than may be at once.
-func TestAtOnce(t *testing.T) {
-	c := newCluster(t, pod(), node("b", 0))
-	c.AtOnce = 0
-	if _, _, moves := c.lookAt(975); len(moves) > 0 {
-		t.Errorf("there are %d Moves", len(moves))
+func partition(name string, change ...func(*placementv1alpha1.PartitionSpec)) *placementv1alpha1.Partition {
+	p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.NodeSelector.MatchLabels = map[string]string{"pool": name}
+	for _, c := range change {
+		c(&p.Spec)
 	}
-	c.AtOnce = 1
-	if _, _, moves := c.lookAt(976); len(moves) != 1 {
-		t.Errorf("there are %d Moves", len(moves))
+	return p
+}
+
+// allocation is one of partition p, which claims the pods of an app in the namespaces of a team.
+func allocation(app, team string, traits map[string]string) *placementv1alpha1.Allocation {
+	a := &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: app}}
+	a.Spec.Partition, a.Spec.Traits = "p", traits
+	a.Spec.Assignments = []placementv1alpha1.Assignment{{
+		NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": team}},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+	}}
+	return a
+}
+
+// b is a node that lives for ever, of a pool and with a disk.
+func b(pool, disk string) *corev1.Node { return ofPool("b", pool, disk) }
+
+func ofPool(name, pool, disk string) *corev1.Node {
+	n := node(name, 0)
+	n.Labels["pool"], n.Labels["disk"] = pool, disk
+	return n
+}
+
+// A pod of an allocation goes where that allows it, and one of none everywhere, as the scheduler places them.
+func TestNodesOfAllocations(t *testing.T) {
+	of := allocation("web", "web", map[string]string{"disk": "ssd"})
+	for name, tc := range map[string]struct {
+		others []client.Object
+		off    bool
+		moves  bool
+	}{
+		"a node of its partition with its traits":    {[]client.Object{b("p", "ssd"), partition("p"), of}, false, true},
+		"one of another partition":                   {[]client.Object{b("q", "ssd"), partition("p"), partition("q"), of}, false, false},
+		"one of no partition":                        {[]client.Object{b("", "ssd"), partition("p"), of}, false, false},
+		"one without its traits":                     {[]client.Object{b("p", "hdd"), partition("p"), of}, false, false},
+		"one of its partition, after one of another": {[]client.Object{b("q", "ssd"), ofPool("c", "p", "ssd"), partition("p"), partition("q"), of}, false, true},
+		"an allocation without a partition":          {[]client.Object{b("p", "ssd"), of}, false, false},
+		"a partition not of its namespace": {[]client.Object{b("p", "ssd"), partition("p", func(s *placementv1alpha1.PartitionSpec) {
+			s.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "db"}}
+		}), of}, false, false},
+		"a partition with shorter leases": {[]client.Object{b("p", "ssd"), partition("p", func(s *placementv1alpha1.PartitionSpec) {
+			s.MaxLeaseSeconds = new(int64(49))
+		}), of}, false, false},
+		"an allocation of other pods":          {[]client.Object{b("p", "ssd"), partition("p"), allocation("db", "web", nil)}, false, true},
+		"an allocation of other namespaces":    {[]client.Object{b("p", "ssd"), partition("p"), allocation("web", "db", nil)}, false, true},
+		"a scheduler that knows none of these": {[]client.Object{b("q", "hdd"), partition("p"), of}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, pod(), tc.others...)
+			c.Allocations = !tc.off
+			_, asking, moves := c.lookAt(975)
+			if !asking || (len(moves) == 1) != tc.moves {
+				t.Errorf("it asks: %t, and there are %d Moves", asking, len(moves))
+			}
+			said := c.Told()
+			if tc.moves && len(said) > 0 || !tc.moves && (len(said) != 1 || !strings.Contains(said[0], "LeaseNotRenewed") || !strings.Contains(said[0], "no other node takes it")) {
+				t.Errorf("it is told %q", said)
+			}
+		})
+	}
+}
+
+// Where the kinds are not installed, or not yet, pods are of no allocation. Where they cannot be read nothing is known, and nothing is said.
+func TestAllocationsThatAreNotThere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		moves int
+	}{
+		"not installed": {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: placementv1alpha1.SchemeGroupVersion.Group, Kind: "Partition"}}, 1},
+		"not readable":  {errors.New("it is down"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, pod(), b("p", "ssd"))
+			c.Allocations = true
+			c.Client = interceptor.NewClient(c.Server, interceptor.Funcs{
+				List: func(ctx context.Context, to client.WithWatch, into client.ObjectList, options ...client.ListOption) error {
+					if kind := into.GetObjectKind().GroupVersionKind().Kind; kind == "PartitionList" || kind == "AllocationList" {
+						return tc.err
+					}
+					return to.List(ctx, into, options...)
+				},
+			})
+			c.Time.SetTime(at(975))
+			err := c.look(t.Context())
+			if failed := tc.moves == 0; failed != (err != nil) || failed && !strings.Contains(err.Error(), "listing objects of kind Partition: it is down") {
+				t.Errorf("it fails: %v", err)
+			}
+			if moves, said := c.Moves(), c.Told(); len(moves) != tc.moves || len(said) > 0 {
+				t.Errorf("there are %d Moves, and it is told %q", len(moves), said)
+			}
+		})
 	}
 }

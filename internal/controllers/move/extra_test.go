@@ -15,16 +15,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // handedBack is a Deployment of three pods, whose nodes did not answer and are back. Each has been replaced: the last one a while after the
@@ -38,23 +36,23 @@ type handedBack struct {
 
 const originals = 3
 
-func newHandedBack(t *rapid.T, scheme *runtime.Scheme, start time.Time) *handedBack {
+func newHandedBack(t *rapid.T) *handedBack {
 	h := &handedBack{T: t}
 	meta := func(name string, second int) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(start.Add(time.Duration(second) * time.Second))}
+		m := controllertest.Named(name)
+		m.CreationTimestamp = metav1.NewTime(noon.Add(time.Duration(second) * time.Second))
+		return m
 	}
-	deployment := &appsv1.Deployment{ObjectMeta: meta("web", 0)}
-	h.set = &appsv1.ReplicaSet{ObjectMeta: meta("web-1", 0), Spec: appsv1.ReplicaSetSpec{
-		Replicas: new(int32(originals)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-	}}
-	h.set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+	deployment, set := controllertest.Deployment("web", originals, 1)
+	set.Spec = appsv1.ReplicaSetSpec{Replicas: new(int32(originals)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	h.set = set
 	all := []client.Object{
 		deployment, h.set,
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}},
 	}
-	pod := func(name string, second int, owner metav1.OwnerReference) *corev1.Pod {
+	pod := func(name string, second int, owners []metav1.OwnerReference) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: meta(name, second), Spec: corev1.PodSpec{NodeName: "n"}}
-		p.Labels, p.OwnerReferences = map[string]string{"app": "web"}, []metav1.OwnerReference{owner}
+		p.Labels, p.OwnerReferences = map[string]string{"app": "web"}, owners
 		p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		return p
 	}
@@ -65,24 +63,28 @@ func newHandedBack(t *rapid.T, scheme *runtime.Scheme, start time.Time) *handedB
 		}
 		m := &placementv1alpha1.Move{ObjectMeta: meta(fmt.Sprintf("move-%d", i), second), Status: placementv1alpha1.MoveStatus{Phase: placementv1alpha1.MoveWaiting}}
 		m.Finalizers = []string{finalizer}
-		p := pod(fmt.Sprintf("original-%d", i), 1, metav1.OwnerReference{Kind: Kind, Name: m.Name, UID: m.UID, Controller: new(true)})
+		p := pod(fmt.Sprintf("original-%d", i), 1, controllertest.OwnedBy(Kind, m.Name))
 		m.Spec = placementv1alpha1.MoveSpec{
 			Pod: placementv1alpha1.ObjectReference{Name: p.Name, UID: p.Name}, ReplicaSet: placementv1alpha1.ObjectReference{Name: "web-1", UID: "web-1"},
 			Reason: placementv1alpha1.MoveDisconnect, Keep: placementv1alpha1.KeepOriginal, DeadlineSeconds: 600,
 		}
 		h.moves = append(h.moves, m.Name)
-		all = append(all, m, p, pod(fmt.Sprintf("replacement-%d", i), second, *metav1.NewControllerRef(h.set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))))
+		all = append(all, m, p, pod(fmt.Sprintf("replacement-%d", i), second, controllertest.OwnedBy("ReplicaSet", "web-1")))
 	}
-	h.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
+	h.client = controllertest.Builder(t, all...).Build()
 	return h
+}
+
+// get reads an object by its name.
+func (h *handedBack) get(o client.Object) {
+	h.Helper()
+	controllertest.Must(h, h.client.Get(h.Context(), client.ObjectKeyFromObject(o), o))
 }
 
 // replicate removes what is too many, as the controller of ReplicaSets does: any of those with the lowest cost.
 func (h *handedBack) replicate() {
 	var pods corev1.PodList
-	if err := h.client.List(h.Context(), &pods); err != nil {
-		h.Fatal(err)
-	}
+	controllertest.Must(h, h.client.List(h.Context(), &pods))
 	byCost, own := make(map[int][]string), 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
@@ -97,9 +99,7 @@ func (h *handedBack) replicate() {
 		return
 	}
 	removed := rapid.SampledFrom(byCost[slices.Min(slices.Collect(maps.Keys(byCost)))]).Draw(h.T, "removed")
-	if err := h.client.Delete(h.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: removed}}); err != nil {
-		h.Fatal(err)
-	}
+	controllertest.Must(h, h.client.Delete(h.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: removed}}))
 }
 
 // fewer has a property tried on fewer cases for the length of a test.
@@ -111,40 +111,28 @@ func fewer(t *testing.T, times int) {
 	if err == nil {
 		err = flag.Set(checks, strconv.Itoa(max(1, n/times)))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 }
 
 // Whatever the order in which several pods of a ReplicaSet are handed back, each of them stays, and each replacement goes.
 func TestSeveralAreHandedBack(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	fewer(t, 25) // each takes that much longer than one of a property that needs no client
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHandedBack(t, scheme, start)
+		h := newHandedBack(t)
 		r := &Reconciler{
-			Client: h.client, API: h.client, Events: events.NewFakeRecorder(100), Clock: clocktesting.NewFakeClock(start.Add(time.Minute)),
+			Client: h.client, API: h.client, Events: events.NewFakeRecorder(100), Clock: clocktesting.NewFakeClock(noon.Add(time.Minute)),
 			meters: newMeters(),
 		}
 		ended := make(map[string]bool)
-		look := func(move string) {
-			if ended[move] {
+		look := func(name string) {
+			if ended[name] {
 				return
 			}
-			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: move}}); err != nil {
-				t.Fatal(err)
-			}
-			var m placementv1alpha1.Move
-			if err := h.client.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: move}, &m); err != nil {
-				t.Fatal(err)
-			}
-			ended[move] = m.Status.Phase.Ended()
+			m := &placementv1alpha1.Move{ObjectMeta: controllertest.Named(name)}
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			controllertest.Must(t, err)
+			h.get(m)
+			ended[name] = m.Status.Phase.Ended()
 		}
 		for range rapid.IntRange(0, 20).Draw(t, "steps") {
 			if what := rapid.IntRange(0, originals).Draw(t, "what"); what < originals {
@@ -160,13 +148,13 @@ func TestSeveralAreHandedBack(t *testing.T) {
 			h.replicate()
 		}
 		for i, name := range h.moves {
-			var m placementv1alpha1.Move
-			if err := h.client.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: name}, &m); err != nil || m.Status.Phase != placementv1alpha1.MoveUndone {
-				t.Errorf("Move %s is %s: %s, %v", name, m.Status.Phase, m.Status.Message, err)
+			m, p := &placementv1alpha1.Move{ObjectMeta: controllertest.Named(name)}, &corev1.Pod{ObjectMeta: controllertest.Named(fmt.Sprintf("original-%d", i))}
+			h.get(m)
+			if m.Status.Phase != placementv1alpha1.MoveUndone {
+				t.Errorf("Move %s is %s: %s", name, m.Status.Phase, m.Status.Message)
 			}
-			var p corev1.Pod
-			if err := h.client.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("original-%d", i)}, &p); err != nil || !metav1.IsControlledBy(&p, h.set) {
-				t.Errorf("original %d is of %v: %v", i, p.OwnerReferences, err)
+			if h.get(p); !metav1.IsControlledBy(p, h.set) {
+				t.Errorf("original %d is of %v", i, p.OwnerReferences)
 			}
 		}
 	})

@@ -12,20 +12,16 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // The steps of a pod that is evicted first: it is evicted or left, and nothing else is done.
@@ -61,42 +57,35 @@ func TestStepsOfAPodEvictedFirst(t *testing.T) {
 
 // stateful is an API server with a StatefulSet of ready pods, and a reconciler of their Moves.
 type stateful struct {
-	*testing.T
+	*controllertest.Rig
 	*Reconciler
-	api   client.WithWatch
-	clock *clocktesting.FakeClock
-	set   *appsv1.StatefulSet
+	set *appsv1.StatefulSet
 	// allows says whether a disruption budget lets pods be evicted.
 	allows bool
 	made   int
-	of     map[string]types.UID
 }
 
 const replicas = 3
 
+// database wants three pods.
+func database() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: controllertest.Named("db"), Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+	}}
+}
+
 func newStateful(t *testing.T) *stateful {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := &stateful{T: t, allows: true, of: make(map[string]types.UID), set: &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"},
-		Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
-	}}
-	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.set).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
-	s.api = interceptor.NewClient(plain, interceptor.Funcs{
+	s := &stateful{allows: true, set: database()}
+	s.Rig = controllertest.New(t, noon, controllertest.Builder(t, s.set).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceCreate: func(ctx context.Context, to client.Client, sub string, of, with client.Object, options ...client.SubResourceCreateOption) error {
 			if !s.allows {
 				return apierrors.NewTooManyRequests("the budget does not allow it", 1)
 			}
 			return to.SubResource(sub).Create(ctx, of, with, options...)
 		},
-	})
-	s.clock = clocktesting.NewFakeClock(noon)
-	s.Reconciler = &Reconciler{Client: s.api, API: s.api, Clock: s.clock, meters: newMeters(), Events: events.NewFakeRecorder(1000)}
+	}))
+	s.Reconciler = &Reconciler{Client: s.Server, API: s.Server, Clock: s.Time, meters: newMeters(), Events: s.Said}
 	for i := range replicas {
 		s.pod(i)
 	}
@@ -105,28 +94,22 @@ func newStateful(t *testing.T) *stateful {
 
 // pod makes that of a number, which is ready.
 func (s *stateful) pod(i int) {
+	s.Helper()
 	s.made++
 	p := podOf(fmt.Sprint("db-", i), "StatefulSet", "db")
 	p.UID, p.Labels, p.Spec.NodeName = types.UID(fmt.Sprintf("%08d-x", s.made)), map[string]string{"app": "db"}, "n"
-	p.CreationTimestamp = metav1.NewTime(s.clock.Now())
+	p.CreationTimestamp = metav1.NewTime(s.Time.Now())
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}}
-	s.of[p.Name] = p.UID
-	s.must(s.api.Create(context.Background(), p))
-}
-
-func (s *stateful) must(err error) {
-	if err != nil {
-		s.Helper()
-		s.Fatal(err)
-	}
+	s.Create(p)
 }
 
 // pods are those that are there, and ready counts those that are ready.
 func (s *stateful) pods() (pods []corev1.Pod, ready int) {
+	s.Helper()
 	var list corev1.PodList
-	s.must(s.api.List(context.Background(), &list))
+	s.Must(s.Server.List(s.Context(), &list))
 	for i := range list.Items {
-		if readyFor(&list.Items[i], 0, s.clock.Now()) {
+		if readyFor(&list.Items[i], 0, s.Time.Now()) {
 			ready++
 		}
 	}
@@ -135,36 +118,35 @@ func (s *stateful) pods() (pods []corev1.Pod, ready int) {
 
 // move makes a Move of a pod of a node that is drained, as a caller does.
 func (s *stateful) move(p *corev1.Pod) *placementv1alpha1.Move {
+	s.Helper()
 	return s.moveFor(p, placementv1alpha1.MoveDrain)
 }
 
 func (s *stateful) moveFor(p *corev1.Pod, reason placementv1alpha1.MoveReason) *placementv1alpha1.Move {
-	var moves placementv1alpha1.MoveList
-	s.must(s.api.List(context.Background(), &moves))
+	s.Helper()
 	o := Owner{StatefulSet: s.set, EvictFirst: true}
-	m := o.Move(p, reason, Histories(moves.Items)[string(p.UID)])
-	m.UID, m.CreationTimestamp = types.UID("move-"+m.Name), metav1.NewTime(s.clock.Now())
-	if err := s.api.Create(context.Background(), m); err != nil && !apierrors.IsAlreadyExists(err) {
-		s.Fatal(err)
-	}
+	m := o.Move(p, reason, Histories(s.Moves())[string(p.UID)])
+	m.UID, m.CreationTimestamp = types.UID("move-"+m.Name), metav1.NewTime(s.Time.Now())
+	s.Create(m)
 	return m
 }
 
 // look looks at a Move, some times.
 func (s *stateful) look(m *placementv1alpha1.Move, times int) *placementv1alpha1.Move {
+	s.Helper()
 	for range times {
-		_, err := s.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-		s.must(err)
+		_, err := s.Reconcile(s.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		s.Must(err)
 	}
 	is := &placementv1alpha1.Move{}
-	s.must(client.IgnoreNotFound(s.api.Get(context.Background(), client.ObjectKeyFromObject(m), is)))
+	s.Must(client.IgnoreNotFound(s.Server.Get(s.Context(), client.ObjectKeyFromObject(m), is)))
 	return is
 }
 
 // unready has a pod be not ready.
 func (s *stateful) unready(p *corev1.Pod) {
 	p.Status.Conditions[0].Status = corev1.ConditionFalse
-	s.must(s.api.Status().Update(context.Background(), p))
+	s.Must(s.Server.Status().Update(s.Context(), p))
 }
 
 // oneByOne is a StatefulSet with its pods, their node and their Moves, without an API server.
@@ -222,7 +204,7 @@ func (w *oneByOne) look(m *placementv1alpha1.Move) bool {
 func TestNeverMoreThanOneAwayByUs(t *testing.T) {
 	evicted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &oneByOne{set: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(replicas))}}}
+		w := &oneByOne{set: database()}
 		for i := range replicas {
 			w.create(i)
 			w.pods[i].Status.Conditions[0].Status = corev1.ConditionTrue
@@ -281,9 +263,8 @@ func TestPodOfAStatefulSetIsEvictedFirst(t *testing.T) {
 	if other := s.look(s.move(&pods[1]), 3); other.Status.Phase != placementv1alpha1.MovePlanned || other.Status.Message != "another pod of its workload is being moved" {
 		t.Errorf("the other one is %s: %s", other.Status.Phase, other.Status.Message)
 	}
-	is := &corev1.Pod{}
-	s.must(s.api.Get(t.Context(), client.ObjectKeyFromObject(&pods[0]), is))
-	if is.ResourceVersion != pods[0].ResourceVersion {
+	is := pods[0].DeepCopy()
+	if s.Get(is); is.ResourceVersion != pods[0].ResourceVersion {
 		t.Error("the pod was changed")
 	}
 	s.allows = true
@@ -305,7 +286,7 @@ func TestEvictedFirstIsGivenUp(t *testing.T) {
 	pods, _ := s.pods()
 	m := s.move(&pods[0])
 	s.look(m, 3)
-	s.clock.Step(time.Duration(m.Spec.DeadlineSeconds+1) * time.Second)
+	s.Time.Step(time.Duration(m.Spec.DeadlineSeconds+1) * time.Second)
 	if is := s.look(m, 1); is.Status.Phase != placementv1alpha1.MoveFailed || is.Status.Message != "the pod was not evicted in time: its disruption budget did not allow it" {
 		t.Errorf("it is %s: %s", is.Status.Phase, is.Status.Message)
 	}
@@ -314,7 +295,7 @@ func TestEvictedFirstIsGivenUp(t *testing.T) {
 		t.Errorf("the second one is %s", m.Name)
 	}
 	s.look(m, 2)
-	s.must(s.api.Delete(t.Context(), m))
+	s.Delete(m)
 	s.allows = true
 	if is := s.look(m, 3); is.Name != "" {
 		t.Errorf("it is there: %+v", is)
@@ -329,11 +310,9 @@ func TestRefusalsOfEvictingFirst(t *testing.T) {
 	for want, change := range map[string]func(*stateful, []corev1.Pod){
 		"":                              func(*stateful, []corev1.Pod) {},
 		"its workload is being updated": func(s *stateful, _ []corev1.Pod) { s.set.Status.UpdateRevision = "2" },
-		"another pod of its workload, db-1, is not ready": func(s *stateful, pods []corev1.Pod) { s.unready(&pods[1]) },
-		"its workload has 2 pods and wants 3":             func(s *stateful, pods []corev1.Pod) { s.must(s.api.Delete(context.Background(), &pods[1])) },
-		"there is no ReplicaSet or StatefulSet that the pod is of": func(s *stateful, _ []corev1.Pod) {
-			s.must(s.api.Delete(context.Background(), s.set))
-		},
+		"another pod of its workload, db-1, is not ready":          func(s *stateful, pods []corev1.Pod) { s.unready(&pods[1]) },
+		"its workload has 2 pods and wants 3":                      func(s *stateful, pods []corev1.Pod) { s.Delete(&pods[1]) },
+		"there is no ReplicaSet or StatefulSet that the pod is of": func(s *stateful, _ []corev1.Pod) { s.Delete(s.set) },
 	} {
 		for _, itself := range []bool{true, false} {
 			s := newStateful(t)
@@ -343,10 +322,10 @@ func TestRefusalsOfEvictingFirst(t *testing.T) {
 			}
 			change(s, pods)
 			if s.set.Status.UpdateRevision != "" {
-				s.must(s.api.Status().Update(t.Context(), s.set))
+				s.Must(s.Server.Status().Update(t.Context(), s.set))
 			}
-			o, err := read(t.Context(), s.api, s.move(&pods[0]))
-			s.must(err)
+			o, err := read(t.Context(), s.Server, s.move(&pods[0]))
+			s.Must(err)
 			expect := want
 			if !itself && (len(o.pods) < replicas && o.statefulSet != nil || want == "another pod of its workload, db-1, is not ready") {
 				expect = "" // it takes nothing away

@@ -13,14 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // noon is when the looks of the tests begin.
@@ -37,21 +34,12 @@ type counting struct {
 }
 
 func newCounting(t *testing.T, objects ...client.Object) *counting {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, surge := range map[string]int32{"web": 1, "one": 0} {
-		objects = append(objects,
-			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: appsv1.DeploymentSpec{
-				Replicas: new(int32(3)), Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(surge))}},
-			}},
-			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name + "-1", UID: types.UID(name + "-1"), OwnerReferences: ownedBy("Deployment", name)}})
+		d, set := controllertest.Deployment(name, 3, surge)
+		objects = append(objects, d, set)
 	}
 	c := &counting{T: t}
-	c.api = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build(), interceptor.Funcs{
+	c.api = interceptor.NewClient(controllertest.Builder(t, objects...).Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, to client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 			c.gets++
 			if c.fails != nil {
@@ -71,64 +59,27 @@ func newCounting(t *testing.T, objects ...client.Object) *counting {
 	return c
 }
 
-func ownedBy(kind, name string) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
-}
-
 // podOf is one of an app, with an owner.
 func podOf(name, kind, owner string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}, OwnerReferences: ownedBy(kind, owner)}}
-}
-
-// budgetFor selects the pods of an app.
-func budgetFor(name string, allowed int32, app string) *policyv1.PodDisruptionBudget {
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
-		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
-	}
-}
-
-// Whose pods may be moved. Those that may not rest.
-func TestLookupOfOwners(t *testing.T) {
-	c := newCounting(t)
-	for name, tc := range map[string]struct {
-		pod *corev1.Pod
-		ok  bool
-	}{
-		"of a Deployment":           {podOf("a", "ReplicaSet", "web-1"), true},
-		"of one without a surge":    {podOf("b", "ReplicaSet", "one-1"), false},
-		"of a set that is gone":     {podOf("c", "ReplicaSet", "gone"), false},
-		"of a StatefulSet":          {podOf("d", "StatefulSet", "db"), false},
-		"of nobody":                 {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e", UID: "e"}}, false},
-		"of another set than it is": {podOf("f", "ReplicaSet", "web-1"), false},
-	} {
-		if name == "of another set than it is" {
-			tc.pod.OwnerReferences[0].UID = "another"
-		}
-		set, deployment, ok, err := c.Owners(t.Context(), tc.pod)
-		if ok != tc.ok || err != nil || c.Rests(tc.pod) == ok {
-			t.Errorf("%s: %t, error %v, rests: %t", name, ok, err, c.Rests(tc.pod))
-		}
-		if ok && (set.Name != "web-1" || deployment.Name != "web") {
-			t.Errorf("%s: it is of %s and %s", name, set.Name, deployment.Name)
-		}
-	}
+	p := &corev1.Pod{ObjectMeta: controllertest.Named(name)}
+	p.Labels, p.OwnerReferences = map[string]string{"app": "web"}, controllertest.OwnedBy(kind, owner)
+	return p
 }
 
 // Which pods can be evicted, now or ever.
 func TestLookupOfBudgets(t *testing.T) {
-	selectsNothing := budgetFor("broken", 0, "web")
+	selectsNothing := controllertest.Budget("broken", "web", 0)
 	selectsNothing.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	for name, tc := range map[string]struct {
 		budgets     []client.Object
 		ok, blocked bool
 	}{
 		"none":                        {nil, true, false},
-		"one that allows one":         {[]client.Object{budgetFor("a", 1, "web")}, true, false},
-		"one that allows none":        {[]client.Object{budgetFor("a", 0, "web")}, true, true},
-		"one for others":              {[]client.Object{budgetFor("a", 0, "db")}, true, false},
-		"one that cannot be read":     {[]client.Object{budgetFor("a", 1, "web"), selectsNothing}, true, false},
-		"two, of which one allows it": {[]client.Object{budgetFor("a", 0, "web"), budgetFor("b", 5, "web")}, false, true},
+		"one that allows one":         {[]client.Object{controllertest.Budget("a", "web", 1)}, true, false},
+		"one that allows none":        {[]client.Object{controllertest.Budget("a", "web", 0)}, true, true},
+		"one for others":              {[]client.Object{controllertest.Budget("a", "db", 0)}, true, false},
+		"one that cannot be read":     {[]client.Object{controllertest.Budget("a", "web", 1), selectsNothing}, true, false},
+		"two, of which one allows it": {[]client.Object{controllertest.Budget("a", "web", 0), controllertest.Budget("b", "web", 5)}, false, true},
 	} {
 		c, pod := newCounting(t, tc.budgets...), podOf("a", "ReplicaSet", "web-1")
 		ok, blocked, err := c.Evictable(t.Context(), pod)
@@ -160,7 +111,7 @@ func TestBudgetsOfPodsThatAreNotReady(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		}, true},
 	} {
-		b, pod := budgetFor("a", 0, "web"), podOf("a", "ReplicaSet", "web-1")
+		b, pod := controllertest.Budget("a", "web", 0), podOf("a", "ReplicaSet", "web-1")
 		b.Status.CurrentHealthy, b.Status.DesiredHealthy, pod.Status.Phase = 2, 2, corev1.PodRunning
 		tc.change(b, pod)
 		c := newCounting(t, b)
@@ -173,7 +124,7 @@ func TestBudgetsOfPodsThatAreNotReady(t *testing.T) {
 // However many pods of a Deployment there are, a look reads what they have in common once, also where that fails. The next look reads it anew.
 func TestALookReadsOnce(t *testing.T) {
 	for _, fails := range []error{nil, errors.New("in trouble")} {
-		c := newCounting(t, budgetFor("a", 0, "web"))
+		c := newCounting(t, controllertest.Budget("a", "web", 0))
 		c.fails = fails
 		for look := 1; look <= 2; look++ {
 			c.Begin(c.api, noon)
@@ -220,9 +171,9 @@ func TestLookupOfSharedVolumes(t *testing.T) {
 		})
 	}
 	of := func(name, deployment string, replicas int32) {
-		set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
+		set := &appsv1.ReplicaSet{ObjectMeta: controllertest.Named(name), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
 		if deployment != "" {
-			set.OwnerReferences = ownedBy("Deployment", deployment)
+			set.OwnerReferences = controllertest.OwnedBy("Deployment", deployment)
 		}
 		objects = append(objects, set)
 	}
@@ -230,7 +181,7 @@ func TestLookupOfSharedVolumes(t *testing.T) {
 	of("recreates", "one", 2)
 	of("alone", "", 2)
 	of("single", "one", 1)
-	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2))}})
+	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: controllertest.Named("db"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2))}})
 	for _, tc := range []struct {
 		kind, owner, claim string
 		ok                 bool
@@ -251,6 +202,99 @@ func TestLookupOfSharedVolumes(t *testing.T) {
 		}}}
 		if _, ok, err := c.Owner(t.Context(), pod); ok != tc.ok || err != nil || c.Rests(pod) == ok {
 			t.Errorf("of %s %s, with claim %s: %t, error %v, rests: %t", tc.kind, tc.owner, tc.claim, ok, err, c.Rests(pod))
+		}
+	}
+}
+
+// Whose pods may be moved, which of them are evicted first, and of which volumes. Those that may not rest.
+func TestLookupOfOwners(t *testing.T) {
+	claim := func(name string, modes ...corev1.PersistentVolumeAccessMode) client.Object {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes}}
+	}
+	with := func(p *corev1.Pod, claim string) *corev1.Pod {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+		return p
+	}
+	alone, foreign := &appsv1.ReplicaSet{ObjectMeta: controllertest.Named("alone")}, &appsv1.ReplicaSet{ObjectMeta: controllertest.Named("rolled")}
+	foreign.OwnerReferences = controllertest.OwnedBy("Rollout", "r")
+	set := &appsv1.StatefulSet{ObjectMeta: controllertest.Named("db")}
+	objects := []client.Object{alone, foreign, set, claim("one", corev1.ReadWriteOnce), claim("pod", corev1.ReadWriteOncePod), claim("many", corev1.ReadWriteMany), claim("read", corev1.ReadOnlyMany)}
+	ephemeral := podOf("e", "ReplicaSet", "web-1")
+	ephemeral.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	kruise := podOf("k", "StatefulSet", "db")
+	kruise.OwnerReferences[0].APIVersion = "apps.kruise.io/v1beta1"
+	another := podOf("a", "ReplicaSet", "web-1")
+	another.OwnerReferences[0].UID = "another"
+	for name, tc := range map[string]struct {
+		pod       *corev1.Pod
+		ok, first bool
+	}{
+		"of a Deployment":                    {podOf("a", "ReplicaSet", "web-1"), true, false},
+		"of one without a surge":             {podOf("a", "ReplicaSet", "one-1"), true, true},
+		"of a set that is gone":              {podOf("a", "ReplicaSet", "gone"), false, false},
+		"of another set than it is":          {another, false, false},
+		"of nobody":                          {&corev1.Pod{ObjectMeta: controllertest.Named("a")}, false, false},
+		"of a ReplicaSet alone":              {podOf("a", "ReplicaSet", "alone"), true, true},
+		"of a ReplicaSet of somebody's":      {podOf("a", "ReplicaSet", "rolled"), false, false},
+		"of a StatefulSet":                   {podOf("a", "StatefulSet", "db"), true, true},
+		"of another kind that is called so":  {kruise, false, false},
+		"of a DaemonSet":                     {podOf("a", "DaemonSet", "ds"), false, false},
+		"of a Job":                           {podOf("a", "Job", "job"), false, false},
+		"with a volume of one node":          {with(podOf("a", "ReplicaSet", "web-1"), "one"), true, true},
+		"with a volume of one pod":           {with(podOf("a", "ReplicaSet", "web-1"), "pod"), true, true},
+		"with a volume of many nodes":        {with(podOf("a", "ReplicaSet", "web-1"), "many"), true, false},
+		"with a volume that many nodes read": {with(podOf("a", "ReplicaSet", "web-1"), "read"), true, false},
+		"with a claim that is gone":          {with(podOf("a", "ReplicaSet", "web-1"), "gone"), false, false},
+		"with a volume of its own":           {ephemeral, true, false},
+	} {
+		c := newCounting(t, objects...)
+		o, ok, err := c.Owner(t.Context(), tc.pod)
+		if ok != tc.ok || ok && o.EvictFirst != tc.first || err != nil || c.Rests(tc.pod) == ok {
+			t.Errorf("%s: %t, first: %t, error %v, rests: %t", name, ok, o.EvictFirst, err, c.Rests(tc.pod))
+		}
+		set, deployment, surges, _ := c.Owners(t.Context(), tc.pod)
+		if surges != (tc.ok && !tc.first) || c.Rests(tc.pod) == surges || surges && (set.Name != "web-1" || deployment.Name != "web") {
+			t.Errorf("%s: another one comes first: %t, of %v and %v", name, surges, set, deployment)
+		}
+		before := c.gets
+		if _, _, _ = c.Owner(t.Context(), tc.pod); c.gets != before && ok {
+			t.Errorf("%s: it reads again what it has read", name)
+		}
+	}
+}
+
+// A workload that says that it has too few ready is asked for no pods, as it may say so at every look for hours. A pod that is not ready itself takes
+// nothing away, so its workload is asked.
+func TestLookupOfWorkloadsWithTooFewReady(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}}
+	for name, tc := range map[string]struct {
+		ready   int32
+		is      []corev1.PodCondition
+		refuses bool
+		lists   int
+	}{
+		"one is not ready":         {1, ready, true, 0},
+		"all are, by its status":   {2, ready, true, 1}, // the other one is gone
+		"it is the one that isn't": {1, nil, false, 1},
+	} {
+		set := &appsv1.StatefulSet{ObjectMeta: controllertest.Named("db")}
+		set.Spec.Replicas, set.Spec.Selector, set.Status.ReadyReplicas = new(int32(2)), selector, tc.ready
+		alone := &appsv1.ReplicaSet{ObjectMeta: controllertest.Named("db")}
+		alone.Spec.Replicas, alone.Spec.Selector, alone.Status.ReadyReplicas = new(int32(2)), selector, tc.ready
+		for kind, of := range map[string]client.Object{"StatefulSet": set, "ReplicaSet": alone} {
+			pod := podOf("db-0", kind, "db")
+			pod.UID, pod.Labels, pod.Spec.NodeName, pod.Status.Conditions = "db-0", selector.MatchLabels, "n", tc.is
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: true}}
+			c := newCounting(t, of, pod, node)
+			owner, ok, err := c.Owner(t.Context(), pod)
+			if !ok || err != nil {
+				t.Fatalf("%s of a %s: %t, error %v", name, kind, ok, err)
+			}
+			refuses, err := c.RefusesFirst(t.Context(), owner.Move(pod, placementv1alpha1.MoveDrain, History{}), pod, &owner)
+			if refuses != tc.refuses || c.lists != tc.lists || c.Rests(pod) || err != nil {
+				t.Errorf("%s of a %s: it refuses: %t, error %v, after %d lists, rests: %t", name, kind, refuses, err, c.lists, c.Rests(pod))
+			}
 		}
 	}
 }

@@ -14,28 +14,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // Moves that have not ended are counted, and of these the ones that are over their deadline.
 func TestActiveMoves(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := placementv1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	made := func(name string, ago time.Duration, reason placementv1alpha1.MoveReason, phase placementv1alpha1.MovePhase) client.Object {
 		return &placementv1alpha1.Move{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-ago))},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-ago))},
 			Spec:       placementv1alpha1.MoveSpec{Reason: reason, DeadlineSeconds: 60}, Status: placementv1alpha1.MoveStatus{Phase: phase},
 		}
 	}
-	a := &Active{Clock: clocktesting.NewFakePassiveClock(now), Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	a := &Active{Clock: clocktesting.NewFakePassiveClock(noon), Client: controllertest.Builder(t,
 		made("a", time.Second, placementv1alpha1.MoveDrain, ""),
 		made("b", time.Hour, placementv1alpha1.MoveDrain, placementv1alpha1.MoveEvicting),
 		made("c", time.Hour, placementv1alpha1.MoveDrain, placementv1alpha1.MoveDone),
@@ -44,9 +38,7 @@ func TestActiveMoves(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(a)
 	got, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 	values := make(map[string]float64)
 	for _, family := range got {
 		for _, m := range family.GetMetric() {
@@ -66,7 +58,7 @@ func TestActiveMoves(t *testing.T) {
 // Time counts as below what is wanted from one look to the next, if there are too few at the second.
 func TestSecondsBelow(t *testing.T) {
 	r := &Reconciler{meters: newMeters()}
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	now := noon
 	isReady := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 	o := &objects{move: &placementv1alpha1.Move{Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDrain}}, pod: isReady}
 	f := facts{phase: placementv1alpha1.MoveReplacing, holder: ours, wanted: 3}
@@ -94,15 +86,13 @@ func TestSecondsBelow(t *testing.T) {
 // docs/moves.md has a row for each metric of Moves, and for no other.
 func TestMetricsAreExplained(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/moves.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 	var told []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `(espalier_[a-z_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		told = append(told, m[1])
 	}
 	registry, m := prometheus.NewRegistry(), newMeters()
-	registry.MustRegister(m.ended, m.below, &Active{Client: fake.NewFakeClient(), Clock: clocktesting.NewFakePassiveClock(time.Now())})
+	registry.MustRegister(m.ended, m.below, &Active{Client: controllertest.Builder(t).Build(), Clock: clocktesting.NewFakePassiveClock(time.Now())})
 	var there []string
 	descs := make(chan *prometheus.Desc, 100)
 	registry.Describe(descs)

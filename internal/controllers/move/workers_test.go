@@ -16,19 +16,18 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // aside is an API server with Deployments that may have one pod more than they want, and with a Move of each of their pods, which are called as the
@@ -41,39 +40,25 @@ type aside struct {
 
 func newAside(t *testing.T, deployments, replicas int) *aside {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	a := &aside{T: t}
 	var all []client.Object
-	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon)}
-	}
 	for i := range deployments {
 		app := fmt.Sprint("web-", i)
 		labels := map[string]string{"app": app}
-		d := &appsv1.Deployment{ObjectMeta: meta(app), Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas)), Strategy: appsv1.DeploymentStrategy{
-			Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(1))},
-		}}}
+		d, set := controllertest.Deployment(app, int32(replicas), 1)
 		d.Status.Replicas, d.Status.UpdatedReplicas = int32(replicas), int32(replicas)
-		set := &appsv1.ReplicaSet{ObjectMeta: meta(app + "-set"), Spec: appsv1.ReplicaSetSpec{
-			Replicas: d.Spec.Replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		}}
-		set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+		set.Spec = appsv1.ReplicaSetSpec{Replicas: d.Spec.Replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}}
 		all = append(all, d, set)
 		for n := range replicas {
-			p := &corev1.Pod{ObjectMeta: meta(fmt.Sprintf("%s-%d", app, n)), Spec: corev1.PodSpec{NodeName: "n"}}
-			p.Labels, p.OwnerReferences = labels, []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+			p := podOf(fmt.Sprintf("%s-%d", app, n), "ReplicaSet", set.Name)
+			p.Labels, p.Spec.NodeName = labels, "n"
 			m := New(p, set, d, placementv1alpha1.MoveDrain, History{})
 			m.UID, m.CreationTimestamp = types.UID("move-"+p.Name), metav1.NewTime(noon)
 			all = append(all, p, m)
 			a.moves = append(a.moves, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 		}
 	}
-	a.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
+	a.api = controllertest.Builder(t, all...).Build()
 	return a
 }
 
@@ -168,17 +153,13 @@ func TestSlowMoveHoldsUpNoOthers(t *testing.T) {
 		},
 	}))
 	c, err := controller.NewUnmanaged(Name, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Watch(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	controllertest.Must(t, err)
+	controllertest.Must(t, c.Watch(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		for _, request := range a.moves {
 			queue.Add(request)
 		}
 		return nil
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := c.Start(ctx); err != nil {
@@ -199,4 +180,46 @@ func TestSlowMoveHoldsUpNoOthers(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
+}
+
+// A Move that waits for a node comes after those that are under way, and the more there are the less often it is looked at. When the node answers
+// it comes with the others again.
+func TestMovesThatWaitHoldUpNoOthers(t *testing.T) {
+	silent := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}
+	silent.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.NewTime(noon))}}
+	for name, tc := range map[string]struct {
+		node     string
+		others   int
+		again    time.Duration
+		priority int
+	}{
+		"alone":                {"silent", 0, 10 * time.Second, handler.LowPriority},
+		"with 999 others":      {"silent", 999, 100 * time.Second, handler.LowPriority},
+		"its node answers":     {"answers", 999, time.Second, 0},
+		"its node is gone too": {"gone", 0, 10 * time.Second, handler.LowPriority},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounting(t, silent, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "answers"}})
+			pod := podOf("p", Kind, "move")
+			pod.Spec.NodeName = tc.node
+			m := moveOf("p")
+			m.Spec.Reason = placementv1alpha1.MoveDisconnect
+			controllertest.Must(t, c.api.Create(t.Context(), pod))
+			controllertest.Must(t, c.api.Create(t.Context(), m))
+			r := &Reconciler{Client: c.api, API: c.api, Clock: clocktesting.NewFakeClock(noon.Add(time.Hour)), meters: newMeters()}
+			for i := range tc.others {
+				r.looked.note(client.ObjectKey{Name: fmt.Sprint(i)}, noon, 0)
+			}
+			var is ctrl.Result
+			for range 2 { // the phase is written, and then looked at
+				var err error
+				if is, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if is.RequeueAfter != tc.again || is.Priority == nil || *is.Priority != tc.priority {
+				t.Errorf("it is %+v", is)
+			}
+		})
+	}
 }

@@ -8,16 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var made = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -35,24 +38,27 @@ func claim(node, expireAfter string, annotations map[string]string) *unstructure
 	return c
 }
 
-// cluster is an API server with NodeClaims or without.
-func cluster(t *testing.T, objects ...client.Object) client.Client {
+// looked is a controller that has looked some times at nodes and NodeClaims.
+func looked(t *testing.T, times int, objects ...client.Object) *controllertest.Rig {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, corev1.AddToScheme(scheme))
 	scheme.AddKnownTypeWithName(clusterview.NodeClaimKind, &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(clusterview.NodeClaimKind.GroupVersion().WithKind("NodeClaimList"), &unstructured.UnstructuredList{})
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	r := controllertest.New(t, made, fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...))
+	c := &Controller{Client: r.Server, Events: r.Said}
+	for range times {
+		r.Must(c.look(t.Context()))
+	}
+	return r
 }
 
-func end(t *testing.T, api client.Client, node string) string {
-	t.Helper()
-	var n corev1.Node
-	if err := api.Get(t.Context(), client.ObjectKey{Name: node}, &n); err != nil {
-		t.Fatal(err)
-	}
+func node(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+func end(r *controllertest.Rig, name string) string {
+	r.Helper()
+	n := node(name)
+	r.Get(n)
 	return n.Annotations[clusterview.ValidUntilAnnotation]
 }
 
@@ -83,22 +89,15 @@ func TestEnds(t *testing.T) {
 		"the schedule ends it, and it never would": {claim("n", "Never", nil), by(clusterview.BySchedule, time.Hour), at(time.Hour)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+			n := node("n")
 			if tc.node != nil {
-				tc.node(node)
+				tc.node(n)
 			}
-			other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
-			api := cluster(t, node, other, tc.claim)
-			c := &Controller{Client: api, Events: events.NewFakeRecorder(10)}
-			for range 2 { // the second time it has nothing to do
-				if err := c.look(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := end(t, api, "n"); got != tc.want {
+			r := looked(t, 2, n, node("other"), tc.claim) // the second time it has nothing to do
+			if got := end(r, "n"); got != tc.want {
 				t.Errorf("it ends %q, want %q", got, tc.want)
 			}
-			if got := end(t, api, "other"); got != "" {
+			if got := end(r, "other"); got != "" {
 				t.Errorf("a node of no NodeClaim ends %s", got)
 			}
 		})
@@ -111,23 +110,14 @@ func TestUnreadable(t *testing.T) {
 		"a month": `NodeClaim claim-of-odd: spec.expireAfter: "a month" is no duration: use one such as 720h, or Never`,
 		"-1h":     `NodeClaim claim-of-odd: spec.expireAfter: "-1h" is no duration`,
 	} {
-		good := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "good"}}
-		odd := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "odd"}}
-		recorder := events.NewFakeRecorder(10)
-		goodClaim := claim("good", "720h", nil)
-		goodClaim.SetUID("good")
-		api := cluster(t, good, odd, goodClaim, claim("odd", text, nil))
-		c := &Controller{Client: api, Events: recorder}
-		for range 3 {
-			if err := c.look(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+		good := claim("good", "720h", nil)
+		good.SetUID("good")
+		r := looked(t, 3, node("good"), node("odd"), good, claim("odd", text, nil))
+		if end(r, "good") == "" || end(r, "odd") != "" {
+			t.Errorf("they end %q and %q", end(r, "good"), end(r, "odd"))
 		}
-		if end(t, api, "good") == "" || end(t, api, "odd") != "" {
-			t.Errorf("they end %q and %q", end(t, api, "good"), end(t, api, "odd"))
-		}
-		if said := <-recorder.Events; !strings.HasPrefix(said, "Warning NodeEndUnreadable "+want) || len(recorder.Events) > 0 {
-			t.Errorf("it is told %s, and %d more", said, len(recorder.Events))
+		if said := r.Told(); len(said) != 1 || !strings.HasPrefix(said[0], "Warning NodeEndUnreadable "+want) {
+			t.Errorf("it is told %q", said)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,19 +35,6 @@ func made(name, tier string, minute int) placementv1alpha1.PlacementPolicy {
 	if tier != "" {
 		p.Spec.PodSelector.MatchLabels = map[string]string{"tier": tier}
 	}
-	return p
-}
-
-// ranked is a policy for the web with a priority, overriding one that overrides besides.
-func ranked(name string, priority int32) placementv1alpha1.PlacementPolicy {
-	p := made(name, "web", 5)
-	p.Spec.Priority = priority
-	return p
-}
-
-func overriding(name string, priority int32) placementv1alpha1.PlacementPolicy {
-	p := ranked(name, priority)
-	p.Spec.Mode = placementv1alpha1.ModeOverride
 	return p
 }
 
@@ -143,8 +129,8 @@ func TestCompute(t *testing.T) {
 	bad.Spec.Levels[0].TopologyKey = "node.id"
 	limited := made("limited", "web", 0)
 	limited.Spec.DomainLimits = []placementv1alpha1.DomainLimit{{TopologyKey: "zone", MaxPods: 1}}
-	faults := made("faults", "web", 0)
-	faults.Spec.Levels, faults.Spec.Faults = nil, &placementv1alpha1.Faults{}
+	overriding := made("a", "web", 0)
+	overriding.Spec.Mode = placementv1alpha1.ModeOverride
 	for name, tc := range map[string]struct {
 		policies []placementv1alpha1.PlacementPolicy
 		pods     []corev1.Pod
@@ -156,10 +142,6 @@ func TestCompute(t *testing.T) {
 		"the older wins": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 1), made("b", "", 0)}, append(pods(3, "web"), pods(2, "db")...),
 			[]string{"3 0 Valid! PolicyBefore! Overruled", "5 5 Valid! PolicyAfter! InForce!"},
-		},
-		"by name on a tie": {
-			[]placementv1alpha1.PlacementPolicy{made("b", "web", 0), made("a", "web", 0)}, pods(3, "web"),
-			[]string{"3 0 Valid! PolicyBefore! Overruled", "3 3 Valid! PolicyAfter! InForce!"},
 		},
 		"between two": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), made("b", "", 1), made("c", "db", 2)}, append(pods(3, "web"), pods(2, "db")...),
@@ -186,21 +168,12 @@ func TestCompute(t *testing.T) {
 			[]string{"15 9 Valid! PolicyAfter! InForce!", "15 2 Valid! PolicyBefore! Overruled"},
 		},
 		"an annotation that is overridden": {
-			[]placementv1alpha1.PlacementPolicy{overriding("a", 0)}, pods(2, "web", clusterview.PlacementAnnotation, clusterview.DomainLimitsAnnotation),
+			[]placementv1alpha1.PlacementPolicy{overriding}, pods(2, "web", clusterview.PlacementAnnotation, clusterview.DomainLimitsAnnotation),
 			[]string{"2 2 Valid! NoConflict InForce!"},
 		},
 		"an annotation for everything": {
 			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0)}, pods(2, "web", clusterview.PlacementAnnotation), []string{"2 0 Valid! NoConflict Overruled"},
 		},
-		"the higher priority wins": {
-			[]placementv1alpha1.PlacementPolicy{made("a", "web", 0), ranked("b", 7)}, pods(2, "web"),
-			[]string{"2 0 Valid! PolicyBefore! Overruled", "2 2 Valid! PolicyAfter! InForce!"},
-		},
-		"an override wins over any priority": {
-			[]placementv1alpha1.PlacementPolicy{ranked("a", 7), overriding("b", -7)}, pods(2, "web"),
-			[]string{"2 0 Valid! PolicyBefore! Overruled", "2 2 Valid! PolicyAfter! InForce!"},
-		},
-		"faults alone":            {[]placementv1alpha1.PlacementPolicy{faults}, pods(2, "web"), []string{"2 2 Valid! NoConflict InForce!"}},
 		"one that cannot be read": {[]placementv1alpha1.PlacementPolicy{bad}, pods(1, "web"), []string{"1 1 Invalid NoConflict NotAccepted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,26 +296,47 @@ func TestRegression_MessagesAreBounded(t *testing.T) {
 	}
 }
 
-// A cache trims what it is listed, and may trim it again when it keeps it.
-func TestTrimAgain(t *testing.T) {
-	pod := placedBy(1, "policy/a@1 spread=zone")[0]
-	pod.Spec.NodeName, pod.Annotations[clusterview.DomainLimitsAnnotation] = "n1", "zone=1"
-	once, err := Trim(&pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice, err := Trim(once)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(once, twice); d != "" {
-		t.Errorf("once -, twice +:\n%s", d)
-	}
-	if by := once.(*corev1.Pod).Annotations[clusterview.PlacedByAnnotation]; by != "policy/a@1" {
-		t.Errorf("it keeps %q", by)
-	}
-	pod.Spec.NodeName = ""
-	if forged, err := Trim(&pod); err != nil || forged.(*corev1.Pod).Annotations[clusterview.PlacedByAnnotation] != "" {
-		t.Errorf("what a pod says that is not bound is kept: %v, %v", forged, err)
+// What a policy says of pods that run is done by the controller, if its flags let it. The status says which one is missing.
+func TestMissingFlags(t *testing.T) {
+	type moves = placementv1alpha1.Moves
+	all := moves{Drained: "All", Rebalance: "Enabled", Restart: "Enabled"}
+	none := moves{Drained: "None", Rebalance: "Disabled", Restart: "Disabled"}
+	for name, tc := range map[string]struct {
+		moves  *moves
+		change func(*placementv1alpha1.PlacementPolicySpec)
+		flags  Flags
+		want   []string // the flags that are missing
+		ready  string   // with ! if it is
+	}{
+		"nothing of the kind":       {nil, func(s *placementv1alpha1.PlacementPolicySpec) { s.Faults = &placementv1alpha1.Faults{} }, Flags{}, nil, "InForce!"},
+		"all, and no flag":          {&all, nil, Flags{}, []string{"--move-drained", "--rebalance", "--restart-elsewhere"}, "NotEnabled"},
+		"all, and one flag":         {&all, nil, Flags{Rebalance: true}, []string{"--move-drained", "--restart-elsewhere"}, "InForce!"},
+		"all, and all flags":        {&all, nil, Flags{Drained: true, Rebalance: true, Restart: true}, nil, "InForce!"},
+		"none, and no flag":         {&none, nil, Flags{}, nil, "InForce!"},
+		"blocked, and no flag":      {&moves{Drained: "Blocked"}, nil, Flags{Rebalance: true}, []string{"--move-drained"}, "NotEnabled"},
+		"disconnect, and no flag":   {nil, func(s *placementv1alpha1.PlacementPolicySpec) { s.Disconnect = &placementv1alpha1.Disconnect{} }, Flags{}, []string{"--keep-disconnected"}, "NotEnabled"},
+		"disconnect, and its flag":  {nil, func(s *placementv1alpha1.PlacementPolicySpec) { s.Disconnect = &placementv1alpha1.Disconnect{} }, Flags{Disconnect: true}, nil, "InForce!"},
+		"levels beside, no flag":    {&all, func(s *placementv1alpha1.PlacementPolicySpec) { s.Levels = made("", "", 0).Spec.Levels }, Flags{}, []string{"--move-drained", "--rebalance", "--restart-elsewhere"}, "InForce!"},
+		"scale-down beside, no one": {&all, func(s *placementv1alpha1.PlacementPolicySpec) { s.ScaleDown = "Any" }, Flags{}, []string{"--move-drained", "--rebalance", "--restart-elsewhere"}, "InForce!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := made("p", "web", 0)
+			p.Spec.Levels, p.Spec.Moves = nil, tc.moves
+			if tc.change != nil {
+				tc.change(&p.Spec)
+			}
+			s := compute(readAll(p), nil, pods(1, "web"))[0]
+			s.missing, s.idle = tc.flags.missing(s.policy)
+			status := s.status(p.Status, noon)
+			if got := strings.Fields(brief(status)); got[len(got)-1] != tc.ready {
+				t.Errorf("it is %v, want %s", got, tc.ready)
+			}
+			message := meta.FindStatusCondition(status.Conditions, placementv1alpha1.ConditionReady).Message
+			for _, flag := range []string{"--keep-disconnected", "--move-drained", "--rebalance", "--restart-elsewhere"} {
+				if strings.Contains(message, "needs "+flag) != slices.Contains(tc.want, flag) {
+					t.Errorf("it says %q", message)
+				}
+			}
+		})
 	}
 }

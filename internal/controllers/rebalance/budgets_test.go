@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,15 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain settles what the properties begin with. Each asks the filters of kube-scheduler hundreds of times.
+func TestMain(m *testing.M) {
+	placementtest.Settle(map[string]string{"rapid.checks": "50"})
+	goleak.VerifyTestMain(m)
+}
 
 // stamping gives what is made the time of the rig, as an API server does.
 type stamping struct {
@@ -29,7 +38,7 @@ type stamping struct {
 
 func (s stamping) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
 	if at := o.GetCreationTimestamp(); at.IsZero() {
-		o.SetCreationTimestamp(metav1.NewTime(s.r.clock.Now()))
+		o.SetCreationTimestamp(metav1.NewTime(s.r.Time.Now()))
 	}
 	return s.Client.Create(ctx, o, options...)
 }
@@ -61,7 +70,7 @@ func TestPropertyMovesKeepToBudgets(t *testing.T) {
 			if looks > 500 {
 				rt.Fatalf("there is no end to it: %v", made)
 			}
-			r.clock.Step(5 * time.Minute)
+			r.Time.Step(5 * time.Minute)
 			if err := r.look(t.Context()); err != nil {
 				rt.Fatal(err)
 			}
@@ -89,46 +98,40 @@ func TestPropertyMovesKeepToBudgets(t *testing.T) {
 // underBudget returns the Moves that have not ended, and fails the property if there are more than there may be.
 func (r *rig) underBudget(rt *rapid.T) (active []placementv1alpha1.Move) {
 	hour, onNode, of := 0, make(map[string]int), make(map[string]int)
-	for _, m := range r.moves() {
-		if m.CreationTimestamp.After(r.clock.Now().Add(-time.Hour)) {
+	for _, m := range r.Moves() {
+		if m.CreationTimestamp.After(r.Time.Now().Add(-time.Hour)) {
 			hour++
 		}
 		if m.Status.Phase.Ended() {
 			continue
 		}
 		active = append(active, m)
-		pod := &corev1.Pod{}
-		if err := r.API.Get(r.Context(), types.NamespacedName{Namespace: "ns", Name: m.Spec.Pod.Name}, pod); err != nil {
-			rt.Fatal(err)
-		}
+		pod := &corev1.Pod{ObjectMeta: controllertest.Named(m.Spec.Pod.Name)}
+		r.Get(pod)
 		onNode[pod.Spec.NodeName]++
 		of[m.Spec.ReplicaSet.Name]++
 	}
 	if len(active) > r.AtOnce || hour > r.PerHour {
 		rt.Fatalf("%d Moves at once, and %d in an hour", len(active), hour)
 	}
-	for what, n := range onNode {
+	for node, n := range onNode {
 		if n > r.PerNode {
-			rt.Fatalf("%d Moves at once from %s", n, what)
+			rt.Fatalf("%d Moves at once from %s", n, node)
 		}
 	}
-	for what, n := range of {
+	for set, n := range of {
 		if n > 1 {
-			rt.Fatalf("%d Moves at once of %s", n, what)
+			rt.Fatalf("%d Moves at once of %s", n, set)
 		}
 	}
 	return active
 }
 
 // pods are those of an app, and its ReplicaSet.
-func (r *rig) pods(rt *rapid.T, app string) (*appsv1.ReplicaSet, []*corev1.Pod) {
-	set, list := &appsv1.ReplicaSet{}, &corev1.PodList{}
-	if err := r.API.Get(r.Context(), types.NamespacedName{Namespace: "ns", Name: app + "-1"}, set); err != nil {
-		rt.Fatal(err)
-	}
-	if err := r.API.List(r.Context(), list, client.MatchingLabels{"app": app}); err != nil {
-		rt.Fatal(err)
-	}
+func (r *rig) pods(app string) (*appsv1.ReplicaSet, []*corev1.Pod) {
+	set, list := &appsv1.ReplicaSet{ObjectMeta: controllertest.Named(app + "-1")}, &corev1.PodList{}
+	r.Get(set)
+	r.Must(r.API.List(r.Context(), list, client.MatchingLabels{"app": app}))
 	var pods []*corev1.Pod
 	for i := range list.Items {
 		pods = append(pods, &list.Items[i])
@@ -138,15 +141,13 @@ func (r *rig) pods(rt *rapid.T, app string) (*appsv1.ReplicaSet, []*corev1.Pod) 
 
 // misplaced is how many pods of an app are, by level.
 func (r *rig) misplaced(rt *rapid.T, app string) []int64 {
-	set, pods := r.pods(rt, app)
+	set, pods := r.pods(app)
 	w, ok := workload.Of(set, pods)
 	if !ok {
 		rt.Fatalf("%s is not spread", app)
 	}
-	all, err := read(r.Context(), r.Client, r.API, r.clock.Now())
-	if err != nil {
-		rt.Fatal(err)
-	}
+	all, err := read(r.Context(), r.Client, r.API, r.Time.Now())
+	r.Must(err)
 	return workload.MisplacedIn(w.Tree(all.nodes, all.on))
 }
 
@@ -154,7 +155,7 @@ func (r *rig) misplaced(rt *rapid.T, app string) []int64 {
 func (r *rig) carriedOut(rt *rapid.T, m *placementv1alpha1.Move) {
 	app := m.OwnerReferences[0].Name
 	before := r.misplaced(rt, app)
-	set, pods := r.pods(rt, app)
+	set, pods := r.pods(app)
 	var old *corev1.Pod
 	others := slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
 		if p.Name == m.Spec.Pod.Name {
@@ -163,22 +164,18 @@ func (r *rig) carriedOut(rt *rapid.T, m *placementv1alpha1.Move) {
 		return p.Name == m.Spec.Pod.Name
 	})
 	another := old.DeepCopy()
-	if err := r.Client.Delete(r.Context(), old); err != nil {
-		rt.Fatal(err)
-	}
+	r.Delete(old)
 	w, _ := workload.Of(set, append(others, another)) // for the levels that are on it
-	all, err := read(r.Context(), r.Client, r.API, r.clock.Now())
-	if err != nil {
-		rt.Fatal(err)
-	}
+	all, err := read(r.Context(), r.Client, r.API, r.Time.Now())
+	r.Must(err)
 	node, ok := w.Tree(all.nodes, all.on).Next(func(string) bool { return true })
 	if !ok {
 		rt.Fatal("there is no node for it")
 	}
-	another.ResourceVersion, another.CreationTimestamp = "", metav1.Time{}
-	another.Name, another.Spec.NodeName = fmt.Sprintf("%s-%d", app, r.clock.Now().Unix()), node
+	another.ResourceVersion, another.CreationTimestamp = "", metav1.NewTime(r.Time.Now())
+	another.Name, another.Spec.NodeName = fmt.Sprintf("%s-%d", app, r.Time.Now().Unix()), node
 	another.UID = types.UID(another.Name)
-	r.make(another)
+	r.Create(another)
 	r.end(m.Name, placementv1alpha1.MoveDone)
 	if after := r.misplaced(rt, app); slices.Compare(after, before) >= 0 {
 		rt.Fatalf("%s has %v misplaced after a Move, and %v before", app, after, before)

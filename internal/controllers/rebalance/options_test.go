@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 func options() Options {
@@ -17,9 +19,7 @@ func options() Options {
 }
 
 func TestOptions(t *testing.T) {
-	if err := options().Validate(); err != nil {
-		t.Error(err)
-	}
+	controllertest.Must(t, options().Validate())
 	for want, change := range map[string]func(*Options){
 		`"Maybe" is no mode: use DryRun, Enabled or ByPolicy`:            func(o *Options) { o.Mode = "Maybe" },
 		"0 is no bound of Moves at once: use 1 to 1000":                  func(o *Options) { o.AtOnce = 0 },
@@ -61,9 +61,7 @@ func TestWindows(t *testing.T) {
 		var windows []Window
 		for _, text := range tc.windows {
 			w, err := ParseWindow(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			controllertest.Must(t, err)
 			windows = append(windows, w)
 		}
 		if open(windows, tc.now) != tc.open {

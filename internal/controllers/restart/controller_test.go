@@ -5,28 +5,29 @@ package restart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -38,9 +39,7 @@ func options() Options {
 }
 
 func TestOptions(t *testing.T) {
-	if err := options().Validate(); err != nil {
-		t.Error(err)
-	}
+	controllertest.Must(t, options().Validate())
 	for want, change := range map[string]func(*Options){
 		`"Maybe" is no mode: use Enabled or ByPolicy`:                               func(o *Options) { o.Mode = "Maybe" },
 		`"Linear" is no function of delays: use Constant, Exponential or Fibonacci`: func(o *Options) { o.Policy.Function = "Linear" },
@@ -100,41 +99,32 @@ func TestFailingSince(t *testing.T) {
 	}
 }
 
-// rig is a controller on an API server that is played: a Deployment of three with pods on the nodes bad, bad and good, of which those on bad fail
-// since the beginning.
+// rig is a controller beside a Deployment of three with pods on the nodes bad, bad and good, of which those on bad fail since the beginning.
 type rig struct {
-	*testing.T
+	*controllertest.Rig
 	*Controller
-	clock *clocktesting.FakeClock
+}
+
+// marked is a record that has a node marked for a revision of a workload.
+func marked(workload, revision, node string) map[string]string {
+	const record = `{"version":1,"revisions":[{"workload":%q,"revision":%q,"nodes":[],"family":"","regarding":{},"marked":[%q]}]}`
+	return map[string]string{"failures.json": fmt.Sprintf(record, workload, revision, node)}
 }
 
 func newRig(t *testing.T, o Options, change func(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod)) *rig {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	owned := func(kind, name string) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}}
-	}
+	t.Helper()
 	record := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler-failures"},
-		Data:       map[string]string{"failures.json": `{"version":1,"revisions":[{"workload":"ns/Deployment.apps/web","revision":"1","nodes":[],"family":"","regarding":{},"marked":["bad"]}]}`},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler-failures"}, Data: marked("ns/Deployment.apps/web", "1", "bad"),
 	}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "web"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(3)), Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(1))}},
-	}}
+	d, set := controllertest.Deployment("web", 3, 1)
 	objects := []client.Object{
-		record, d,
+		record, d, set,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad", Labels: map[string]string{corev1.LabelHostname: "bad.example.com"}}},
-		&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1", UID: "web-1", OwnerReferences: owned("Deployment", "web")}},
 	}
 	for i, node := range []string{"bad", "bad", "good"} {
-		name := fmt.Sprint("web-1-", i)
 		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"pod-template-hash": "1"}, OwnerReferences: owned("ReplicaSet", "web-1")},
+			ObjectMeta: controllertest.Named(fmt.Sprint("web-1-", i)),
 			Spec:       corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: node},
 			Status: corev1.PodStatus{
 				Phase:             corev1.PodRunning,
@@ -142,12 +132,12 @@ func newRig(t *testing.T, o Options, change func(*corev1.ConfigMap, *appsv1.Depl
 				ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
 			},
 		}
+		p.Labels, p.OwnerReferences = map[string]string{"pod-template-hash": "1"}, controllertest.OwnedBy("ReplicaSet", "web-1")
 		change(record, d, p)
 		objects = append(objects, p)
 	}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&placementv1alpha1.Move{}).Build()
-	r := &rig{T: t, clock: clocktesting.NewFakeClock(begin)}
-	r.Controller = &Controller{Client: api, API: api, Clock: r.clock, Options: o, failing: make(failing)}
+	r := &rig{Rig: controllertest.New(t, begin, controllertest.Builder(t, objects...))}
+	r.Controller = &Controller{Client: r.Server, API: r.Server, Clock: r.Time, Options: o, failing: make(failing)}
 	return r
 }
 
@@ -156,17 +146,15 @@ func plain(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod) {}
 // after looks once some time later, and wants these pods to have Moves.
 func (r *rig) after(d time.Duration, want ...string) {
 	r.Helper()
-	r.clock.Step(d)
-	if err := r.look(r.Context()); err != nil {
-		r.Fatal(err)
-	}
-	var moves placementv1alpha1.MoveList
-	if err := r.API.List(r.Context(), &moves); err != nil {
-		r.Fatal(err)
-	}
+	r.Time.Step(d)
+	r.Must(r.look(r.Context()))
+	r.wantMoves(want...)
+}
+
+func (r *rig) wantMoves(want ...string) {
+	r.Helper()
 	var got []string
-	for i := range moves.Items {
-		m := &moves.Items[i]
+	for _, m := range r.Moves() {
 		got = append(got, m.Name)
 		if a := m.Spec.Avoid; a == nil || a.TopologyKey != corev1.LabelHostname || *a.Value != "bad.example.com" || m.Spec.Reason != placementv1alpha1.MoveRestart {
 			r.Errorf("%s is %+v", m.Name, m.Spec)
@@ -177,28 +165,38 @@ func (r *rig) after(d time.Duration, want ...string) {
 	}
 }
 
+// wantTrouble looks once an hour later, and wants an error that says why, and these pods to have Moves all the same.
+func (r *rig) wantTrouble(why string, want ...string) {
+	r.Helper()
+	r.Time.Step(time.Hour)
+	if err := r.look(r.Context()); err == nil || !strings.Contains(err.Error(), why) {
+		r.Errorf("the error is %v", err)
+	}
+	r.wantMoves(want...)
+}
+
+// end ends a Move in a phase, and has it be as old as it is by the clock.
+func (r *rig) end(name string, phase placementv1alpha1.MovePhase) *placementv1alpha1.Move {
+	r.Helper()
+	now := metav1.NewTime(r.Time.Now())
+	m := &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	controllertest.Change(r.Rig, m, func(m *placementv1alpha1.Move) {
+		m.CreationTimestamp, m.Status.Phase, m.Status.EndedAt = now, phase, &now
+	})
+	if phase == placementv1alpha1.MoveDone {
+		r.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: m.Spec.Pod.Name}})
+	}
+	return m
+}
+
 // After the delay one pod is replaced, and the next one when that has ended and the longer delay is over.
 func TestRestarts(t *testing.T) {
 	r := newRig(t, options(), plain)
 	r.after(29 * time.Second)
 	r.after(time.Second, "web-1-0")
-	r.after(time.Second, "web-1-0") // the surge is one
-	m := &placementv1alpha1.Move{}
-	if err := r.API.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: "web-1-0"}, m); err != nil {
-		t.Fatal(err)
-	}
-	m.CreationTimestamp = metav1.NewTime(begin.Add(30 * time.Second))
-	if err := r.Client.Update(r.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	m.Status.Phase = placementv1alpha1.MoveDone
-	if err := r.Client.Status().Update(r.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Client.Delete(r.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-1-0"}}); err != nil {
-		t.Fatal(err)
-	}
-	r.after(28*time.Second, "web-1-0")         // 59 s
+	r.after(0, "web-1-0") // the surge is one
+	r.end("web-1-0", placementv1alpha1.MoveDone)
+	r.after(29*time.Second, "web-1-0")         // 59 s
 	r.after(time.Second, "web-1-0", "web-1-1") // 60 s after it failed
 }
 
@@ -207,43 +205,39 @@ func TestRestartsBesideARecordThatCannotBeRead(t *testing.T) {
 	o := options()
 	o.Schedulers = []string{"broken", "espalier-scheduler"}
 	r := newRig(t, o, plain)
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "broken-failures"}, Data: map[string]string{"failures.json": "{"}}
-	if err := r.Client.Create(t.Context(), broken); err != nil {
-		t.Fatal(err)
-	}
-	r.clock.Step(time.Hour)
-	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "broken-failures") {
-		t.Errorf("the error is %v", err)
-	}
-	var moves placementv1alpha1.MoveList
-	if err := r.API.List(t.Context(), &moves); err != nil || len(moves.Items) != 1 {
-		t.Errorf("there are %d Moves, error %v, want one", len(moves.Items), err)
-	}
+	r.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "broken-failures"}, Data: map[string]string{"failures.json": "{"}})
+	r.wantTrouble("broken-failures", "web-1-0")
+}
+
+// An owner that cannot be read is said, and holds up no pods of others.
+func TestRestartsBesideAnOwnerThatCannotBeRead(t *testing.T) {
+	r := newRig(t, options(), func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
+		if p.Name == "web-1-0" { // it comes first
+			p.OwnerReferences = controllertest.OwnedBy("ReplicaSet", "broken-1")
+		}
+	})
+	r.API = interceptor.NewClient(r.Server, interceptor.Funcs{
+		Get: func(ctx context.Context, to client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			if key.Name == "broken-1" {
+				return errors.New("in trouble")
+			}
+			return to.Get(ctx, key, into, options...)
+		},
+	})
+	r.wantTrouble("in trouble", "web-1-1")
 }
 
 // A pod that was handed back has failed since then, and a Move that was not begun is no attempt.
 func TestRestartsThatCameToNothing(t *testing.T) {
-	for phase, next := range map[placementv1alpha1.MovePhase]time.Duration{placementv1alpha1.MoveUndone: time.Minute, placementv1alpha1.MoveFailed: time.Minute} {
+	for _, phase := range []placementv1alpha1.MovePhase{placementv1alpha1.MoveUndone, placementv1alpha1.MoveFailed} {
 		r := newRig(t, options(), func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
 			if p.Name == "web-1-1" {
 				p.Spec.NodeName = "good"
 			}
 		})
 		r.after(time.Hour, "web-1-0")
-		m := &placementv1alpha1.Move{}
-		if err := r.API.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: "web-1-0"}, m); err != nil {
-			t.Fatal(err)
-		}
-		m.CreationTimestamp = metav1.NewTime(r.clock.Now())
-		if err := r.Client.Update(r.Context(), m); err != nil {
-			t.Fatal(err)
-		}
-		ended := metav1.NewTime(r.clock.Now())
-		m.Status.Phase, m.Status.EndedAt = phase, &ended
-		if err := r.Client.Status().Update(r.Context(), m); err != nil {
-			t.Fatal(err)
-		}
-		r.after(next-time.Second, "web-1-0")
+		r.end("web-1-0", phase)
+		r.after(time.Minute-time.Second, "web-1-0")
 		r.after(time.Second, "web-1-0", "web-1-0-1")
 	}
 }
@@ -254,7 +248,7 @@ func TestRequestsOfPodsThatWait(t *testing.T) {
 	o.AtOnce = 1
 	r := newRig(t, o, plain)
 	gets := 0
-	r.API = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+	r.API = interceptor.NewClient(r.Server, interceptor.Funcs{
 		Get: func(ctx context.Context, to client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 			if _, record := into.(*corev1.ConfigMap); !record {
 				gets++
@@ -283,35 +277,31 @@ func TestRequestsOfPodsThatWait(t *testing.T) {
 
 // What keeps a pod where it is.
 func TestNoRestarts(t *testing.T) {
-	for name, tc := range map[string]struct {
-		option func(*Options)
-		change func(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod)
-	}{
-		"no node is marked": {change: func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
+	recorded := func(workload, revision, node string) func(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod) {
+		return func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
+			c.Data = marked(workload, revision, node)
+		}
+	}
+	pod := func(change func(*corev1.Pod)) func(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod) {
+		return func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) { change(p) }
+	}
+	for name, change := range map[string]func(*corev1.ConfigMap, *appsv1.Deployment, *corev1.Pod){
+		"no node is marked": func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
 			c.Data["failures.json"] = strings.Replace(c.Data["failures.json"], `"bad"`, ``, 1)
-		}},
-		"it is marked for another revision": {change: func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
-			c.Data["failures.json"] = strings.Replace(c.Data["failures.json"], `"revision":"1"`, `"revision":"2"`, 1)
-		}},
-		"it is marked for another workload": {change: func(c *corev1.ConfigMap, _ *appsv1.Deployment, _ *corev1.Pod) {
-			c.Data["failures.json"] = strings.Replace(c.Data["failures.json"], "ns/Deployment", "elsewhere/Deployment", 1)
-		}},
-		"a DaemonSet's pods": {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
-			p.OwnerReferences[0].Kind = "DaemonSet"
-		}},
-		"another scheduler":    {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) { p.Spec.SchedulerName = "other" }},
-		"somebody else's pods": {change: func(_ *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) { p.OwnerReferences[0].Kind = "Rollout" }},
-		"another namespace":    {option: func(o *Options) { o.Namespaces = labels.SelectorFromSet(labels.Set{"team": "db"}) }},
+		},
+		"it is marked for another revision": recorded("ns/Deployment.apps/web", "2", "bad"),
+		"it is marked for another workload": recorded("elsewhere/Deployment.apps/web", "1", "bad"),
+		"a DaemonSet's pods":                pod(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }),
+		"another scheduler":                 pod(func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }),
+		"somebody else's pods":              pod(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Rollout" }),
+		"another namespace":                 nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
-			if tc.option != nil {
-				tc.option(&o)
+			if change == nil {
+				change, o.Namespaces = plain, labels.SelectorFromSet(labels.Set{"team": "db"})
 			}
-			if tc.change == nil {
-				tc.change = plain
-			}
-			newRig(t, o, tc.change).after(time.Hour)
+			newRig(t, o, change).after(time.Hour)
 		})
 	}
 }
@@ -332,12 +322,79 @@ func TestRestartsByPolicy(t *testing.T) {
 			o := options()
 			o.Mode = tc.mode
 			r := newRig(t, o, plain)
-			p := &placementv1alpha1.PlacementPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+			p := &placementv1alpha1.PlacementPolicy{ObjectMeta: controllertest.Named("p")}
 			p.Spec.Moves = &placementv1alpha1.Moves{Restart: tc.says}
-			if err := r.Client.Create(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			r.Create(p)
 			r.after(time.Minute, tc.want...)
 		})
 	}
+}
+
+// newStateful is a rig whose pods are of a StatefulSet.
+func newStateful(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t, options(), func(c *corev1.ConfigMap, _ *appsv1.Deployment, p *corev1.Pod) {
+		c.Data = marked("ns/StatefulSet.apps/db", "db-7", "bad")
+		p.OwnerReferences = controllertest.OwnedBy("StatefulSet", "db")
+		p.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: "db-7"}
+	})
+	r.Create(&appsv1.StatefulSet{ObjectMeta: controllertest.Named("db")})
+	return r
+}
+
+// A pod of a StatefulSet that fails where its node is faulty is evicted first, one at a time and with the delays that Deployments have.
+func TestRestartsOfAStatefulSet(t *testing.T) {
+	r := newStateful(t)
+	r.after(29 * time.Second)
+	r.after(time.Second, "web-1-0-web")
+	r.after(0, "web-1-0-web")
+	if m := r.end("web-1-0-web", placementv1alpha1.MoveDone); !m.Spec.EvictsFirst() || m.Spec.StatefulSet.UID != "db" || m.OwnerReferences[0].Kind != "StatefulSet" {
+		t.Errorf("it is %+v of %v", m.Spec, m.OwnerReferences)
+	}
+	r.after(29*time.Second, "web-1-0-web")
+	r.after(time.Second, "web-1-0-web", "web-1-1-web")
+}
+
+// A pod of a Deployment that allows no surge is evicted first.
+func TestRestartsWithoutASurge(t *testing.T) {
+	r := newRig(t, options(), func(_ *corev1.ConfigMap, d *appsv1.Deployment, _ *corev1.Pod) {
+		d.Spec.Strategy.RollingUpdate.MaxSurge = new(intstr.FromInt32(0))
+	})
+	r.after(time.Minute, "web-1-0")
+	if m := r.Moves()[0]; !m.Spec.EvictsFirst() || m.Spec.ReplicaSet.UID != "web-1" || m.OwnerReferences[0].UID != "web" {
+		t.Errorf("it is %+v of %v", m.Spec, m.OwnerReferences)
+	}
+}
+
+// A pod that two disruption budgets select stays: the API server would never evict it. It is looked at again when one of them is gone.
+func TestNoRestartsUnderTwoBudgets(t *testing.T) {
+	r := newRig(t, options(), plain)
+	two := controllertest.Budget("two", "", 0)
+	r.Create(controllertest.Budget("one", "", 0), two)
+	r.after(time.Hour)
+	r.Delete(two)
+	r.after(29 * time.Second)
+	r.after(time.Second, "web-1-0")
+}
+
+// A budget that wants each pod never lets one go that fails. No Move waits for it, as one of those that may be made at once. One that says so lets it go.
+func TestNoRestartsThatABudgetNeverAllows(t *testing.T) {
+	r := newStateful(t)
+	one := controllertest.Budget("one", "", 0)
+	r.Create(one)
+	r.after(time.Hour)
+	controllertest.Change(r.Rig, one, func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow) })
+	r.after(time.Second, "web-1-0-web")
+}
+
+// A pod on a node that does not answer is not evicted first: nobody could end it.
+func TestNoRestartsOnANodeThatDoesNotAnswer(t *testing.T) {
+	r := newStateful(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}
+	controllertest.Change(r.Rig, node, func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	})
+	r.after(time.Hour)
+	controllertest.Change(r.Rig, node, func(n *corev1.Node) { n.Spec.Taints = nil })
+	r.after(time.Minute, "web-1-0-web")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -19,8 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
@@ -62,17 +67,10 @@ func newRig(t *testing.T, o Options) *rig {
 	return r
 }
 
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
-
 func (r *rig) node(name string, taints ...corev1.Taint) {
 	r.Helper()
-	r.must(client.IgnoreNotFound(r.Nodes.Delete(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})))
-	r.must(r.Nodes.Create(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints}}))
+	controllertest.Must(r, client.IgnoreNotFound(r.Nodes.Delete(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+	controllertest.Must(r, r.Nodes.Create(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Taints: taints}}))
 }
 
 // suspect writes a record with these suspects.
@@ -81,16 +79,16 @@ func (r *rig) suspect(nodes ...string) {
 	written := record.New()
 	written.Suspects = nodes
 	text, err := written.Encode(record.Limit)
-	r.must(err)
+	controllertest.Must(r, err)
 	r.write(string(text))
 }
 
 func (r *rig) write(text string) {
 	r.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-failures"}}
-	r.must(client.IgnoreNotFound(r.Nodes.Delete(r.Context(), object.DeepCopy())))
+	controllertest.Must(r, client.IgnoreNotFound(r.Nodes.Delete(r.Context(), object.DeepCopy())))
 	object.Data = map[string]string{record.Key: text}
-	r.must(r.Nodes.Create(r.Context(), object))
+	controllertest.Must(r, r.Nodes.Create(r.Context(), object))
 }
 
 // want lets the controller look, and wants these taints on n1, n2 and n3.
@@ -99,7 +97,7 @@ func (r *rig) want(when string, want ...string) {
 	r.look(r.Context())
 	for i, want := range want {
 		var node corev1.Node
-		r.must(r.Nodes.Get(r.Context(), client.ObjectKey{Name: fmt.Sprintf("n%d", i+1)}, &node))
+		controllertest.Must(r, r.Nodes.Get(r.Context(), client.ObjectKey{Name: fmt.Sprintf("n%d", i+1)}, &node))
 		var got []string
 		for _, t := range node.Spec.Taints {
 			got = append(got, t.Key+"="+t.Value+":"+string(t.Effect))
@@ -126,15 +124,13 @@ func TestSuspectsAreTainted(t *testing.T) {
 	}
 	r.suspect("n3")
 	r.want("when one is over", "theirs=:NoSchedule", "", ours)
-	r.must(r.Nodes.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("kube-system")))
+	controllertest.Must(r, r.Nodes.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("kube-system")))
 	r.want("when the record is deleted", "theirs=:NoSchedule", "", "")
 }
 
 // However many are suspect, so many are tainted in an hour, and so many at once.
 func TestSoManyAtOnce(t *testing.T) {
-	o := options()
-	o.MaxPerHour = 1
-	r := newRig(t, o)
+	r := newRig(t, Options{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	r.suspect("n1", "n2")
 	r.want("one an hour", ours, "", "")
 	r.clock.Step(59 * time.Minute)
@@ -144,9 +140,7 @@ func TestSoManyAtOnce(t *testing.T) {
 	r.clock.Step(time.Minute)
 	r.want("after the hour", "", ours, "")
 
-	o = options()
-	o.MaxNodes = 1
-	r = newRig(t, o)
+	r = newRig(t, Options{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 9, MaxNodes: 1})
 	r.suspect("n1", "n2")
 	r.want("one at once", ours, "", "")
 	r.suspect("n2")
@@ -157,9 +151,7 @@ func TestSoManyAtOnce(t *testing.T) {
 // A controller that starts takes away the taints that are not right, counts them, and leaves alone
 // what is not of its schedulers.
 func TestTaintsThatAreThere(t *testing.T) {
-	o := options()
-	o.MaxPerHour = 1
-	r := newRig(t, o)
+	r := newRig(t, Options{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	taint := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}
 	another := taint
 	another.Value = "another"
@@ -174,14 +166,12 @@ func TestTaintsThatAreThere(t *testing.T) {
 
 // A taint that could not be set is tried again, and is not one of the hour's.
 func TestATaintThatFails(t *testing.T) {
-	o := options()
-	o.MaxPerHour = 1
-	r := newRig(t, o)
+	r := newRig(t, Options{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	r.suspect("n1")
 	suspects, err := r.suspects(t.Context(), "espalier")
-	r.must(err)
+	controllertest.Must(r, err)
 	r.failing = errors.New("timeout")
-	r.must(r.taint(t.Context(), "espalier", suspects))
+	controllertest.Must(r, r.taint(t.Context(), "espalier", suspects))
 	r.failing = nil
 	r.want("tried again", ours, "", "")
 }

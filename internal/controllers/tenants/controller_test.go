@@ -11,31 +11,30 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var begin = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // rig is a controller beside a partition p of the nodes with pool=p.
 type rig struct {
-	*testing.T
+	*controllertest.Rig
 	*Controller
-	said *events.FakeRecorder
 	// age makes each object younger than those before.
 	age int
 	// patches is how often a status was written.
@@ -46,15 +45,8 @@ type rig struct {
 
 func newRig(t *testing.T, objects ...func(*rig) client.Object) *rig {
 	t.Helper()
-	r := &rig{T: t, said: events.NewFakeRecorder(100)}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, placementv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&placementv1alpha1.Partition{}, &placementv1alpha1.Allocation{}).
-		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}).
+	r := &rig{}
+	b := controllertest.Builder(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 				r.patches++
@@ -70,7 +62,8 @@ func newRig(t *testing.T, objects ...func(*rig) client.Object) *rig {
 	for _, object := range objects {
 		b.WithObjects(object(r))
 	}
-	r.Controller = &Controller{Client: b.Build(), Events: r.said, Clock: clocktesting.NewFakePassiveClock(begin), Schedulers: []string{"espalier"}}
+	r.Rig = controllertest.New(t, begin, b)
+	r.Controller = &Controller{Client: r.Server, Events: r.Said, Clock: r.Time, Schedulers: []string{"espalier"}}
 	return r
 }
 
@@ -139,26 +132,20 @@ func identity(id int) func(*corev1.Pod) {
 
 func (r *rig) mustLook() {
 	r.Helper()
-	if err := r.look(r.Context()); err != nil {
-		r.Fatal(err)
-	}
+	r.Must(r.look(r.Context()))
 }
 
 func (r *rig) allocation(name string) *placementv1alpha1.AllocationStatus {
 	r.Helper()
-	var a placementv1alpha1.Allocation
-	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: name}, &a); err != nil {
-		r.Fatal(err)
-	}
+	a := &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	r.Get(a)
 	return &a.Status
 }
 
 func (r *rig) partition(name string) *placementv1alpha1.PartitionStatus {
 	r.Helper()
-	var p placementv1alpha1.Partition
-	if err := r.Client.Get(r.Context(), client.ObjectKey{Name: name}, &p); err != nil {
-		r.Fatal(err)
-	}
+	p := &placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	r.Get(p)
 	return &p.Status
 }
 
@@ -166,14 +153,20 @@ func (r *rig) partition(name string) *placementv1alpha1.PartitionStatus {
 func (r *rig) pods() string {
 	r.Helper()
 	var list corev1.PodList
-	if err := r.Client.List(r.Context(), &list); err != nil {
-		r.Fatal(err)
-	}
+	r.Must(r.Server.List(r.Context(), &list))
 	var names []string
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
 	return strings.Join(names, " ")
+}
+
+// wantPods wants these pods to be left, by name.
+func (r *rig) wantPods(want string) {
+	r.Helper()
+	if got := r.pods(); got != want {
+		r.Errorf("of the pods there are %s, want %s", got, want)
+	}
 }
 
 // wantCondition wants a condition with this reason, and a message with these parts.

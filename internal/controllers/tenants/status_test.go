@@ -4,6 +4,7 @@
 package tenants
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
 
 // tried is what the scheduler says of a pod that found no place.
@@ -89,9 +92,7 @@ func TestConflicts(t *testing.T) {
 	if got := say(r.allocation("prod")) + say(r.allocation("all")); strings.Count(got, "runs 1") != 2 {
 		t.Errorf("the pod that both claim is of: %s", got)
 	}
-	if got := r.pods(); got != "d1 p1" {
-		t.Errorf("of the pods there are %s", got)
-	}
+	r.wantPods("d1 p1")
 }
 
 // What cannot be accepted says why, has no numbers, and has none of its pods evicted. An allocation that lacks a resource of the others says
@@ -118,9 +119,7 @@ func TestNotAccepted(t *testing.T) {
 	r.wantCondition(bad.Conditions, placementv1alpha1.ConditionAccepted, false, placementv1alpha1.ReasonInvalid, "spec.nodeSelector", "not a value")
 	r.wantCondition(bad.Conditions, placementv1alpha1.ConditionOvercommitted, false, placementv1alpha1.ReasonNotAccepted)
 	r.wantCondition(r.allocation("gpus").Conditions, placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid, "it reserves no cpu")
-	if got := r.pods(); got != "c1 c2" {
-		t.Errorf("of the pods there are %s", got)
-	}
+	r.wantPods("c1 c2")
 }
 
 // One allocation reserves what no node has, which is a word that it has mistyped. It is told so, and all others have what they reserve.
@@ -143,9 +142,7 @@ func TestMistypedResource(t *testing.T) {
 	if got := say(r.allocation("prod")); !strings.Contains(got, "within 1") {
 		t.Errorf("prod has %s", got)
 	}
-	if got := r.pods(); got != "p1 t1 t2" {
-		t.Errorf("of the pods there are %s", got)
-	}
+	r.wantPods("p1 t1 t2")
 	alone := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("typo", "", typo, capped), team("none", ""))
 	alone.mustLook()
 	if c := meta.FindStatusCondition(alone.allocation("typo").Conditions, placementv1alpha1.ConditionAccepted); strings.Contains(c.Message, "others of the partition do") {
@@ -168,19 +165,13 @@ func TestUnreadableStatus(t *testing.T) {
 func TestDeletedUnderItsPods(t *testing.T) {
 	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("prod", "4"), team("dev", "2", capped), pod("d1", "dev", "n1"), pod("p1", "prod", "n1"))
 	r.mustLook()
-	if err := r.Client.Delete(t.Context(), &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}}); err != nil {
-		t.Fatal(err)
-	}
+	r.Delete(&placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})
 	r.mustLook()
-	if got := r.pods(); got != "d1 p1" {
-		t.Errorf("of the pods there are %s", got)
-	}
+	r.wantPods("d1 p1")
 	if got := *r.partition("p").RunningPods; got != 1 {
 		t.Errorf("%d pods are in the order, want those that are of an allocation", got)
 	}
-	if err := r.Client.DeleteAllOf(t.Context(), &placementv1alpha1.Partition{}); err != nil {
-		t.Fatal(err)
-	}
+	r.Delete(&placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
 	r.mustLook()
 	r.wantCondition(r.allocation("prod").Conditions, placementv1alpha1.ConditionAccepted, false, placementv1alpha1.ReasonPartitionMissing, `there is no Partition "p"`)
 }
@@ -192,18 +183,99 @@ func TestDeletedBesideARival(t *testing.T) {
 		team("rival", "2", capped, func(s *placementv1alpha1.AllocationSpec) { s.Assignments[0].PodSelector = nil }))
 	r.mustLook()
 	r.wantCondition(r.allocation("rival").Conditions, placementv1alpha1.ConditionConflicted, true, placementv1alpha1.ReasonSharedPods, `"dev" (2 pods)`)
-	if got := r.pods(); got != "d1 d2" {
-		t.Errorf("of the pods there are %s", got)
-	}
-	if err := r.Client.Delete(t.Context(), &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}}); err != nil {
-		t.Fatal(err)
-	}
+	r.wantPods("d1 d2")
+	r.Delete(&placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})
 	r.mustLook()
-	if err := r.Client.Create(t.Context(), team("dev", "2")(r)); err != nil {
-		t.Fatal(err)
-	}
+	r.Create(team("dev", "2")(r))
 	r.mustLook()
 	if got := say(r.allocation("rival")); r.pods() != "d1" || !strings.Contains(got, "runs 1") {
 		t.Errorf("of the pods there are %s, and the rival has %s", r.pods(), got)
 	}
+}
+
+// capped lets an allocation run what it reserves.
+func capped(s *placementv1alpha1.AllocationSpec) { s.MaxUtilizationPercent = new(int32(100)) }
+
+// TV11: what runs beyond the maximum is evicted, the last first. A pod that a budget holds is tried again.
+func TestVector_TV11_RunningPodsBeyondTheMaximum(t *testing.T) {
+	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), team("dev", "2"),
+		pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("p3", "prod", "n1"), pod("p4", "prod", "n1"), pod("waits", "prod", ""), pod("d1", "dev", "n1"), pod("d2", "dev", "n1"))
+	r.held = []string{"p4"}
+	r.mustLook()
+	r.wantPods("d1 d2 p1 p2 p4 waits")
+	if got := strings.Join(r.Told(), "\n"); !strings.Contains(got, "maxUtilizationPercent") || !strings.Contains(got, "MustNotRun") || strings.Count(got, "\n") != 0 {
+		t.Errorf("it says %q", got)
+	}
+	r.held = nil
+	r.mustLook()
+	r.wantPods("d1 d2 p1 p2 waits")
+}
+
+// A pod that waits has nobody evicted by the maximum, however much it matters and however long it waits: no node may take it. If it is beyond the
+// maximum itself, those that run stay within the reservation.
+func TestAPodThatFitsNowhere(t *testing.T) {
+	for cpu, want := range map[string]string{
+		"4": "within 1, at 1 to 3, beyond p2@3 p1@2, next never@1",
+		"5": "within 2, at 1 to 3, beyond , next never@3",
+	} {
+		first := func(p *corev1.Pod) {
+			p.Annotations[clusterview.AllocationPriorityAnnotation] = "100"
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("prod", "4", capped), pod("p1", "prod", "n1"), pod("p2", "prod", "n1"), pod("never", "prod", "", first))
+		r.mustLook()
+		r.wantPods("never p1 p2")
+		if got := say(r.allocation("prod")); !strings.HasSuffix(got, want) {
+			t.Errorf("with %s CPUs the status says %s, want %s", cpu, got, want)
+		}
+	}
+}
+
+// TV23: a group that is made smaller loses those whose number it does not have any more, and one whose number another one has.
+func TestVector_TV23_ShrinkingEvicts(t *testing.T) {
+	group := func(s *placementv1alpha1.AllocationSpec) {
+		s.IdentityGroups = []placementv1alpha1.IdentityGroup{{Name: "g", Count: new(int32(2))}}
+	}
+	r := newRig(t, partition("p", "p"), node("n1", "p", "64"), team("a", "20", group),
+		pod("zero", "a", "n1", identity(0)), pod("one", "a", "n1", identity(1)), pod("two", "a", "n1", identity(2)), pod("again", "a", "n1", identity(1)),
+		pod("bare", "a", "n1", identity(-1)), pod("waits", "a", "", identity(7)))
+	r.mustLook()
+	r.wantPods("bare one waits zero")
+	if got := strings.Join(r.Told(), "\n"); !strings.Contains(got, "identity 2") || !strings.Contains(got, `group "g"`) {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// However many must not run, so many are evicted at a look.
+func TestSoManyAtOnce(t *testing.T) {
+	objects := []func(*rig) client.Object{partition("p", "p"), node("n1", "p", "64"), team("prod", "0", capped)}
+	for i := range maxAtOnce + 5 {
+		objects = append(objects, pod(fmt.Sprintf("p%02d", i), "prod", "n1"))
+	}
+	r := newRig(t, objects...)
+	r.mustLook()
+	r.wantPods("p00 p01 p02 p03 p04")
+	r.mustLook()
+	r.wantPods("")
+}
+
+// Pods that a budget holds keep nobody else: those before them are evicted at the next look, and they are tried again after that.
+func TestHeldPodsKeepNobodyElse(t *testing.T) {
+	objects := []func(*rig) client.Object{partition("p", "p"), node("n1", "p", "64"), team("prod", "0", capped), team("dev", "0", capped), pod("first", "prod", "n1")}
+	for i := range maxAtOnce + 5 {
+		objects = append(objects, pod(fmt.Sprintf("held%02d", i), "dev", "n1"))
+	}
+	r := newRig(t, objects...)
+	for i := range maxAtOnce + 5 {
+		r.held = append(r.held, fmt.Sprintf("held%02d", i))
+	}
+	r.mustLook()
+	r.mustLook()
+	if got := r.pods(); strings.Contains(got, "first") {
+		t.Errorf("there are %s", got)
+	}
+	r.held = nil
+	r.mustLook()
+	r.mustLook()
+	r.wantPods("")
 }

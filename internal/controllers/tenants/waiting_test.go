@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
 // recorder has each Event in a line that begins with the name of the pod.
@@ -46,11 +46,7 @@ func waits(t *testing.T, objects ...func(*rig) client.Object) (*rig, *recorder) 
 func (r *rig) wantSaid(said *recorder, passed time.Duration, want ...string) {
 	r.Helper()
 	said.lines = nil
-	clock, ok := r.Clock.(*clocktesting.FakePassiveClock)
-	if !ok {
-		r.Fatalf("the clock is a %T", r.Clock)
-	}
-	clock.SetTime(clock.Now().Add(passed))
+	r.Time.Step(passed)
 	r.mustLook()
 	if !slices.EqualFunc(said.lines, want, strings.HasPrefix) {
 		r.Errorf("after %s it said\n%s\nwant\n%s", passed, strings.Join(said.lines, "\n"), strings.Join(want, "\n"))
@@ -60,19 +56,7 @@ func (r *rig) wantSaid(said *recorder, passed time.Duration, want ...string) {
 // change changes a pod.
 func (r *rig) change(name string, change func(*corev1.Pod)) {
 	r.Helper()
-	var p corev1.Pod
-	if err := r.Client.Get(r.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &p); err != nil {
-		r.Fatal(err)
-	}
-	change(&p)
-	status := p.Status
-	if err := r.Client.Update(r.Context(), &p); err != nil {
-		r.Fatal(err)
-	}
-	p.Status = status
-	if err := r.Client.Status().Update(r.Context(), &p); err != nil {
-		r.Fatal(err)
-	}
+	controllertest.Change(r.Rig, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}, change)
 }
 
 // crowd are pods of a team that wait.
@@ -126,9 +110,7 @@ func TestPodsOfAGroupWaitForEachOther(t *testing.T) {
 func TestInstants(t *testing.T) {
 	r, said := waits(t, team("a", "2"), pod("placed", "a", ""), pod("gone", "a", ""), pod("stays", "a", ""))
 	r.change("placed", func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
-	if err := r.Client.Delete(r.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gone"}}); err != nil {
-		t.Fatal(err)
-	}
+	r.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gone"}})
 	r.wantSaid(said, 10*time.Second, "stays")
 	if len(r.histories) != 1 {
 		t.Errorf("it keeps what it said of %d pods", len(r.histories))
@@ -181,9 +163,7 @@ func TestReasonsThatChange(t *testing.T) {
 // docs/tenants.md has each of these Events with its type, and how many are written.
 func TestTenantsPageHasTheEvents(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/tenants.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	controllertest.Must(t, err)
 	want := []string{fmt.Sprintf("\nEvery five seconds %d Events are written at most.", maxTold), "has for ten seconds"}
 	for reason, kind := range map[string]string{
 		reasonTurn: corev1.EventTypeNormal, reasonMaximum: corev1.EventTypeNormal, reasonIdentity: corev1.EventTypeNormal, reasonGroup: corev1.EventTypeNormal, reasonNotInOrder: corev1.EventTypeWarning,

@@ -6,6 +6,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// TestMain has the random tests begin with one seed.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	os.Exit(m.Run())
+}
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 

@@ -23,6 +23,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // lease is a Lease in memory; fails makes its writes fail.
 type lease struct {
 	resourcelock.Interface
@@ -75,9 +82,7 @@ func newFenced() *fenced {
 func (f *fenced) wants(t *testing.T, when, method string, open bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "https://api/binding", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := f.transport.RoundTrip(request)
 	if err == nil && response.Body != nil {
 		_ = response.Body.Close()
@@ -97,9 +102,7 @@ func TestFormerLeaderWritesNothing(t *testing.T) {
 	f := newFenced()
 	f.wants(t, "before any election", http.MethodPost, true)
 	f.lease.write = func() { f.now = f.now.Add(4 * time.Second) } // the Lease counts from when it was asked for
-	if err := f.lock.Create(t.Context(), held("me")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.lock.Create(t.Context(), held("me")))
 	f.now = f.now.Add(11*time.Second - time.Nanosecond)
 	f.wants(t, "at the last moment", http.MethodPost, true)
 	f.now = f.now.Add(time.Nanosecond)
@@ -114,9 +117,7 @@ func TestFormerLeaderWritesNothing(t *testing.T) {
 	}
 	f.wants(t, "not renewed", http.MethodPost, false)
 	f.lease.fails = nil
-	if err := f.lock.Update(t.Context(), held("me")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.lock.Update(t.Context(), held("me")))
 	f.wants(t, "renewed", http.MethodPost, true)
 }
 
@@ -129,9 +130,7 @@ func TestLeaderIsReplaced(t *testing.T) {
 		t.Errorf("one that stands by has lost the Lease to %q: %v", f.lost, err)
 	}
 	for _, record := range []resourcelock.LeaderElectionRecord{held("me"), held("other")} {
-		if err := f.lock.Update(t.Context(), held("me")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.lock.Update(t.Context(), held("me")))
 		f.lease.record = record
 		if _, _, err := f.lock.Get(t.Context()); err != nil {
 			t.Fatal(err)
@@ -142,13 +141,9 @@ func TestLeaderIsReplaced(t *testing.T) {
 		t.Errorf("it has lost the Lease to %q", f.lost)
 	}
 	f = newFenced()
-	if err := f.lock.Update(t.Context(), held("me")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.lock.Update(t.Context(), held("me")))
 	f.lease.write = func() { f.wants(t, "while it is given back", http.MethodPost, false) }
-	if err := f.lock.Update(t.Context(), held("")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.lock.Update(t.Context(), held("")))
 	f.wants(t, "given back", http.MethodPost, false)
 }
 
@@ -157,9 +152,7 @@ func TestLeaderIsReplaced(t *testing.T) {
 func TestEitherClockEndsTheLease(t *testing.T) {
 	for i := range 2 {
 		f := newFenced()
-		if err := f.lock.Create(t.Context(), held("me")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.lock.Create(t.Context(), held("me")))
 		late := f.now.Add(15 * time.Second)
 		f.lock.fence.clocks[i] = func() time.Time { return late }
 		f.wants(t, fmt.Sprint("over by clock ", i), http.MethodPost, false)
@@ -178,9 +171,7 @@ func TestLeaderDoesNotLeadTwice(t *testing.T) {
 	first := held("me")
 	first.LeaderTransitions = 3
 	for range 2 {
-		if err := f.lock.Update(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.lock.Update(t.Context(), first))
 	}
 	f.wants(t, "renewed", http.MethodPost, true)
 	f.lease.record = held("") // it was another's
@@ -207,9 +198,7 @@ func TestLeaseThatHasRunOutIsFinal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFenced()
 			f.lock.fence.Final()
-			if err := f.lock.Create(t.Context(), held("me")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.lock.Create(t.Context(), held("me")))
 			f.now = f.now.Add(takes.before)
 			f.lease.write = func() { f.now = f.now.Add(takes.while) }
 			err := f.lock.Update(t.Context(), held("me"))
@@ -226,9 +215,7 @@ func TestFenceEnclosesTheClient(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	defer server.Close()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	election := &leaderelection.LeaderElectionConfig{Lock: &lease{}}
 	f := New()
 	made := false
@@ -241,9 +228,7 @@ func TestFenceEnclosesTheClient(t *testing.T) {
 			t.Fatalf("what the factory says is lost: %v", err)
 		}
 	}
-	if err := f.Guard(election, client); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Guard(election, client))
 	writes := func() []error {
 		_, pod := client.CoreV1().Pods("a").Create(t.Context(), &corev1.Pod{}, metav1.CreateOptions{})
 		_, record := client.CoreV1().ConfigMaps("a").Update(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.UpdateOptions{})

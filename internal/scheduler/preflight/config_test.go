@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
@@ -21,6 +24,16 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
+
+// TestMain fails if anything that a test has started runs on.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // flags are those of kube-scheduler, with our help.
 func flags() *pflag.FlagSet {
@@ -37,9 +50,7 @@ func flags() *pflag.FlagSet {
 func parsed(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	flags := flags()
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Parse(args))
 	return flags
 }
 
@@ -48,26 +59,18 @@ func configured(t *testing.T, args ...string) (*schedulerapi.KubeSchedulerConfig
 	t.Helper()
 	flags := parsed(t, args...)
 	c, _, err := configure(flags, manifests.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path, err := flags.GetString("config")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg, err := options.LoadConfigFromFile(klog.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cfg, c
 }
 
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -148,9 +151,7 @@ func TestConfigureLaysFlagsOver(t *testing.T) {
 // A configuration may come through a pipe, which can be read once.
 func TestConfigureReadsAPipe(t *testing.T) {
 	path, err := pipe([]byte(mine))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg, c := configured(t, "--config="+path, "--master=https://localhost:1")
 	if c != (connection{master: "https://localhost:1", kubeconfig: "/from/the/file"}) || cfg.Profiles[0].SchedulerName != "mine" {
 		t.Errorf("it connects by %+v and runs %+v", c, cfg)
@@ -261,5 +262,45 @@ func TestSetRefusesWhatIsNoStruct(t *testing.T) {
 	err := set(map[string]any{"clientConnection": "near"}, []string{"clientConnection", "qps"}, 3)
 	if err == nil || !strings.Contains(err.Error(), "clientConnection") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// --active-active keeps the pods of other replicas out of every profile, whatever else these let in.
+func TestActiveActiveIsOfAllProfiles(t *testing.T) {
+	const plugin = replicas.Name
+	gates := func(p schedulerapi.KubeSchedulerProfile) (names []string) {
+		for _, is := range p.Plugins.PreEnqueue.Enabled {
+			names = append(names, is.Name)
+		}
+		return names
+	}
+	for name, args := range map[string][]string{
+		"shipped":      nil,
+		"a file":       {"--config=" + written(t, mine)},
+		"no profile":   {"--config=" + written(t, head)},
+		"two profiles": {"--config=" + written(t, head+"profiles: [{schedulerName: a, plugins: {preEnqueue: {disabled: [{name: '*'}], enabled: [{name: SchedulingGates}]}}}, {schedulerName: b}]")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with, _ := configured(t, append(args, "--active-active")...)
+			without, _ := configured(t, args...)
+			for i := range with.Profiles {
+				if got, want := gates(with.Profiles[i]), append(gates(without.Profiles[i]), plugin); !slices.Equal(got, want) {
+					t.Errorf("profile %d lets in by %v, want %v", i, got, want)
+				}
+			}
+			if len(with.Profiles) != len(without.Profiles) || len(with.Profiles) == 0 {
+				t.Errorf("there are %d profiles, and %d without", len(with.Profiles), len(without.Profiles))
+			}
+		})
+	}
+}
+
+func TestActiveActiveNeedsAConfigurationInForm(t *testing.T) {
+	for profiles, want := range map[string]string{"{a: b}": "not a list", "[7]": "profiles[0]", "[{plugins: 7}]": "plugins"} {
+		var config map[string]any
+		must(t, yaml.Unmarshal([]byte("profiles: "+profiles), &config))
+		if err := overlay(parsed(t, "--active-active"), config); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--active-active") {
+			t.Errorf("%s: %v", profiles, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,8 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // one is a replica whose election and looks are made by hand, with a clock that all share.
 type one struct {
@@ -65,6 +68,15 @@ func (o *one) renews() {
 	}
 	if err := o.lock.Update(o.Context(), record); err != nil {
 		o.Fatal(err)
+	}
+}
+
+// step lets two seconds pass, in which replicas renew their Leases and look.
+func step(now *time.Time, all ...*one) {
+	*now = now.Add(2 * time.Second)
+	for _, o := range all {
+		o.renews()
+		o.look(o.Context())
 	}
 }
 
@@ -128,15 +140,8 @@ func TestTwoReplicas(t *testing.T) {
 	b := join(t, client, "b", &now)
 	b.renews()
 	b.holds("kube-system/espalier-scheduler-1")
-	step := func() {
-		now = now.Add(2 * time.Second)
-		for _, o := range []*one{a, b} {
-			o.renews()
-			o.look(t.Context())
-		}
-	}
 	for range 3 {
-		step()
+		step(&now, a, b)
 	}
 	placedByA := slices.IndexFunc(pods(200), func(p *corev1.Pod) bool { return !a.Owns(p) })
 	if placedByA < 0 || slices.ContainsFunc(pods(200), b.Owns) {
@@ -147,7 +152,7 @@ func TestTwoReplicas(t *testing.T) {
 	}
 	end()
 	for range 3 {
-		step()
+		step(&now, a, b)
 	}
 	if each := owned(t, []*one{a, b}); slices.Min(each) < 60 {
 		t.Errorf("of 200 workloads they own %v", each)
@@ -158,21 +163,13 @@ func TestTwoReplicas(t *testing.T) {
 	}
 
 	for range 7 { // the first is gone
-		now = now.Add(2 * time.Second)
-		b.renews()
-		b.look(t.Context())
+		step(&now, b)
 	}
 	if slices.ContainsFunc(pods(200), func(p *corev1.Pod) bool { return b.Owns(p) == a.Owns(p) }) {
 		t.Error("the second has taken over, or given up, before the first's Lease was over")
 	}
-	now = now.Add(2 * time.Second)
-	b.renews()
-	b.look(t.Context())
-	for _, pod := range pods(200) {
-		if !b.Owns(pod) {
-			t.Fatalf("pod %s is owned by no replica", pod.Name)
-		}
-	}
+	step(&now, b)
+	owned(t, []*one{b})
 }
 
 // A replica that is terminated hands its share on at once, and one that follows takes its Lease.
@@ -183,11 +180,7 @@ func TestGivenBack(t *testing.T) {
 	b := join(t, client, "b", &now)
 	b.renews()
 	for range 4 {
-		now = now.Add(2 * time.Second)
-		for _, o := range []*one{a, b} {
-			o.renews()
-			o.look(t.Context())
-		}
+		step(&now, a, b)
 	}
 	owned(t, []*one{a, b})
 	if err := a.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
@@ -234,11 +227,7 @@ func TestPodsThatBecomeOurs(t *testing.T) {
 	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	all := []*one{join(t, client, "a", &now), join(t, client, "b", &now)}
 	for range 6 {
-		for _, o := range all {
-			o.renews()
-			o.look(t.Context())
-		}
-		now = now.Add(2 * time.Second)
+		step(&now, all...)
 	}
 	owned(t, all)
 	before, after := pods(1)[0], pods(1)[0]
@@ -277,13 +266,8 @@ func TestBesideALeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := join(t, client, "a", &now)
-	step := func() {
-		now = now.Add(2 * time.Second)
-		a.renews()
-		a.look(t.Context())
-	}
 	for range 5 {
-		step()
+		step(&now, a)
 	}
 	a.holds("kube-system/espalier-scheduler-0")
 	if slices.ContainsFunc(pods(200), a.Owns) {
@@ -292,8 +276,8 @@ func TestBesideALeader(t *testing.T) {
 	if err := leader.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
 		t.Fatal(err)
 	}
-	step()
-	step()
+	step(&now, a)
+	step(&now, a)
 	owned(t, []*one{a})
 }
 
@@ -331,11 +315,8 @@ func TestAnswerIsLost(t *testing.T) {
 func TestLookFails(t *testing.T) {
 	client, now := fake.NewClientset(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	a := join(t, client, "a", &now)
-	for range 2 {
-		a.renews()
-		a.look(t.Context())
-		now = now.Add(2 * time.Second)
-	}
+	step(&now, a)
+	step(&now, a)
 	owned(t, []*one{a})
 	client.PrependReactor("list", "leases", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
 	now = now.Add(time.Hour)

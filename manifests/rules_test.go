@@ -5,17 +5,177 @@ package manifests_test
 
 import (
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
+	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// specOf is the schema of the spec in a definition.
+func specOf(t *testing.T, file string) apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	definition := first[*apiextensionsv1.CustomResourceDefinition](t, file)
+	return definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+}
+
+// compiler compiles expressions about some variables as an API server does.
+func compiler(t *testing.T, variables ...string) func(expression string) cel.Program {
+	t.Helper()
+	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.NewExpressions)
+	must(t, err)
+	for _, name := range variables {
+		env, err = env.Extend(cel.Variable(name, cel.DynType))
+		must(t, err)
+	}
+	return func(expression string) cel.Program {
+		t.Helper()
+		ast, issues := env.Compile(expression)
+		must(t, issues.Err())
+		p, err := env.Program(ast)
+		must(t, err)
+		return p
+	}
+}
+
+// compiled compiles rules about an object, and about what it was before.
+func compiled(t *testing.T, rules apiextensionsv1.ValidationRules) (programs []cel.Program) {
+	t.Helper()
+	compile := compiler(t, "self", "oldSelf")
+	for _, rule := range rules {
+		programs = append(programs, compile(rule.Rule))
+	}
+	if len(programs) == 0 {
+		t.Fatal("there is no rule")
+	}
+	return programs
+}
+
+// passes reports whether an object passes all rules, and stays as it was.
+func passes(programs []cel.Program, self any) bool {
+	for _, program := range programs {
+		if ok, _, err := program.Eval(map[string]any{"self": self, "oldSelf": self}); err != nil || ok.Value() != true {
+			return false
+		}
+	}
+	return true
+}
+
+// The definition lets pass what the schedulers read, and nothing else: each key has one spelling, and Docker's words are none.
+func TestKeysOfPoliciesAreReadAlike(t *testing.T) {
+	keys := []string{
+		"rack", "Rack", "x.y/rack", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type", "a_b", "a.b", "nodes", "x/node.name",
+		"node.name", "NODE.Name", "node.labels.rack", "Engine.Labels.rack", "node.labels.x.y/rack", "engine.x", "node.x", "a b", "-a", "a-", "/a", "a/", "A.b/c", "a//b",
+	}
+	keys = append(keys, strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253)+"/b", strings.Repeat("a", 254)+"/b")
+	for _, list := range []string{"levels", "domainLimits"} {
+		programs := compiled(t, specOf(t, manifests.PolicyDefinition).Properties[list].Items.Schema.Properties["topologyKey"].XValidations)
+		for _, key := range keys {
+			_, err := level.ParseKey(key)
+			if is := passes(programs, key); is != (err == nil) {
+				t.Errorf("%s: %q passes: %t, and is read with %v", list, key, is, err)
+			}
+		}
+	}
+}
+
+// The definitions let pass the amounts that the schedulers read, wherever there is one, and no others. Of selectors they let pass the operators
+// that there are.
+func TestAmountsAndSelectorsAreReadAlike(t *testing.T) {
+	amounts, operators := make(map[string][]string), make(map[string][]string)
+	for _, kind := range []string{"allocations", "partitions"} {
+		file := "crds/placement.espalier.dev_" + kind + ".yaml"
+		definition := first[*apiextensionsv1.CustomResourceDefinition](t, file)
+		everySchema(*definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(name string, s apiextensionsv1.JSONSchemaProps) {
+			switch {
+			case s.XIntOrString:
+				amounts[s.Pattern] = append(amounts[s.Pattern], kind)
+			case name == "operator":
+				var known []string
+				for _, value := range s.Enum {
+					known = append(known, string(value.Raw))
+				}
+				operators[strings.Join(known, " ")] = append(operators[strings.Join(known, " ")], kind)
+			}
+		})
+	}
+	if len(operators) != 1 || len(operators[`"In" "NotIn" "Exists" "DoesNotExist"`]) != 4 {
+		t.Errorf("the operators are %q", operators)
+	}
+	if len(amounts) != 1 {
+		t.Fatalf("there are several patterns of amounts: %q", amounts)
+	}
+	for pattern := range amounts {
+		passes := regexp.MustCompile(pattern)
+		for _, text := range []string{
+			"0", "4", "+4", "-4", "0.5", ".5", "5.", "500m", "8Gi", "1.5Gi", "1e6", "12E-3", "1e+99", "3E", "3Ei", "1e100", "1e1000000", "1e1.5", "1e.5", "1e", "e1", "", " 4", "1gi",
+			strings.Repeat("9", 32), strings.Repeat("9", 33), "0." + strings.Repeat("3", 32), "0." + strings.Repeat("3", 33),
+		} {
+			err := allocations.CheckAmounts(map[string]any{"cpu": text})
+			if is := passes.MatchString(text); is != (err == nil) {
+				t.Errorf("%q passes: %t, and is read with %v", text, is, err)
+			}
+		}
+	}
+}
+
+// everySchema calls a function for each property below a schema, and for the values of maps, whose name is "".
+func everySchema(of apiextensionsv1.JSONSchemaProps, do func(name string, schema apiextensionsv1.JSONSchemaProps)) {
+	for name, s := range of.Properties {
+		do(name, s)
+		everySchema(s, do)
+	}
+	if of.Items != nil && of.Items.Schema != nil {
+		everySchema(*of.Items.Schema, do)
+	}
+	if of.AdditionalProperties != nil && of.AdditionalProperties.Schema != nil {
+		do("", *of.AdditionalProperties.Schema)
+		everySchema(*of.AdditionalProperties.Schema, do)
+	}
+}
+
+// A Move names what its pod is of, and evicts a pod of a StatefulSet first. Moves of before pass as they did.
+func TestMovesThatEvictFirst(t *testing.T) {
+	programs := compiled(t, specOf(t, "crds/placement.espalier.dev_moves.yaml").XValidations)
+	set := map[string]any{"name": "a", "uid": "a"}
+	for name, tc := range map[string]struct {
+		spec map[string]any
+		want bool
+	}{
+		"of a ReplicaSet":                         {map[string]any{"replicaSet": set}, true},
+		"of a ReplicaSet, evicted first":          {map[string]any{"replicaSet": set, "evictFirst": true}, true},
+		"of a StatefulSet, evicted first":         {map[string]any{"statefulSet": set, "evictFirst": true}, true},
+		"of a StatefulSet":                        {map[string]any{"statefulSet": set}, false},
+		"of a StatefulSet, and not evicted first": {map[string]any{"statefulSet": set, "evictFirst": false}, false},
+		"of nothing":                              {map[string]any{}, false},
+		"of both":                                 {map[string]any{"replicaSet": set, "statefulSet": set, "evictFirst": true}, false},
+		"one that stays":                          {map[string]any{"replicaSet": set, "reason": "Disconnect", "keep": "Original"}, true},
+		"one that stays, evicted first":           {map[string]any{"replicaSet": set, "reason": "Disconnect", "keep": "Original", "evictFirst": true}, false},
+	} {
+		if tc.spec["reason"] == nil {
+			tc.spec["reason"] = "Drain"
+		}
+		if is := passes(programs, tc.spec); is != tc.want {
+			t.Errorf("%s: passes %t", name, is)
+		}
+	}
+}
+
+// TestMain settles what the properties begin with.
+func TestMain(m *testing.M) {
+	placementtest.Settle(nil)
+	m.Run()
+}
 
 // admission is a ValidatingAdmissionPolicy, compiled as an API server does.
 type admission struct {
@@ -28,29 +188,8 @@ type admission struct {
 
 func compileAdmission(t *testing.T) *admission {
 	t.Helper()
-	policy, ok := objects(t, "admission/annotations.yaml")[0].(*admissionregistrationv1.ValidatingAdmissionPolicy)
-	if !ok {
-		t.Fatal("it holds no ValidatingAdmissionPolicy")
-	}
-	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.NewExpressions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := base.Extend(cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("variables", cel.DynType))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := func(expression string) cel.Program {
-		ast, issues := env.Compile(expression)
-		if issues.Err() != nil {
-			t.Fatal(issues.Err())
-		}
-		p, err := env.Program(ast)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
+	policy := first[*admissionregistrationv1.ValidatingAdmissionPolicy](t, "admission/annotations.yaml")
+	program := compiler(t, "object", "oldObject", "variables")
 	a := &admission{variables: make(map[string]cel.Program)}
 	for _, c := range policy.Spec.MatchConditions {
 		a.conditions = append(a.conditions, program(c.Expression))
@@ -66,7 +205,7 @@ func compileAdmission(t *testing.T) *admission {
 }
 
 // refuses returns why the policy refuses an object, "" if it does not.
-func (a *admission) refuses(t fataler, object, oldObject any) string {
+func (a *admission) refuses(t rapid.TB, object, oldObject any) string {
 	for _, c := range a.conditions {
 		applies, _, err := c.Eval(map[string]any{"object": object, "oldObject": oldObject})
 		if err != nil {
@@ -124,7 +263,7 @@ func TestAdmissionAgreesWithTheParser(t *testing.T) {
 		"spread=zone", "pack=rack", "spread=node.name", "spread=node.labels.zone", "spread=zone;weight.a=70;weight.*=30", "spread=rack;nodesWithoutKey=Exclude", " pack = x/y ; missing = include ",
 	})
 	option := rapid.SampledFrom([]string{"", ";weight.a=1", ";weight.b=2", ";Weight.a=2", ";nodesWithoutKey=OwnDomain", ";nodesWithoutKey=Exclude", ";share=Allocatable", "; Share = allocatable", ";share=x", ";", " ;weight.*=9 "})
-	check := func(t fataler, text string) {
+	check := func(t rapid.TB, text string) {
 		refused := a.refuses(t, annotated("Pod", map[string]any{clusterview.PlacementAnnotation: text}), nil)
 		if _, err := level.Parse(text); (err != nil) != (refused != "") {
 			t.Fatalf("%q: the parser says %v, the policy %q", text, err, refused)
@@ -147,9 +286,6 @@ func TestAdmissionAgreesWithTheParser(t *testing.T) {
 	check(t, strings.Repeat("spread=a,", 16)+"spread=b")
 	check(t, "")
 }
-
-// fataler is what a test and a property test have in common.
-type fataler interface{ Fatalf(string, ...any) }
 
 func TestAdmissionLooksAtWhatIsWritten(t *testing.T) {
 	a := compileAdmission(t)
