@@ -4,7 +4,7 @@
 package integration
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -49,25 +49,15 @@ func TestControllerServesMetrics(t *testing.T) {
 	startController(t, "", "--metrics-bind-address=127.0.0.1:"+port)
 	url := "https://127.0.0.1:" + port + "/metrics"
 	stranger := readerToken(t, ns, "stranger")
-	for _, tc := range []struct {
-		who, url, token string
-		want            int
-	}{
-		{"who may read them", url, metricsToken(t, ns), http.StatusOK},
-		{"nobody", url, "", http.StatusUnauthorized},
-		{"a token that nobody has given out", url, "x" + stranger, http.StatusInternalServerError}, // as controller-runtime has it
-		{"an account without the right", url, stranger, http.StatusForbidden},
-		{"one who asks in the clear", strings.Replace(url, "https", "http", 1), "", http.StatusBadRequest},
-	} {
-		until(t, "the metrics, for "+tc.who, func() error {
-			status, body, err := get(t, tc.url, tc.token)
-			if err == nil && status != tc.want {
-				t.Fatalf("for %s: status %d, want %d: %.200s", tc.who, status, tc.want, body)
-			}
-			if err == nil && status == http.StatusOK && !strings.Contains(body, "leader_election_master_status") {
-				err = errors.New("it is not said who leads")
-			}
-			return err
-		})
-	}
+	token := metricsToken(t, ns)
+	until(t, "who leads to be said", func() error {
+		if body := answers(t, url, token, http.StatusOK); !strings.Contains(body, "leader_election_master_status") {
+			return fmt.Errorf("it is not: %.200s", body)
+		}
+		return nil
+	})
+	answers(t, url, "", http.StatusUnauthorized)
+	answers(t, url, "x"+stranger, http.StatusInternalServerError) // of a token that nobody has given out, as controller-runtime has it
+	answers(t, url, stranger, http.StatusForbidden)
+	answers(t, strings.Replace(url, "https", "http", 1), "", http.StatusBadRequest)
 }

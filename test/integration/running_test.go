@@ -6,9 +6,12 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,12 +21,46 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// The command line that the README gives.
+// serve starts the scheduler with the rights of the manifests, and returns it with the address that it serves on.
+func serve(t *testing.T, args ...string) (p *rig.Process, base string) {
+	t.Helper()
+	port := freePort(t)
+	// In a pod the last two find the pod's own credentials.
+	p = start(t, append(args, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--kubeconfig="+cluster.account, "--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)...)
+	return p, "https://127.0.0.1:" + port
+}
+
+var hintLine = regexp.MustCompile(`(?m)^espalier_hints_total\{outcome="(\w+)",profile="espalier-scheduler"\} (\d+)$`)
+
+// hintCounts reads how many pods had which outcome.
+func hintCounts(t *testing.T, base, token string) map[string]int {
+	t.Helper()
+	counts := make(map[string]int)
+	until(t, "the scheduler's metrics", func() error {
+		status, body, err := get(t, base+"/metrics", token)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
+		}
+		for _, m := range hintLine.FindAllStringSubmatch(body, -1) {
+			if n, _ := strconv.Atoi(m[2]); n > 0 { // all are shown from the start
+				counts[m[1]] = n
+			}
+		}
+		return err
+	})
+	return counts
+}
+
+// The shipped profile places ordinary pods by hints, each of which is taken, and evenly.
 func TestRunsTheShippedProfile(t *testing.T) {
-	p := start(t, "--kubeconfig="+cluster.admin, "--leader-elect=false", "--secure-port=0")
+	p, base := serve(t)
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 13)
 	even(t, settled(t, ns, rig.SchedulerName, 13))
+	if got := hintCounts(t, base, metricsToken(t, ns)); got["proposed"] != 13 || got["used"] != 13 || len(got) != 2 {
+		t.Errorf("of 13 pods these had a hint, and took it: %v", got)
+	}
 	// An error that every start logs is one that nobody reads when it matters.
 	for _, line := range strings.Split(p.Tail(1000), "\n") {
 		if wrong.MatchString(line) {
@@ -31,6 +68,22 @@ func TestRunsTheShippedProfile(t *testing.T) {
 		}
 	}
 	stop(t, p)
+}
+
+// Without the feature gate the scheduler says in one line that there are no hints, and
+// spreads without.
+func TestHintsWithoutTheirGate(t *testing.T) {
+	ns := namespace(t)
+	p, base := serve(t, "--feature-gates=OpportunisticBatching=false")
+	pods(t, ns, rig.SchedulerName, 7)
+	even(t, settled(t, ns, rig.SchedulerName, 7))
+	if got := hintCounts(t, base, metricsToken(t, ns)); len(got) != 0 {
+		t.Errorf("there were hints: %v", got)
+	}
+	const want = `Warning: profile "espalier-scheduler": fast path disabled`
+	if log := p.Tail(1000); strings.Count(log, want) != 1 {
+		t.Errorf("%q is not one line of its log:\n%s", want, log)
+	}
 }
 
 // wrong is an error in the log.

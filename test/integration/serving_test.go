@@ -157,14 +157,24 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// With the rights of the manifests it serves its health to everybody, and its
-// metrics to whom the cluster lets read them.
+// answers wants who asks for an address with a token to be answered with a status, the first time that anything is.
+func answers(t *testing.T, url, token string, want int) (body string) {
+	t.Helper()
+	until(t, url, func() error {
+		status, got, err := get(t, url, token)
+		if err == nil && status != want {
+			t.Fatalf("%s: status %d, want %d: %.200s", url, status, want, got)
+		}
+		body = got
+		return err
+	})
+	return body
+}
+
+// With the rights of the manifests it serves its health to everybody, and whatever else it serves to those whom the cluster lets read it: nobody,
+// an account without the right and a token that nobody has given out get nothing, and who may read one path gets that and no other.
 func TestServesHealthAndMetrics(t *testing.T) {
-	port := freePort(t)
-	// In a pod the last two find the pod's own credentials.
-	start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
-	base := "https://127.0.0.1:" + port
+	_, base := serve(t)
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		until(t, path, func() error {
 			status, body, err := get(t, base+path, "")
@@ -174,14 +184,11 @@ func TestServesHealthAndMetrics(t *testing.T) {
 			return err
 		})
 	}
-	if status, _, err := get(t, base+"/metrics", ""); err != nil || status != http.StatusForbidden {
-		t.Errorf("/metrics for nobody: status %d, %v; want %d", status, err, http.StatusForbidden)
-	}
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 2)
 	settled(t, ns, rig.SchedulerName, 2)
 	token := metricsToken(t, ns)
-	want := `scheduler_schedule_attempts_total{profile="espalier-scheduler",result="scheduled"}`
+	const want = `scheduler_schedule_attempts_total{profile="espalier-scheduler",result="scheduled"}`
 	until(t, "a count of scheduled pods in /metrics", func() error {
 		status, body, err := get(t, base+"/metrics", token)
 		if err == nil && (status != http.StatusOK || !strings.Contains(body, want)) {
@@ -189,36 +196,15 @@ func TestServesHealthAndMetrics(t *testing.T) {
 		}
 		return err
 	})
-}
 
-// Whatever else it serves is for those whom the cluster lets read it: nobody, an account
-// without the right and a token that nobody has given out get nothing, and who may read one path gets
-// that and no other.
-func TestServesNothingElseToStrangers(t *testing.T) {
-	port := freePort(t)
-	start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
-	base, ns := "https://127.0.0.1:"+port, namespace(t)
 	stranger := readerToken(t, ns, "stranger")
 	for i, path := range []string{
 		"/metrics", "/metrics/slis", "/metrics/resources", "/configz", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/flags/v", "/flagz", "/statusz",
 	} {
 		t.Run(path, func(t *testing.T) {
-			for _, tc := range []struct {
-				who, token string
-				want       int
-			}{
-				{"nobody", "", http.StatusForbidden}, {"an account without the right", stranger, http.StatusForbidden},
-				{"a token that nobody has given out", "x" + stranger, http.StatusUnauthorized},
-			} {
-				until(t, path, func() error {
-					status, body, err := get(t, base+path, tc.token)
-					if err == nil && status != tc.want {
-						t.Fatalf("for %s: status %d, want %d: %.200s", tc.who, status, tc.want, body)
-					}
-					return err
-				})
-			}
+			answers(t, base+path, "", http.StatusForbidden)
+			answers(t, base+path, stranger, http.StatusForbidden)
+			answers(t, base+path, "x"+stranger, http.StatusUnauthorized)
 			token := readerToken(t, ns, fmt.Sprintf("reader-%d", i), path)
 			until(t, path+" for who may read it", func() error {
 				status, body, err := get(t, base+path, token)
@@ -232,9 +218,7 @@ func TestServesNothingElseToStrangers(t *testing.T) {
 			if path == other {
 				other = "/configz"
 			}
-			if status, _, err := get(t, base+other, token); err != nil || status != http.StatusForbidden {
-				t.Errorf("who may read %s gets %s with status %d, %v", path, other, status, err)
-			}
+			answers(t, base+other, token, http.StatusForbidden)
 		})
 	}
 }
