@@ -8,9 +8,7 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,55 +34,40 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if rig.Listing() {
-		os.Exit(m.Run())
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := rig.Main("ecosystem", func() (int, error) {
-		return rig.InFolder("ecosystem", func(dir string) (int, error) {
-			return rig.OnDevcluster(ctx, "ecosystem", binFolder, dir, []string{"--nodes=0"}, func(d *rig.Devcluster) (int, error) {
-				world.kubeconfig, world.dir = d.Kubeconfig, dir
-				return run(ctx, m)
-			})
-		})
-	})
-	cancel()
-	os.Exit(code)
+	os.Exit(rig.Suite{Name: "ecosystem", Bin: binFolder, Args: func(string) []string { return []string{"--nodes=0"} }}.Main(m, prepare))
 }
 
-// run tells the stories beside a scheduler with the rights of the manifests.
-func run(ctx context.Context, m *testing.M) (code int, err error) {
-	config, client, err := rig.Client(world.kubeconfig)
-	if err != nil {
-		return 1, err
+// prepare starts a scheduler with the rights of the manifests, and the controller.
+func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+	world.kubeconfig, world.dir = d.Kubeconfig, dir
+	if world.config, world.client, err = rig.Client(d.Kubeconfig); err != nil {
+		return nil, err
 	}
-	world.config, world.client = config, client
-	kubeconfig := filepath.Join(world.dir, "scheduler.kubeconfig")
-	applier, err := rig.Entitle(ctx, config, client, manifests.Files, kubeconfig)
+	kubeconfig := filepath.Join(dir, "scheduler.kubeconfig")
+	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, kubeconfig)
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
-		return 1, err
+		return nil, err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
 	scheduler, err := rig.StartScheduler(rig.SchedulerOptions{
-		Binary: binary, Kubeconfig: kubeconfig, Dir: world.dir, Args: []string{"--config=../../manifests/base/scheduler-config.yaml"},
+		Binary: binary, Kubeconfig: kubeconfig, Dir: dir, Args: []string{"--config=../../manifests/base/scheduler-config.yaml"},
 	})
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, scheduler.StopCleanly(15*time.Second)) }()
 	controller, err := startController(ctx, applier)
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, controller.StopCleanly(15*time.Second)) }()
-	return rig.UntilInterrupted(ctx, m)
+	return func() (err error) {
+		if controller != nil {
+			err = controller.StopCleanly(15 * time.Second)
+		}
+		return errors.Join(err, scheduler.StopCleanly(15*time.Second))
+	}, err
 }
 
 // rebalanceLabel is on the namespaces in which the controller rebalances.

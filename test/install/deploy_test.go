@@ -18,13 +18,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/utils/ptr"
 
@@ -53,42 +48,16 @@ func tryDeploy(t *testing.T, action string, flags ...string) (string, error) {
 	return string(out), err
 }
 
-// everything names all objects of the cluster, but for those that come and go by themselves, as Events
-// and the Leases of nodes.
+// everything names all objects of the cluster, but for those that come and go by themselves.
 func everything(t *testing.T) map[string]bool {
 	t.Helper()
-	config := rest.CopyConfig(cluster.config)
-	config.WarningHandler = rest.NoWarnings{} // that some kinds are old
-	disco := discovery.NewDiscoveryClientForConfigOrDie(config)
-	lists, err := disco.ServerPreferredResources()
+	objects, err := rig.Contents(t.Context(), cluster.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := metadata.NewForConfigOrDie(config)
 	all := map[string]bool{}
-	for _, list := range lists {
-		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range list.APIResources {
-			if r.Name == "events" || !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			objects, err := client.Resource(gv.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
-			if meta.IsNoMatchError(err) {
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", r.Name, err)
-			}
-			for _, o := range objects.Items {
-				if r.Name == "leases" && o.Namespace == corev1.NamespaceNodeLease {
-					continue
-				}
-				all[r.Name+"."+gv.Group+" "+o.Namespace+"/"+o.Name] = true
-			}
-		}
+	for o := range objects {
+		all[o.String()] = true
 	}
 	return all
 }

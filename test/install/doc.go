@@ -7,6 +7,7 @@
 // releases share nothing, that what is removed leaves nothing behind, and that a release
 // consists of what it says.
 //
-// It needs the tools that are pinned in hack/tools/install and hack/tools/release, and starts a devcluster.
+// It needs the tools that are pinned in hack/tools/install and hack/tools/release, and a devcluster: one that it shares with test/integration and
+// test/kubectl where ESPALIER_TEST_KUBECONFIG names it, or its own.
 // No kubelet runs there: whether the images start is for clusters with real nodes.
 package install

@@ -27,7 +27,7 @@ const (
 	manifests   = "../../manifests"
 )
 
-// cluster is shared by all tests: no nodes, and no scheduler.
+// cluster is shared by all tests: some nodes, and no scheduler.
 var cluster struct {
 	config     *rest.Config
 	client     kubernetes.Interface
@@ -38,21 +38,13 @@ var cluster struct {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(rig.Main("install", func() (code int, err error) {
+	os.Exit(rig.Suite{Name: "install", Bin: binFolder}.Main(m, func(_ context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+		cluster.kubeconfig, cluster.dir = d.Kubeconfig, dir
 		if cluster.tools, err = findTools("helm", "kubectl", "image", "cyclonedx-gomod", "hugo"); err != nil {
-			return 1, err
+			return nil, err
 		}
-		return rig.InFolder("install", func(dir string) (int, error) {
-			cluster.dir = dir
-			args := []string{"--nodes=3", "--zones=3", "--racks=1"}
-			return rig.OnDevcluster(context.Background(), "install", binFolder, dir, args, func(d *rig.Devcluster) (_ int, err error) {
-				cluster.kubeconfig = d.Kubeconfig
-				if cluster.config, cluster.client, err = rig.Client(d.Kubeconfig); err != nil {
-					return 1, err
-				}
-				return m.Run(), nil
-			})
-		})
+		cluster.config, cluster.client, err = rig.Client(d.Kubeconfig)
+		return nil, err
 	}))
 }
 

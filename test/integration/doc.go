@@ -6,4 +6,6 @@
 // each other, whose Lease it takes, what it serves, and that a restart loses nothing.
 //
 // Where pods go in all sorts of clusters is told by the stories of test/e2e.
+//
+// It shares its devcluster with test/install and test/kubectl, where ESPALIER_TEST_KUBECONFIG names one.
 package integration

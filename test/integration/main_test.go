@@ -24,41 +24,28 @@ const (
 	timeout = 60 * time.Second
 )
 
-// cluster is shared by all tests: six nodes in three zones, and no scheduler.
+// cluster is shared by all tests: twelve nodes in three zones, and no scheduler.
 var cluster struct {
 	config *rest.Config
 	client kubernetes.Interface
 	// admin is the path of the administrator's kubeconfig, account of the scheduler's own.
 	admin, account string
-	dir            string
 	binary         string
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(rig.Main("integration", func() (int, error) {
-		return rig.InFolder("integration", func(dir string) (int, error) {
-			cluster.dir = dir
-			args := []string{"--nodes=6", "--zones=3", "--racks=1"}
-			return rig.OnDevcluster(context.Background(), "integration", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
-				if err := prepare(context.Background(), d.Kubeconfig); err != nil {
-					return 1, err
-				}
-				return m.Run(), nil
-			})
-		})
-	}))
+	os.Exit(rig.Suite{Name: "integration", Bin: binFolder}.Main(m, prepare))
 }
 
 // prepare applies the rights of the manifests and writes a kubeconfig with them.
-func prepare(ctx context.Context, kubeconfig string) (err error) {
+func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
 	if cluster.binary, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
-		return err
+		return nil, err
 	}
-	cluster.admin = kubeconfig
-	cluster.account = filepath.Join(cluster.dir, "scheduler.kubeconfig")
-	if cluster.config, cluster.client, err = rig.Client(kubeconfig); err != nil {
-		return err
+	cluster.admin, cluster.account = d.Kubeconfig, filepath.Join(dir, "scheduler.kubeconfig")
+	if cluster.config, cluster.client, err = rig.Client(cluster.admin); err != nil {
+		return nil, err
 	}
 	_, err = rig.Entitle(ctx, cluster.config, cluster.client, manifests.Files, cluster.account)
-	return err
+	return nil, err
 }

@@ -77,37 +77,55 @@ func namespace(t *testing.T) string {
 	return ns.Name
 }
 
-// pods makes n pods of one workload that are to be spread over zones.
-func pods(t *testing.T, ns, scheduler string, n int) {
+// workload makes n pods that are to be spread over zones, changed as told.
+func workload(t *testing.T, ns string, n int, change func(*corev1.Pod)) {
 	t.Helper()
 	for range n {
-		_, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{
+		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				GenerateName: "pod-", Labels: map[string]string{"scheduler": scheduler, "espalier.dev/workload": "w"},
-				Annotations: map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone},
+				GenerateName: "pod-", Annotations: map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone},
 			},
-			Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}}},
-		}, metav1.CreateOptions{})
-		if err != nil {
+			Spec: corev1.PodSpec{SchedulerName: rig.SchedulerName, Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}}},
+		}
+		change(pod)
+		if _, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// settled waits until n pods of the scheduler have nodes.
-func settled(t *testing.T, ns, scheduler string, n int) *rig.Observation {
+// pods makes n pods of one workload for a scheduler.
+func pods(t *testing.T, ns, scheduler string, n int) {
+	t.Helper()
+	workload(t, ns, n, func(p *corev1.Pod) {
+		p.Labels = map[string]string{"scheduler": scheduler, "espalier.dev/workload": "w"}
+		p.Spec.SchedulerName = scheduler
+	})
+}
+
+// observe tells where the pods of a selector are.
+func observe(t *testing.T, ns, selector string) (*rig.Observation, error) {
+	t.Helper()
+	return rig.Observe(t.Context(), cluster.client, rig.Workload{Namespace: ns, Selector: selector, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}}})
+}
+
+// observed waits until n pods of a selector have nodes.
+func observed(t *testing.T, ns, selector string, n int) *rig.Observation {
 	t.Helper()
 	var o *rig.Observation
-	until(t, fmt.Sprintf("%d pods of %s to have nodes", n, scheduler), func() (err error) {
-		o, err = rig.Observe(t.Context(), cluster.client, rig.Workload{
-			Namespace: ns, Selector: "scheduler=" + scheduler, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}},
-		})
-		if err == nil && (len(o.Pods) != n || o.Pending > 0) {
+	until(t, fmt.Sprintf("%d pods with %s to have nodes", n, selector), func() (err error) {
+		if o, err = observe(t, ns, selector); err == nil && (len(o.Pods) != n || o.Pending > 0) {
 			err = fmt.Errorf("there are %d, %d of them pending", len(o.Pods), o.Pending)
 		}
 		return err
 	})
 	return o
+}
+
+// settled waits until n pods of the scheduler have nodes.
+func settled(t *testing.T, ns, scheduler string, n int) *rig.Observation {
+	t.Helper()
+	return observed(t, ns, "scheduler="+scheduler, n)
 }
 
 // even wants the pods to be as even as they can be.

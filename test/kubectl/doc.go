@@ -10,5 +10,7 @@
 //   - explain_test.go: every pod that is bound
 //   - large_test.go: time and memory in a large cluster, `make perf-kubectl`
 //
+// It shares its devcluster with test/integration and test/install, where ESPALIER_TEST_KUBECONFIG names one.
+//
 // `go test ./test/kubectl -update` writes the golden files.
 package kubectl

@@ -54,24 +54,7 @@ func TestLarge(t *testing.T) {
 	if *largeFlag == 0 {
 		t.Skip("this takes minutes: `make perf-kubectl` runs it")
 	}
-	binary, err := rig.Binary("devcluster", binFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := rig.StartDevcluster(t.Context(), rig.DevclusterOptions{Binary: binary, Dir: world.dir, Args: []string{"--bare"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Stop(30 * time.Second); err != nil {
-			t.Error(err)
-		}
-	})
-	world.kubeconfig = d.Kubeconfig
-	config, _, err := rig.Client(d.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := rest.CopyConfig(world.config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

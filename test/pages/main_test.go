@@ -7,13 +7,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,36 +44,13 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if rig.Listing() {
-		os.Exit(m.Run())
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := rig.Main("pages", func() (int, error) {
-		return rig.InFolder("pages", func(dir string) (int, error) {
-			world.dir = dir
-			return rig.OnDevcluster(ctx, "pages", binFolder, dir, []string{"--nodes=0"}, func(d *rig.Devcluster) (code int, err error) {
-				var processes []*rig.Process
-				defer func() {
-					for _, p := range processes {
-						err = errors.Join(err, p.Stop(15*time.Second))
-					}
-				}()
-				if processes, err = prepare(ctx, d.Kubeconfig); err != nil {
-					return 1, err
-				}
-				return rig.UntilInterrupted(ctx, m)
-			})
-		})
-	})
-	cancel()
-	os.Exit(code)
+	os.Exit(rig.Suite{Name: "pages", Bin: binFolder, Args: func(string) []string { return []string{"--nodes=0"} }}.Main(m, prepare))
 }
 
 // prepare has the nodes join and Espalier installed.
-func prepare(ctx context.Context, kubeconfig string) (processes []*rig.Process, err error) {
-	world.kubeconfig = kubeconfig
-	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
+func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+	world.kubeconfig, world.dir = d.Kubeconfig, dir
+	if world.config, world.client, err = rig.Client(d.Kubeconfig); err != nil {
 		return nil, err
 	}
 	if err := commands(); err != nil {
@@ -86,18 +60,25 @@ func prepare(ctx context.Context, kubeconfig string) (processes []*rig.Process, 
 	if err != nil {
 		return nil, fmt.Errorf("the stock scheduler is built by `make perf-tools`: %w", err)
 	}
-	p, err := rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: stock, Kubeconfig: kubeconfig, Dir: world.dir})
+	p, err := rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: stock, Kubeconfig: d.Kubeconfig, Dir: dir})
 	if err != nil {
 		return nil, err
 	}
-	processes = append(processes, p)
+	processes := []*rig.Process{p}
+	end = func() (err error) {
+		for _, p := range processes {
+			err = errors.Join(err, p.Stop(15*time.Second))
+		}
+		return err
+	}
 	fmt.Fprintln(os.Stderr, "pages: installing")
 	// The nodes first: what a Deployment waits for is on them.
 	if err := shell(ctx, "kubectl apply -f test/pages/testdata/nodes.yaml; kubectl wait node --all --for=condition=Ready --timeout=1m; make deploy DEPLOY_FLAGS=--wait"); err != nil {
-		return processes, err
+		return end, err
 	}
 	more, err := start(ctx)
-	return append(processes, more...), err
+	processes = append(processes, more...)
+	return end, err
 }
 
 // commands makes a folder of all that the pages call by its name.

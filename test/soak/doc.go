@@ -10,5 +10,6 @@
 //	releaser ──► pods  ────┼──► one scheduler, as it is shipped ──► where the pods are
 //	author   ──► policies ─┘
 //
-// The seed settles what the actors do, and not how it interleaves. It is no part of make test.
+// The seed settles what the actors do, and not how it interleaves. It is no part of make test, and has a devcluster of its own, whose nodes are
+// all there are.
 package soak

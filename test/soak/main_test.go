@@ -5,12 +5,9 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,49 +33,35 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if rig.Listing() {
-		os.Exit(m.Run())
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := rig.Main("soak", func() (int, error) {
-		return rig.InFolder("soak", func(dir string) (int, error) {
-			// A node that falls silent is to be missed within the shortest soak. The logs of all parts are kept with those of a soak that fails.
-			args := []string{"--nodes=0", "--node-grace=20s", "--dir=" + filepath.Join(dir, "devcluster")}
-			return rig.OnDevcluster(ctx, "soak", binFolder, dir, args, func(d *rig.Devcluster) (code int, err error) {
-				world.kubeconfig = d.Kubeconfig
-				if err := prepare(ctx, dir); err != nil {
-					return 1, err
-				}
-				defer func() { err = errors.Join(err, world.scheduler.StopCleanly(15*time.Second)) }()
-				return rig.UntilInterrupted(ctx, m)
-			})
-		})
-	})
-	cancel()
-	os.Exit(code)
+	os.Exit(rig.Suite{Name: "soak", Bin: binFolder, Args: func(dir string) []string {
+		// A node that falls silent is to be missed within the shortest soak. The logs of all parts are kept with those of a soak that fails.
+		return []string{"--nodes=0", "--node-grace=20s", "--dir=" + filepath.Join(dir, "devcluster")}
+	}}.Main(m, prepare))
 }
 
 // prepare starts the scheduler with the rights and the profile of the manifests.
-func prepare(ctx context.Context, dir string) (err error) {
+func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+	world.kubeconfig = d.Kubeconfig
 	if world.devcluster, err = rig.Binary("devcluster", binFolder); err != nil {
-		return err
+		return nil, err
 	}
 	if world.config, world.client, err = rig.Client(world.kubeconfig); err != nil {
-		return err
+		return nil, err
 	}
 	kubeconfig := filepath.Join(dir, "scheduler.kubeconfig")
 	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, kubeconfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := applier.Definitions(ctx, manifests.Files); err != nil {
-		return err
+		return nil, err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	world.scheduler, err = rig.StartScheduler(rig.SchedulerOptions{Binary: binary, Kubeconfig: kubeconfig, Dir: dir})
-	return err
+	if world.scheduler, err = rig.StartScheduler(rig.SchedulerOptions{Binary: binary, Kubeconfig: kubeconfig, Dir: dir}); err != nil {
+		return nil, err
+	}
+	return func() error { return world.scheduler.StopCleanly(15 * time.Second) }, nil
 }

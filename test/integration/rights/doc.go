@@ -5,7 +5,7 @@
 // more: with all of them every story goes as told and nothing is refused, and with
 // any one right taken away a story of it breaks.
 //
-// The API server is real and asks RBAC; it is alone, and the tests play kubelets,
-// volumes and devices. Between it and the program under test stands a proxy, which
+// The API server is real and asks RBAC; it is alone, so that no controller and no KWOK does what the tests play: kubelets,
+// volumes and devices. That is why it has one of its own. Between it and the program under test stands a proxy, which
 // notes what is asked and what is refused.
 package rights

@@ -21,7 +21,7 @@ const (
 	// binFolder is where make build puts the binaries, seen from this folder.
 	binFolder = "../../../bin"
 	// timeout bounds what is to come.
-	timeout = 20 * time.Second
+	timeout = 60 * time.Second
 	// together is how many schedulers run at once: they mostly wait.
 	together = "6"
 )
@@ -36,33 +36,24 @@ var cluster struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(rig.Main("rights", func() (int, error) {
-		if err := flag.Set("test.parallel", together); err != nil {
-			return 1, err
-		}
-		return rig.InFolder("rights", func(dir string) (int, error) {
-			return rig.OnDevcluster(context.Background(), "rights", binFolder, dir, []string{"--bare"}, func(d *rig.Devcluster) (int, error) {
-				if err := prepare(context.Background(), d.Kubeconfig); err != nil {
-					return 1, err
-				}
-				return m.Run(), nil
-			})
-		})
-	}))
+	if err := flag.Set("test.parallel", together); err != nil {
+		panic(err) // it is a flag of go test
+	}
+	os.Exit(rig.Suite{Name: "rights", Bin: binFolder, Args: func(string) []string { return []string{"--bare"} }}.Main(m, prepare))
 }
 
-func prepare(ctx context.Context, kubeconfig string) (err error) {
+func prepare(ctx context.Context, d *rig.Devcluster, _ string) (end func() error, err error) {
 	if cluster.scheduler, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
-		return err
+		return nil, err
 	}
 	if cluster.controller, err = rig.Binary("espalier-controller", binFolder); err != nil {
-		return err
+		return nil, err
 	}
-	if cluster.config, cluster.client, err = rig.Client(kubeconfig); err != nil {
-		return err
+	if cluster.config, cluster.client, err = rig.Client(d.Kubeconfig); err != nil {
+		return nil, err
 	}
 	if cluster.applier, err = rig.NewApplier(cluster.config); err != nil {
-		return err
+		return nil, err
 	}
-	return cluster.applier.Definitions(ctx, manifests.Files)
+	return nil, cluster.applier.Definitions(ctx, manifests.Files)
 }

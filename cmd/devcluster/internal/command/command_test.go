@@ -91,6 +91,21 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// A command finds the cluster by KUBECONFIG, and its status is that of devcluster.
+func TestBeside(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	err := beside(t.Context(), &stdout, &stderr, "/the/kubeconfig", []string{"sh", "-c", "echo $KUBECONFIG $0; echo wrong >&2; exit 3", "given"})
+	if stdout.String() != "/the/kubeconfig given\n" || stderr.String() != "wrong\n" || status(err) != 3 {
+		t.Errorf("it prints %q and says %q, with the status %d: %v", stdout.String(), stderr.String(), status(err), err)
+	}
+	if err := beside(t.Context(), &stdout, &stderr, "", []string{"true"}); err != nil {
+		t.Errorf("a command that ends well: %v", err)
+	}
+	if err := beside(t.Context(), &stdout, &stderr, "", []string{"/no/such/command"}); err == nil || status(err) != 1 {
+		t.Errorf("a command that is not there: %v", err)
+	}
+}
+
 func values(from <-chan string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for v := range from {

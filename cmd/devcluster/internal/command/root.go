@@ -5,21 +5,23 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command line and returns the exit status: 0, or 1 after one line on
-// stderr that says what is wrong.
+// Main runs the command line and returns the exit status: 0, or after one line on stderr
+// that says what is wrong, 1 or the status of the command that was run.
 func Main() int {
 	root := newRoot(os.Stdout, os.Stderr)
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "devcluster:", oneLine(err))
-		return 1
+		return status(err)
 	}
 	return 0
 }
@@ -42,6 +44,14 @@ no container runtime. It runs no scheduler: that is what it is for trying.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newUp(), newFail(), newHeal(), newStopNode(), newStartNode(), newVersion())
 	return root
+}
+
+// status is the exit status of a command that up has run, and 1 for any other error.
+func status(err error) int {
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.ExitCode() > 0 {
+		return exit.ExitCode()
+	}
+	return 1
 }
 
 // oneLine keeps an error that wraps a multi-line one from filling the screen.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -25,6 +26,9 @@ import (
 
 // exitForced is the status after a second Ctrl-C: 128 + SIGINT, as a shell would say.
 const exitForced = 130
+
+// endLimit is how long a command may take to end once it is interrupted, before it is killed.
+const endLimit = 30 * time.Second
 
 type upFlags struct {
 	grid             inventory.Grid
@@ -44,7 +48,7 @@ type upFlags struct {
 func newUp() *cobra.Command {
 	f := &upFlags{}
 	cmd := &cobra.Command{
-		Use:   "up",
+		Use:   "up [flags] [-- COMMAND [ARG...]]",
 		Short: "Run a control plane in the foreground until Ctrl-C",
 		Long: `up runs a control plane in the foreground until it is interrupted. Progress goes to
 stderr. When all nodes are Ready it prints one line on stdout:
@@ -54,13 +58,22 @@ stderr. When all nodes are Ready it prints one line on stdout:
 Everything is on 127.0.0.1 with ports of the kernel's choice, and all state is in
 one folder. A node that anybody creates through the API comes alive too.
 
+With a COMMAND, up runs it beside the control plane, with KUBECONFIG set, and ends with it and
+with its status.
+
 With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
 ends PART as a crash does, starts it again, and prints "restarted: PART" when it is ready.
 PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 		Example: `  devcluster up --nodes 24 --zones 3 --racks 2
-  kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+  kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml
+  devcluster up --nodes 3 -- kubectl get nodes`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return fmt.Errorf("unexpected argument %q: write -- before a command to run", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.grid.Nodes, "nodes", 24, "number of nodes, dealt round robin to zones and racks")
@@ -83,7 +96,7 @@ PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 	return cmd
 }
 
-func (f *upFlags) run(cmd *cobra.Command) error {
+func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 	nodes, err := f.nodes(cmd)
 	if err != nil {
 		return err
@@ -100,13 +113,21 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	say := func(format string, args ...any) {
 		bar.Line(fmt.Sprintf("[%5.1fs] %s", time.Since(begin).Seconds(), fmt.Sprintf(format, args...)))
 	}
-	return cluster.Run(ctx, cluster.Options{
+	var ended chan error // nil until the command has started
+	err = cluster.Run(ctx, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
 		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say, Progress: bar.Show,
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
+			if len(command) > 0 {
+				ended = make(chan error, 1)
+				go func() {
+					ended <- beside(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), kubeconfig, command)
+					cancel()
+				}()
+			}
 		},
 		Restart: restart,
 		Restarted: func(part string) {
@@ -114,6 +135,24 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 			fmt.Fprintf(cmd.OutOrStdout(), "restarted: %s\n", part)
 		},
 	})
+	cancel()
+	if ended != nil {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+// beside runs a command that finds the cluster by KUBECONFIG, and interrupts it when ctx ends.
+func beside(ctx context.Context, stdout, stderr io.Writer, kubeconfig string, command []string) error {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	c.Stdout, c.Stderr = stdout, stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = endLimit
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("running %s: %w", command[0], err)
+	}
+	return nil
 }
 
 func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
