@@ -44,6 +44,19 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// Blocks of commands are marked as such: one that is not would not be run by test/pages.
+func TestCommandsAreMarked(t *testing.T) {
+	all := read(t)
+	for i := range all {
+		for _, b := range all[i].Blocks() {
+			first, _, _ := strings.Cut(strings.TrimSpace(b.Text), " ")
+			if b.Lang == "" && slices.Contains([]string{"kubectl", "helm", "make", "docker", "kind", "go", "git", "curl", "export"}, first) {
+				t.Errorf("%s:%d: mark the block as sh", all[i].Path, b.Line)
+			}
+		}
+	}
+}
+
 func TestBrokenLinksAreFound(t *testing.T) {
 	root := fstest.MapFS{"LICENSE": {}, "docs/a.md": {}, "docs/b.md": {}, "docs/x.svg": {}}
 	all := []Page{

@@ -103,19 +103,3 @@ func clean(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// Blocks of commands are marked as such: one that is not would not be run.
-func TestCommandsAreMarked(t *testing.T) {
-	all, err := pages.All(os.DirFS(world.root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range all {
-		for _, b := range all[i].Blocks() {
-			first, _, _ := strings.Cut(strings.TrimSpace(b.Text), " ")
-			if b.Lang == "" && slices.Contains([]string{"kubectl", "helm", "make", "docker", "kind", "go", "git", "curl", "export"}, first) {
-				t.Errorf("%s:%d: mark the block as sh", all[i].Path, b.Line)
-			}
-		}
-	}
-}

@@ -5,10 +5,7 @@ package rights
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
-	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // controllerNeeds are the stories of the controller's rights to do something. What it lists and
@@ -102,83 +98,56 @@ func (s *stage) resource(name string) dynamic.NamespaceableResourceInterface {
 	return client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(name))
 }
 
+// object makes an object of a kind of ours, in the namespace of the stage. Those of kinds of the cluster are gone with the stage.
+func (s *stage) object(kind, name string, spec map[string]any) {
+	s.Helper()
+	var objects dynamic.ResourceInterface
+	namespaced := map[string]string{"PlacementPolicy": placementv1alpha1.PlacementPolicyResource, "Move": placementv1alpha1.MoveResource}[kind]
+	if namespaced != "" {
+		objects = s.resource(namespaced).Namespace(s.name)
+	} else {
+		objects = s.resource(map[string]string{
+			"ClusterPlacementPolicy": placementv1alpha1.ClusterPlacementPolicyResource,
+			"Partition":              placementv1alpha1.PartitionResource, "Allocation": placementv1alpha1.AllocationResource,
+		}[kind])
+		s.Cleanup(func() {
+			if err := objects.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				s.Error(err)
+			}
+		})
+	}
+	_, err := objects.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": kind, "spec": spec,
+		"metadata": map[string]any{"name": name, "labels": map[string]any{ofStage: s.name}},
+	}}, metav1.CreateOptions{})
+	s.must(err)
+}
+
+// zones are the levels of policies.
+var zones = []any{map[string]any{"topologyKey": "topology.kubernetes.io/zone"}}
+
 // clusterPolicy makes a policy of the cluster over zones for all pods of the stage, with the name of the stage.
 func (s *stage) clusterPolicy() {
 	s.Helper()
-	policies := s.clusterPolicies()
-	_, err := policies.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "ClusterPlacementPolicy", "metadata": map[string]any{"name": s.name},
-		"spec": map[string]any{
-			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: s.name}}, "mode": "Override",
-			"podSelector": map[string]any{}, "levels": []any{map[string]any{"topologyKey": "topology.kubernetes.io/zone"}},
-		},
-	}}, metav1.CreateOptions{})
-	s.must(err)
-	s.Cleanup(func() {
-		if err := policies.Delete(context.Background(), s.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			s.Errorf("deleting the policy of the cluster: %v", err)
-		}
+	s.object("ClusterPlacementPolicy", s.name, map[string]any{
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: s.name}}, "mode": "Override",
+		"podSelector": map[string]any{}, "levels": zones,
 	})
 }
 
 // policy makes a policy over zones for all pods of the stage.
 func (s *stage) policy(name string) {
 	s.Helper()
-	policy := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"podSelector": map[string]any{}, "levels": []any{map[string]any{"topologyKey": "topology.kubernetes.io/zone"}}},
-	}}
-	_, err := s.policies().Create(s.Context(), policy, metav1.CreateOptions{})
-	s.must(err)
+	s.object("PlacementPolicy", name, map[string]any{"podSelector": map[string]any{}, "levels": zones})
 }
 
 // taints: a node that a scheduler names in its record is tainted.
 func taints(s *stage) error {
 	bad := s.name + "-bad"
 	s.node(bad)
-	_, err := cluster.client.CoreV1().ConfigMaps(s.name).Create(s.Context(), &corev1.ConfigMap{
+	made(s, cluster.client.CoreV1().ConfigMaps(s.name).Create, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-failures"},
 		Data:       map[string]string{"failures.json": `{"version":1,"suspects":["` + bad + `"],"revisions":[]}`},
-	}, metav1.CreateOptions{})
-	s.must(err)
-	return s.wait("the node to be tainted", func() error {
-		now, err := cluster.client.CoreV1().Nodes().Get(s.Context(), bad, metav1.GetOptions{})
-		if err == nil && len(now.Spec.Taints) == 0 {
-			err = errors.New("it is not")
-		}
-		return err
 	})
-}
-
-// controllerRights are those of the manifests, with the component that taints.
-func controllerRights(t *testing.T) []*unstructured.Unstructured {
-	t.Helper()
-	return slices.Concat(roleObjects(t, "base/controller-rbac.yaml"), roleObjects(t, "components/taint-suspects/rbac.yaml"))
-}
-
-// TestControllerWithAllRights wants all stories to go as told, and nothing to be refused. One controller
-// at a time: each writes the statuses of all policies, those that govern another's pods included, and
-// says of these that they govern none.
-func TestControllerWithAllRights(t *testing.T) {
-	objects := controllerRights(t)
-	for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
-		t.Run(name, func(t *testing.T) {
-			s := build(t, objects, rig.ControllerName, nil)
-			s.startTainting(args...)
-			for _, tell := range []story{governs, governsCluster, elects, taints, takesOver, serves} {
-				if err := tell(s); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if refused := s.proxy.refusals(); len(refused) > 0 {
-				t.Errorf("the roles do not give what it asks for: %v", refused)
-			}
-			s.asked(objects, name == "listed")
-		})
-	}
-}
-
-// TestControllerWithoutARight takes each right away in turn, and wants its story to break.
-func TestControllerWithoutARight(t *testing.T) {
-	withoutEach(t, nil, controllerRights(t), rig.ControllerName, controllerNeeds, func(s *stage, n need) { s.startTainting(n.args...) })
+	return sees(s, "the node to be tainted", cluster.client.CoreV1().Nodes().Get, bad, func(now *corev1.Node) bool { return len(now.Spec.Taints) > 0 })
 }

@@ -26,6 +26,110 @@ type need struct {
 	args []string
 }
 
+// part is a program of the manifests, or a component that gives it more rights, with the stories that need them.
+type part struct {
+	name, program string
+	// base are the files of rights that it has anyway, own those that it is about; of leaves some of them to another part, unless it is nil.
+	base, own []string
+	of        func(right) bool
+	needs     map[string]need
+	// tells is the only story, for a part without needs.
+	tells need
+	start func(s *stage, args ...string)
+	// alone says that none of its kind may run beside it; aloneWhole, not while it has all rights.
+	alone, aloneWhole bool
+}
+
+// parts are all that the manifests give rights to.
+func parts() []part {
+	scheduler, controller := []string{"base/serviceaccount.yaml", "base/rbac.yaml", "overlays/leases/rbac.yaml"}, []string{"base/controller-rbac.yaml"}
+	all := []part{
+		{
+			name: "scheduler", program: rig.SchedulerName, own: scheduler,
+			needs: schedulerNeeds, start: (*stage).startScheduler,
+		},
+		{
+			name: "active replica", program: rig.SchedulerName, base: scheduler, own: []string{"components/active-active/rbac.yaml"},
+			tells: need{name: "joins", tell: joins}, start: func(s *stage, args ...string) { s.startScheduler(append(args, "--active-active")...) },
+		},
+		{
+			name: "scheduler of tenants", program: rig.SchedulerName, base: scheduler, own: []string{"components/tenants/rbac.yaml"},
+			needs: tenantsSchedulerNeeds, start: (*stage).startTenantsScheduler,
+		},
+		{
+			// Each writes the statuses of all policies, those that govern another's pods included, and says of these that they govern none.
+			name: "controller", program: rig.ControllerName, own: append(controller, "components/taint-suspects/rbac.yaml"),
+			needs: controllerNeeds, start: (*stage).startTainting, aloneWhole: true,
+		},
+		{
+			name: "controller of tenants", program: rig.ControllerName, base: controller, own: []string{"components/tenants/rbac.yaml"},
+			needs: tenantsControllerNeeds, start: (*stage).startTenantsController,
+		},
+		{
+			name: "arbiter", program: rig.ControllerName, base: controller, own: []string{"components/arbiter/rbac.yaml"},
+			of:    func(r right) bool { return r.resource != "endpointslices" },
+			needs: arbiterNeeds, start: (*stage).startArbiter, alone: true,
+		},
+		{
+			name: "arbiter by a Service", program: rig.ControllerName, base: controller, own: []string{"components/arbiter/rbac.yaml"},
+			of:    func(r right) bool { return r.resource == "endpointslices" },
+			needs: serviceNeeds, start: (*stage).startArbiterByService, alone: true,
+		},
+	}
+	for folder, c := range components {
+		all = append(all, part{
+			name: folder, program: rig.ControllerName, base: controller, own: []string{"components/" + folder + "/rbac.yaml"},
+			tells: need{name: c.name, tell: c.tell}, start: func(s *stage, args ...string) { s.startMoving(append(c.flags(s), args...)...) },
+		})
+	}
+	return all
+}
+
+// objects are those of the files, as far as they are the program's.
+func (p *part) objects(t *testing.T, files []string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for _, file := range files {
+		for _, o := range roleObjects(t, file) {
+			if strings.HasPrefix(o.GetName(), p.program) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// rights are those that the part is about.
+func (p *part) rights(t *testing.T) []right {
+	t.Helper()
+	return slices.DeleteFunc(rightsIn(t, p.objects(t, p.own)), func(r right) bool { return p.of != nil && !p.of(r) })
+}
+
+// need is the story of a right, as far as there is one.
+func (p *part) need(r right) (need, bool) {
+	if n, ok := p.needs[r.key()]; ok {
+		return n, ok
+	}
+	listed := r.verb == "list" && r.resource != "leases" // these are listed in any case
+	switch only := p.tells; {
+	case only.tell != nil && r.verb == "watch": // some begin when there is something to do
+		return need{only.name + " and hears", func(s *stage) error {
+			if err := only.tell(s); err != nil {
+				return err
+			}
+			return hears(r.question)(s)
+		}, nil}, true
+	case only.tell != nil && listed:
+		return need{only.name, only.tell, []string{listing}}, true
+	case only.tell != nil:
+		return only, true
+	case r.verb == "list": // no pod is placed before all has been looked at
+		return need{"places", places, []string{listing}}, true
+	case r.verb == "watch":
+		return need{"hears", hears(r.question), nil}, true
+	}
+	return need{}, false
+}
+
 // schedulerNeeds are the stories of the scheduler's rights to do something, by resource and verb.
 var schedulerNeeds = map[string]need{
 	"create pods/binding":           {"places", places, nil},
@@ -60,20 +164,6 @@ var schedulerNeeds = map[string]need{
 	"watch events":                  {"listens", listens, nil},
 }
 
-// needOf is the story of a right, as far as there is one.
-func needOf(r right, needs map[string]need) (need, bool) {
-	if n, ok := needs[r.key()]; ok {
-		return n, ok
-	}
-	switch r.verb {
-	case "list": // no pod is placed before all has been looked at
-		return need{"places", places, []string{listing}}, true
-	case "watch":
-		return need{"hears", hears(r.question), nil}, true
-	}
-	return need{}, false
-}
-
 // key is how needs are found.
 func (r right) key() string {
 	switch {
@@ -85,43 +175,43 @@ func (r right) key() string {
 	return r.verb + " " + r.resource
 }
 
-// schedulerRights are those of the manifests, with those of the overlay that has leases.
-func schedulerRights(t *testing.T) []*unstructured.Unstructured {
-	t.Helper()
-	return slices.Concat(roleObjects(t, "base/serviceaccount.yaml"), roleObjects(t, "base/rbac.yaml"), roleObjects(t, "overlays/leases/rbac.yaml"))
-}
-
-// TestSchedulerWithAllRights wants all stories to go as told, and nothing to be refused.
-func TestSchedulerWithAllRights(t *testing.T) {
-	objects := schedulerRights(t)
-	for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := build(t, objects, rig.SchedulerName, nil)
-			s.startScheduler(args...)
-			told := map[string]bool{}
-			for _, r := range rightsIn(t, objects) {
-				n, ok := needOf(r, schedulerNeeds)
-				if !ok || (n.name != "hears" && told[n.name]) {
-					continue
+// TestWithAllRights wants all stories to go as told, and nothing to be refused.
+func TestWithAllRights(t *testing.T) {
+	for _, p := range parts() {
+		for name, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
+			t.Run(p.name+" "+name, func(t *testing.T) {
+				if !p.alone && !p.aloneWhole {
+					t.Parallel()
 				}
-				told[n.name] = true
-				if err := n.tell(s); err != nil {
-					t.Fatalf("%s: %v", n.name, err)
+				s := build(t, slices.Concat(p.objects(t, p.base), p.objects(t, p.own)), p.program, nil)
+				p.start(s, args...)
+				told := map[string]bool{}
+				for _, r := range p.rights(t) {
+					n, ok := p.need(r)
+					if p.tells.tell != nil {
+						n = p.tells
+					}
+					if !ok || (n.name != "hears" && told[n.name]) {
+						continue
+					}
+					told[n.name] = true
+					if err := n.tell(s); err != nil {
+						t.Fatalf("%s: %v", n.name, err)
+					}
 				}
-			}
-			if refused := s.proxy.refusals(); len(refused) > 0 {
-				t.Errorf("the roles do not give what it asks for: %v", refused)
-			}
-			s.asked(objects, name == "listed")
-		})
+				if refused := s.proxy.refusals(); len(refused) > 0 {
+					t.Errorf("the roles do not give what it asks for: %v", refused)
+				}
+				s.asked(p.rights(t), name == "listed")
+			})
+		}
 	}
 }
 
 // asked wants each right to have been made use of.
-func (s *stage) asked(objects []*unstructured.Unstructured, listed bool) {
+func (s *stage) asked(rights []right, listed bool) {
 	s.Helper()
-	for _, r := range rightsIn(s.T, objects) {
+	for _, r := range rights {
 		// Who binds claims is asked by the API server alone; and only without streams is anything listed.
 		if r.verb == "" || strings.HasSuffix(r.resource, "/binding") && r.resource != "pods/binding" || r.verb == "list" && !listed {
 			continue
@@ -139,25 +229,28 @@ func (s *stage) asked(objects []*unstructured.Unstructured, listed bool) {
 	}
 }
 
-// TestSchedulerWithoutARight takes each right away in turn, and wants its story to break.
-func TestSchedulerWithoutARight(t *testing.T) {
-	withoutEach(t, nil, schedulerRights(t), rig.SchedulerName, schedulerNeeds, func(s *stage, n need) { s.startScheduler(n.args...) })
-}
-
-// withoutEach starts a program without each of some rights in turn, and tells the story that needs it. It has those that are given beside.
-func withoutEach(t *testing.T, given, objects []*unstructured.Unstructured, program string, needs map[string]need, start func(*stage, need)) {
-	t.Helper()
-	for _, r := range rightsIn(t, objects) {
-		n, ok := needOf(r, needs)
-		if !ok {
-			t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
-			continue
-		}
-		t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
-			t.Parallel()
-			s := build(t, slices.Concat(given, objects), program, &r)
-			start(s, n)
-			s.breaks(n)
+// TestWithoutARight takes each right away in turn, and wants its story to break.
+func TestWithoutARight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes, and is left out with -short")
+	}
+	for _, p := range parts() {
+		t.Run(p.name, func(t *testing.T) {
+			for _, r := range p.rights(t) {
+				n, ok := p.need(r)
+				if !ok {
+					t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
+					continue
+				}
+				t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
+					if !p.alone {
+						t.Parallel()
+					}
+					s := build(t, slices.Concat(p.objects(t, p.base), p.objects(t, p.own)), p.program, &r)
+					p.start(s, n.args...)
+					s.breaks(n)
+				})
+			}
 		})
 	}
 }

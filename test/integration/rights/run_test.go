@@ -51,13 +51,11 @@ func build(t *testing.T, objects []*unstructured.Unstructured, old string, witho
 	var err error
 	s.port, err = rig.FreePort()
 	s.must(err)
-	ctx, core := t.Context(), cluster.client.CoreV1()
+	core := cluster.client.CoreV1()
 	for _, namespace := range []string{s.name, s.name + "-b"} {
-		_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-		s.must(err)
+		made(s, core.Namespaces().Create, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 		// No controller is there to make the account that pods run as.
-		_, err = core.ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-		s.must(err)
+		made(s, core.ServiceAccounts(namespace).Create, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	}
 	missing := right{from: "nothing"}
 	if without != nil {
@@ -180,8 +178,7 @@ func (s *stage) node(name string) {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
-	_, err := nodes.Create(s.Context(), node, metav1.CreateOptions{})
-	s.must(err)
+	made(s, nodes.Create, node)
 	s.Cleanup(func() {
 		if err := nodes.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 			s.Error(err)
@@ -234,6 +231,26 @@ func (s *stage) wasRefused() bool {
 		}
 		return q == missing
 	})
+}
+
+// sees waits until an object is as it is to be.
+func sees[T any](s *stage, what string, get func(context.Context, string, metav1.GetOptions) (T, error), name string, is func(T) bool) error {
+	s.Helper()
+	return s.wait(what, func() error {
+		now, err := get(s.Context(), name, metav1.GetOptions{})
+		if err == nil && !is(now) {
+			err = fmt.Errorf("it is not: %.500v", now)
+		}
+		return err
+	})
+}
+
+// made makes an object.
+func made[T any](s *stage, create func(context.Context, T, metav1.CreateOptions) (T, error), object T) T {
+	s.Helper()
+	created, err := create(s.Context(), object, metav1.CreateOptions{})
+	s.must(err)
+	return created
 }
 
 // until is wait for what must come.

@@ -7,9 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 // statefulSet is a StatefulSet of one pod. The test plays its controller.
@@ -50,24 +47,19 @@ func (s *statefulSet) movedByHand(node string) error {
 	reference := func(o metav1.Object) map[string]any {
 		return map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}
 	}
-	_, err := s.resource(placementv1alpha1.MoveResource).Namespace(s.name).Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "Move", "metadata": map[string]any{"name": "by-hand"},
-		"spec": map[string]any{"pod": reference(pod), "statefulSet": reference(s.set), "evictFirst": true, "reason": "Lease"},
-	}}, metav1.CreateOptions{})
-	s.must(err)
+	s.object("Move", "by-hand", map[string]any{"pod": reference(pod), "statefulSet": reference(s.set), "evictFirst": true, "reason": "Lease"})
 	return s.gone(pod)
 }
 
 // sharing makes a claim that pods of many nodes can have, and gives it to a pod: whether another one can be ready beside it is to be read there.
 func (s *stage) sharing(name string) func(*corev1.Pod) {
 	s.Helper()
-	_, err := cluster.client.CoreV1().PersistentVolumeClaims(s.name).Create(s.Context(), &corev1.PersistentVolumeClaim{
+	made(s, cluster.client.CoreV1().PersistentVolumeClaims(s.name).Create, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, Resources: corev1.VolumeResourceRequirements{Requests: oneGigabyte},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 	return func(pod *corev1.Pod) {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},

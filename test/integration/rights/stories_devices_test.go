@@ -20,23 +20,21 @@ import (
 // devices puts a device on the stage's node, of a class that is also a resource of that name.
 func (s *stage) devices(name string) {
 	s.Helper()
-	ctx, driver := s.Context(), name+".example.com"
-	_, err := cluster.client.ResourceV1().DeviceClasses().Create(ctx, &resourceapi.DeviceClass{
+	driver := name + ".example.com"
+	made(s, cluster.client.ResourceV1().DeviceClasses().Create, &resourceapi.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: resourceapi.DeviceClassSpec{
 			ExtendedResourceName: new(driver + "/device"),
 			Selectors:            []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: `device.driver == "` + driver + `"`}}},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err)
-	_, err = cluster.client.ResourceV1().ResourceSlices().Create(ctx, &resourceapi.ResourceSlice{
+	})
+	made(s, cluster.client.ResourceV1().ResourceSlices().Create, &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: resourceapi.ResourceSliceSpec{
 			Driver: driver, NodeName: &s.name, Pool: resourceapi.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1},
 			Devices: []resourceapi.Device{{Name: "device"}},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 }
 
 // claiming makes a claim for a device, and a pod that has the claim.
@@ -44,13 +42,12 @@ func (s *stage) claiming(name string) *corev1.Pod {
 	s.Helper()
 	class := s.name + "-" + name
 	s.devices(class)
-	_, err := cluster.client.ResourceV1().ResourceClaims(s.name).Create(s.Context(), &resourceapi.ResourceClaim{
+	made(s, cluster.client.ResourceV1().ResourceClaims(s.name).Create, &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{
 			{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}},
 		}}},
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 	pod := s.pod(name)
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c", ResourceClaimName: &name}}
 	return pod
@@ -130,12 +127,8 @@ func releases(s *stage) error {
 	s.unbindable("released")
 	defer s.proxy.before(nil)
 	s.create(s.claiming("released"))
-	return s.wait("the device to be let go", func() error {
-		now, err := cluster.client.ResourceV1().ResourceClaims(s.name).Get(s.Context(), "released", metav1.GetOptions{})
-		if err == nil && (now.Status.Allocation == nil || len(now.Status.ReservedFor) > 0) {
-			err = errors.New("it is not")
-		}
-		return err
+	return sees(s, "the device to be let go", cluster.client.ResourceV1().ResourceClaims(s.name).Get, "released", func(now *resourceapi.ResourceClaim) bool {
+		return now.Status.Allocation != nil && len(now.Status.ReservedFor) == 0
 	})
 }
 

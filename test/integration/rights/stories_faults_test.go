@@ -73,14 +73,13 @@ func listens(s *stage) error {
 	if err != nil {
 		return err
 	}
-	_, err = cluster.client.CoreV1().Events(s.name).Create(s.Context(), &corev1.Event{
+	made(s, cluster.client.CoreV1().Events(s.name).Create, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: "boxed-"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Reason:         "FailedCreatePodSandBox", Message: "no network", Type: corev1.EventTypeWarning,
 		Source: corev1.EventSource{Component: "kubelet", Host: s.name}, ReportingController: "kubelet",
 		FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(), Count: 1,
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 	return s.recorded("boxed")
 }
 
@@ -104,11 +103,7 @@ func suspects(s *stage) error {
 			s.status(pod, failed)
 		}
 	}
-	return s.wait("the node to be named in the record", func() error {
-		now, err := cluster.client.CoreV1().ConfigMaps(s.name).Get(s.Context(), s.name+"-failures", metav1.GetOptions{})
-		if err == nil && !strings.Contains(now.Data["failures.json"], `"suspects":["`+bad+`"]`) {
-			err = errors.New("it is not")
-		}
-		return err
+	return sees(s, "the node to be named in the record", cluster.client.CoreV1().ConfigMaps(s.name).Get, s.name+"-failures", func(now *corev1.ConfigMap) bool {
+		return strings.Contains(now.Data["failures.json"], `"suspects":["`+bad+`"]`)
 	})
 }

@@ -10,10 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
 // drains: a pod that a disruption budget keeps on a cordoned node is replaced before it is evicted, and one of a StatefulSet is evicted first.
@@ -73,13 +70,12 @@ func restarts(s *stage) error {
 		s.status(p, `{"phase":"Running","conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-01-01T00:00:00Z"}],
 		"containerStatuses":[{"name":"c","image":"i","imageID":"i","restartCount":9,"ready":false,"started":false,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`)
 	}
-	_, err := cluster.client.CoreV1().ConfigMaps(s.name).Create(s.Context(), &corev1.ConfigMap{
+	made(s, cluster.client.CoreV1().ConfigMaps(s.name).Create, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name + "-failures"},
 		Data: map[string]string{"failures.json": fmt.Sprintf(
 			`{"version":1,"revisions":[{"workload":"%[1]s/Deployment.apps/failing","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%[2]q]},
 			{"workload":"%[1]s/StatefulSet.apps/first","revision":"1","nodes":[],"family":"","regarding":{},"marked":[%[2]q]}]}`, s.name, from)},
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 	if err := s.gone(first); err != nil {
 		return err
 	}
@@ -92,11 +88,7 @@ func keeps(s *stage) error {
 	if err := s.stateful("by-hand").movedByHand(from); err != nil {
 		return err
 	}
-	_, err := s.policies().Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": "PlacementPolicy", "metadata": map[string]any{"name": "kept"},
-		"spec": map[string]any{"podSelector": map[string]any{}, "disconnect": map[string]any{"replaceAfterSeconds": int64(0), "keep": "Replacement"}},
-	}}, metav1.CreateOptions{})
-	s.must(err)
+	s.object("PlacementPolicy", "kept", map[string]any{"podSelector": map[string]any{}, "disconnect": map[string]any{"replaceAfterSeconds": int64(0), "keep": "Replacement"}})
 	d := s.deploy("kept", 1)
 	pod := d.runs(from, func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = []corev1.Toleration{{

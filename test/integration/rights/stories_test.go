@@ -43,12 +43,8 @@ func (s *stage) create(pod *corev1.Pod) *corev1.Pod {
 
 // bound waits until the pod has a node.
 func (s *stage) bound(pod *corev1.Pod) error {
-	return s.wait("pod "+pod.Name+" to be placed", func() error {
-		now, err := cluster.client.CoreV1().Pods(pod.Namespace).Get(s.Context(), pod.Name, metav1.GetOptions{})
-		if err == nil && now.Spec.NodeName == "" {
-			err = errors.New("it has no node")
-		}
-		return err
+	return sees(s, "pod "+pod.Name+" to be placed", cluster.client.CoreV1().Pods(pod.Namespace).Get, pod.Name, func(now *corev1.Pod) bool {
+		return now.Spec.NodeName != ""
 	})
 }
 
@@ -131,12 +127,8 @@ func explains(s *stage) error {
 	pod := s.pod("refused")
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "nowhere"}
 	s.create(pod)
-	return s.wait("the condition of a pod that has no place", func() error {
-		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), pod.Name, metav1.GetOptions{})
-		if err == nil && len(now.Status.Conditions) == 0 {
-			err = errors.New("it has none")
-		}
-		return err
+	return sees(s, "the condition of a pod that has no place", cluster.client.CoreV1().Pods(s.name).Get, pod.Name, func(now *corev1.Pod) bool {
+		return len(now.Status.Conditions) > 0
 	})
 }
 
@@ -207,12 +199,8 @@ func preempts(s *stage) error {
 			return err
 		}
 	}
-	return s.wait("the victim to be terminating", func() error {
-		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), victim.Name, metav1.GetOptions{})
-		if err == nil && now.DeletionTimestamp == nil {
-			err = errors.New("it is not")
-		}
-		return err
+	return sees(s, "the victim to be terminating", cluster.client.CoreV1().Pods(s.name).Get, victim.Name, func(now *corev1.Pod) bool {
+		return now.DeletionTimestamp != nil
 	})
 }
 
@@ -237,6 +225,28 @@ func elects(s *stage) error {
 		}
 		return err
 	})
+}
+
+// joins: it takes one of its Leases and keeps it, and places pods when it sees that there is nobody else.
+func joins(s *stage) error {
+	lease := func() (*coordinationv1.Lease, error) {
+		return cluster.client.CoordinationV1().Leases(s.name).Get(s.Context(), s.name+"-0", metav1.GetOptions{})
+	}
+	var first *coordinationv1.Lease
+	if err := s.wait("its Lease", func() (err error) { first, err = lease(); return err }); err != nil {
+		return err
+	}
+	err := s.wait("its Lease to be renewed", func() error {
+		now, err := lease()
+		if err == nil && now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return places(s)
 }
 
 // takesOver: a Lease that another has let go of is taken.

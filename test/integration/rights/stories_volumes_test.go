@@ -4,8 +4,6 @@
 package rights
 
 import (
-	"errors"
-
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,8 +32,7 @@ func (s *stage) claimant(name, class string) {
 			Resources: corev1.VolumeResourceRequirements{Requests: oneGigabyte},
 		},
 	}
-	_, err := cluster.client.CoreV1().PersistentVolumeClaims(s.name).Create(s.Context(), claim, metav1.CreateOptions{})
-	s.must(err)
+	made(s, cluster.client.CoreV1().PersistentVolumeClaims(s.name).Create, claim)
 	pod := s.pod(name)
 	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
 	s.create(pod)
@@ -45,24 +42,19 @@ func (s *stage) claimant(name, class string) {
 func promises(s *stage) error {
 	name := s.name + "-there"
 	s.class(name, volume.NotSupportedProvisioner)
-	_, err := cluster.client.CoreV1().PersistentVolumes().Create(s.Context(), &corev1.PersistentVolume{
+	made(s, cluster.client.CoreV1().PersistentVolumes().Create, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: name, Capacity: oneGigabyte, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: name}},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err)
+	})
 	// The controller that makes volumes available is not there.
-	_, err = cluster.client.CoreV1().PersistentVolumes().Patch(s.Context(), name, mergePatch, []byte(`{"status":{"phase":"Available"}}`), metav1.PatchOptions{}, "status")
+	_, err := cluster.client.CoreV1().PersistentVolumes().Patch(s.Context(), name, mergePatch, []byte(`{"status":{"phase":"Available"}}`), metav1.PatchOptions{}, "status")
 	s.must(err)
 	s.claimant("promised", name)
-	return s.wait("the volume to be promised", func() error {
-		now, err := cluster.client.CoreV1().PersistentVolumes().Get(s.Context(), name, metav1.GetOptions{})
-		if err == nil && now.Spec.ClaimRef == nil {
-			err = errors.New("it is not")
-		}
-		return err
+	return sees(s, "the volume to be promised", cluster.client.CoreV1().PersistentVolumes().Get, name, func(now *corev1.PersistentVolume) bool {
+		return now.Spec.ClaimRef != nil
 	})
 }
 
@@ -71,11 +63,7 @@ func orders(s *stage) error {
 	name := s.name + "-made"
 	s.class(name, "csi.example.com")
 	s.claimant("ordered", name)
-	return s.wait("the claim to name the node", func() error {
-		now, err := cluster.client.CoreV1().PersistentVolumeClaims(s.name).Get(s.Context(), "ordered", metav1.GetOptions{})
-		if err == nil && now.Annotations[volume.AnnSelectedNode] != s.name {
-			err = errors.New("it does not")
-		}
-		return err
+	return sees(s, "the claim to name the node", cluster.client.CoreV1().PersistentVolumeClaims(s.name).Get, "ordered", func(now *corev1.PersistentVolumeClaim) bool {
+		return now.Annotations[volume.AnnSelectedNode] == s.name
 	})
 }

@@ -4,12 +4,10 @@
 package rights
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,19 +20,13 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// tenant is one of the two programs to which the component tenants gives rights.
-type tenant struct {
-	program, base string
-	start         func(s *stage, args ...string)
-	needs         map[string]need
-}
-
-var tenants = []tenant{
-	{rig.SchedulerName, "base/rbac.yaml", (*stage).startTenantsScheduler, map[string]need{
+// tenantsSchedulerNeeds and tenantsControllerNeeds are the stories of what the component tenants gives to each.
+var (
+	tenantsSchedulerNeeds = map[string]need{
 		"list partitions":  {"places in a partition", placesInAPartition, []string{listing}},
 		"list allocations": {"places in a partition", placesInAPartition, []string{listing}},
-	}},
-	{rig.ControllerName, "base/controller-rbac.yaml", (*stage).startTenantsController, map[string]need{
+	}
+	tenantsControllerNeeds = map[string]need{
 		"list partitions":             {"counts", counts, []string{listing}},
 		"list allocations":            {"counts", counts, []string{listing}},
 		"list nodes":                  {"counts", counts, []string{listing}},
@@ -43,20 +35,8 @@ var tenants = []tenant{
 		"patch allocations/status":    {"counts", counts, nil},
 		"create pods/eviction":        {"evicts", evicts, nil},
 		"create events.k8s.io/events": {"tells", tells, nil},
-	}},
-}
-
-// rights are those that the program has anyway, and those that the component gives it.
-func (p tenant) rights(t *testing.T) (base, own []*unstructured.Unstructured) {
-	t.Helper()
-	base = roleObjects(t, p.base)
-	if p.program == rig.SchedulerName {
-		base = append(base, roleObjects(t, "base/serviceaccount.yaml")...)
 	}
-	return base, slices.DeleteFunc(roleObjects(t, "components/tenants/rbac.yaml"), func(o *unstructured.Unstructured) bool {
-		return !strings.HasPrefix(o.GetName(), p.program)
-	})
-}
+)
 
 // startTenantsScheduler starts the scheduler with the profile of the overlay, for the Partitions and Allocations of the stage alone.
 func (s *stage) startTenantsScheduler(args ...string) {
@@ -71,66 +51,12 @@ func (s *stage) startTenantsController(args ...string) {
 	s.startController(append(args, "--allocations")...)
 }
 
-// TestTenantsWithAllRights wants all stories to go as told, and nothing to be refused.
-func TestTenantsWithAllRights(t *testing.T) {
-	for _, p := range tenants {
-		for how, args := range map[string][]string{"streamed": nil, "listed": {listing}} {
-			t.Run(p.program+" "+how, func(t *testing.T) {
-				t.Parallel()
-				base, own := p.rights(t)
-				s := build(t, slices.Concat(base, own), p.program, nil)
-				p.start(s, args...)
-				told := map[string]bool{}
-				for _, n := range p.needs {
-					if told[n.name] {
-						continue
-					}
-					told[n.name] = true
-					if err := n.tell(s); err != nil {
-						t.Fatalf("%s: %v", n.name, err)
-					}
-				}
-				if refused := s.proxy.refusals(); len(refused) > 0 {
-					t.Errorf("the roles do not give what it asks for: %v", refused)
-				}
-				s.asked(own, how == "listed")
-			})
-		}
-	}
-}
-
-// TestTenantsWithoutARight takes each right of the component away in turn, and wants its story to break.
-func TestTenantsWithoutARight(t *testing.T) {
-	for _, p := range tenants {
-		t.Run(p.program, func(t *testing.T) {
-			base, own := p.rights(t)
-			withoutEach(t, base, own, p.program, p.needs, func(s *stage, n need) { p.start(s, n.args...) })
-		})
-	}
-}
-
-// tenant makes an object of one of the two kinds, which is gone with the stage.
-func (s *stage) tenant(kind, name string, spec map[string]any) {
-	s.Helper()
-	of := s.resource(map[string]string{"Partition": placementv1alpha1.PartitionResource, "Allocation": placementv1alpha1.AllocationResource}[kind])
-	_, err := of.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": kind, "spec": spec,
-		"metadata": map[string]any{"name": name, "labels": map[string]any{ofStage: s.name}},
-	}}, metav1.CreateOptions{})
-	s.must(err)
-	s.Cleanup(func() {
-		if err := of.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			s.Error(err)
-		}
-	})
-}
-
 // share makes a partition of a node, and an allocation that may run one of its pods that are called so.
 func (s *stage) share(name string) {
 	s.Helper()
 	s.node(name)
-	s.tenant("Partition", name, map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelHostname: name}}})
-	s.tenant("Allocation", name, map[string]any{
+	s.object("Partition", name, map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelHostname: name}}})
+	s.object("Allocation", name, map[string]any{
 		"partition": name, "reserved": map[string]any{"cpu": "1"}, "maxUtilizationPercent": int64(100),
 		"assignments": []any{map[string]any{
 			"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: s.name}},
