@@ -39,7 +39,7 @@ e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster b
 .PHONY: e2e-contention
 e2e-contention: bin/espalier-scheduler bin/espalier-controller bin/devcluster perf-tools ## have several schedulers fill the same nodes, with the arbiter and without, as docs/several-schedulers.md has it, minutes; RUN=Three
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/contention)
-	@hack/go-test.sh ./test/contention -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)') -args -full
+	@hack/go-test.sh ./test/contention -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
 .PHONY: e2e-upstream
 e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/testutil"
 
@@ -73,7 +75,18 @@ func (s *story) arbiter(name string) *arbiter {
 		}
 		return nil
 	})
-	time.Sleep(time.Second) // until it has heard of its configuration
+	s.until("the API server to ask the arbiter", a.Process, func() error {
+		// Of a pod that is not there it is asked all the same.
+		nobody := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}, Target: corev1.ObjectReference{Kind: "Node", Name: "nowhere"}}
+		if err := s.client.CoreV1().Pods(s.name).Bind(s.ctx, nobody, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the answer is %w", err)
+		}
+		counts, err := a.bindings(s.ctx)
+		if err == nil && counts["unchecked"] == 0 {
+			err = errors.New("it does not")
+		}
+		return err
+	})
 	return a
 }
 

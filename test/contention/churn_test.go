@@ -64,6 +64,18 @@ func (s *story) churn(ctx context.Context, every time.Duration, scheduler string
 	}
 }
 
+// admitted waits until an arbiter has admitted so many bindings, and returns all about which it was asked.
+func (s *story) admitted(a *arbiter, want int) (counts map[string]int) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d bindings to be admitted", want), a.Process, func() (err error) {
+		if counts, err = a.bindings(s.ctx); err == nil && counts["admitted"] < want {
+			err = fmt.Errorf("%d are", counts["admitted"])
+		}
+		return err
+	})
+	return counts
+}
+
 // One scheduler alone on nodes that are all but full, while pods go, come, and make way for others. It knows of everything that there is, so a binding
 // that is refused is refused in vain: fewer than one in a thousand.
 func TestFalseDenials(t *testing.T) {
@@ -81,22 +93,12 @@ func TestFalseDenials(t *testing.T) {
 		}
 		return nil
 	})
-	// Told in short there are too few to say one in a thousand of: a watch that is late once, on a busy machine, has two or three refused.
-	want, inVain := 1200, 100
-	if *fullFlag {
-		want, inVain = 5000, 1000
-	}
+	const want, inVain = 5000, 1000
 	ctx, cancel := context.WithCancel(s.ctx)
 	var churning sync.WaitGroup
 	begun := time.Now()
 	churning.Go(func() { s.churn(ctx, 15*time.Millisecond, rig.SchedulerName, high) })
-	var counts map[string]int
-	s.until(fmt.Sprintf("%d bindings to be admitted", want), ours, func() (err error) {
-		if counts, err = a.bindings(s.ctx); err == nil && counts["admitted"] < want {
-			err = fmt.Errorf("%d are", counts["admitted"])
-		}
-		return err
-	})
+	counts := s.admitted(a, want)
 	cancel()
 	churning.Wait()
 	o := outcome{tally: s.tally(k), refused: counts["refused"], took: time.Since(begun)}
@@ -124,10 +126,7 @@ func TestArbiterKilled(t *testing.T) {
 		}
 		return nil
 	})
-	times := 2
-	if *fullFlag {
-		times = 6
-	}
+	const times = 6
 	ctx, cancel := context.WithCancel(s.ctx)
 	var churning sync.WaitGroup
 	for scheduler := range schedulers {
@@ -135,12 +134,18 @@ func TestArbiterKilled(t *testing.T) {
 	}
 	begun := time.Now()
 	for range times {
-		time.Sleep(5 * time.Second) // while there is one
+		s.admitted(a, 100)
 		a.Kill()
-		time.Sleep(time.Second)
+		before, _, _ := k.seen()
+		s.until("pods to be bound while there is no arbiter", schedulers[rig.SchedulerName], func() error {
+			if now, _, _ := k.seen(); len(now) < len(before)+20 {
+				return fmt.Errorf("%d were before, and %d are", len(before), len(now))
+			}
+			return nil
+		})
 		a = s.arbiter("next")
 	}
-	time.Sleep(5 * time.Second)
+	s.admitted(a, 100)
 	cancel()
 	churning.Wait()
 	o := outcome{tally: s.tally(k), took: time.Since(begun)}

@@ -6,6 +6,7 @@ package contention
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ type story struct {
 
 func begin(t *testing.T) *story {
 	t.Helper()
+	if testing.Short() && !slices.Contains(core, t.Name()) {
+		t.Skip("it is not told with -short, but by make e2e-contention")
+	}
 	s := &story{T: t, ctx: t.Context(), client: world.client, name: strings.ToLower(strings.NewReplacer("Test", "", "/", "-", "_", "-").Replace(t.Name()))}
 	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{})
 	s.must(err)
@@ -67,10 +71,10 @@ func (s *story) must(err error) {
 
 // scaled is how many there are of what the page has so many of.
 func scaled(n int) int {
-	if *fullFlag {
-		return n
+	if testing.Short() {
+		return n / 5
 	}
-	return n / 5
+	return n
 }
 
 // each does something n times, some of them at once.

@@ -7,6 +7,8 @@
 // one, and the tests play what of a kubelet matters here: it removes pods that are terminating, and in some stories ends those that do
 // not fit, as OutOfcpu. Stories run one after the other, because a scheduler has all nodes.
 //
-//	go test ./test/contention -v     # all of them, small
-//	make e2e-contention              # with as many pods as docs/several-schedulers.md says
+// It has a control plane of its own, because what is promised twice is read from an audit log, and the API server takes requests in turn.
+//
+//	make e2e-contention                     # all of them, with as many pods as docs/several-schedulers.md says
+//	go test ./test/contention -short -v     # those that make test tells, with a fifth of the pods
 package contention

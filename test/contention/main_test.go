@@ -5,13 +5,10 @@ package contention
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +31,8 @@ const (
 	timeout = 3 * time.Minute
 )
 
-var fullFlag = flag.Bool("full", false, "make as many pods as docs/several-schedulers.md says, some minutes; else a fifth of them")
+// core are the stories that are told with -short, which have a fifth of the pods that docs/several-schedulers.md says: what goes wrong with bindings, and what the arbiter is for.
+var core = []string{"TestAnswersThatGoWrong", "TestTwoSchedulersFull/with"}
 
 // world is the cluster that the stories share.
 var world struct {
@@ -56,25 +54,12 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if rig.Listing() {
-		os.Exit(m.Run())
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := rig.Main("contention", func() (int, error) {
-		return rig.InFolder("contention", func(dir string) (int, error) {
-			world.dir, world.auditLog = dir, filepath.Join(dir, "audit.log")
-			return rig.OnDevcluster(ctx, "contention", binFolder, dir, []string{"--bare", "--audit-log=" + world.auditLog}, func(d *rig.Devcluster) (int, error) {
-				if err := prepare(ctx, d.Kubeconfig); err != nil {
-					return 1, err
-				}
-				defer printTable()
-				return rig.UntilInterrupted(ctx, m)
-			})
-		})
-	})
-	cancel()
-	os.Exit(code)
+	os.Exit(rig.Suite{Name: "contention", Bin: binFolder, Args: func(dir string) []string {
+		world.dir, world.auditLog = dir, filepath.Join(dir, "audit.log")
+		return []string{"--bare", "--audit-log=" + world.auditLog}
+	}}.Main(m, func(ctx context.Context, d *rig.Devcluster, _ string) (end func() error, err error) {
+		return printTable, prepare(ctx, d.Kubeconfig)
+	}))
 }
 
 // prepare finds the binaries, and gives the accounts the rights of the manifests.
@@ -149,9 +134,10 @@ func asKubeScheduler(from, to string) error {
 }
 
 // printTable prints the rows as docs/several-schedulers.md has them.
-func printTable() {
+func printTable() error {
 	if len(world.table) > 0 {
 		fmt.Printf("\n| story | arbiter | pods beyond allocatable | that the arbiter let pass | bound, or in place of one that did not fit | time | bindings refused | made without an answer |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n%s\n",
 			strings.Join(world.table, "\n"))
 	}
+	return nil
 }

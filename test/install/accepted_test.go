@@ -5,6 +5,7 @@ package install
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ import (
 // ways are all the ways to install, rendered for a namespace that is there.
 func ways(t *testing.T) map[string][]object {
 	t.Helper()
+	if rendered != nil {
+		return rendered
+	}
 	const namespace = "accepted"
 	makeNamespace(t, namespace)
 	makeNamespace(t, "leases")
@@ -45,8 +49,12 @@ func ways(t *testing.T) map[string][]object {
 	for _, overlay := range overlays {
 		all["overlay "+filepath.Base(overlay)] = decode(t, must(t, "", "kubectl", "kustomize", overlay))
 	}
+	rendered = all
 	return all
 }
+
+// rendered is what ways has rendered.
+var rendered map[string][]object
 
 // makeNamespace makes a namespace whose API server says what the strictest of the Pod
 // Security Standards would not allow there.
@@ -56,28 +64,77 @@ func makeNamespace(t *testing.T, name string) {
 		"kubectl", "apply", "--server-side", "-f", "-")
 }
 
-// TestAPIServerAccepts sends every object of every way to the API server, which
-// decodes it strictly, sets its defaults, admits and validates it, and stores nothing.
-func TestAPIServerAccepts(t *testing.T) {
+// expected is what each way says of its scheduler: the names of its profiles, and of those that keep records of failures, with the namespaces of these.
+var expected = map[string]struct{ profiles, records string }{
+	"manifests/base":                  {"espalier-scheduler", "kube-system/espalier-scheduler"},
+	"overlay second-scheduler":        {"espalier-scheduler", "kube-system/espalier-scheduler"},
+	"overlay node-pool":               {"espalier-scheduler", "kube-system/espalier-scheduler"},
+	"overlay leases":                  {"espalier-scheduler", "kube-system/espalier-scheduler"},
+	"overlay tenants":                 {"espalier-scheduler", "kube-system/espalier-scheduler"},
+	"overlay replace-default":         {"espalier-scheduler default-scheduler", "kube-system/espalier-scheduler kube-system/default-scheduler"},
+	"chart":                           {"espalier-scheduler", "accepted/espalier-scheduler"},
+	"chart with node-pool.yaml":       {"espalier-scheduler", "accepted/espalier-scheduler"},
+	"chart with leases.yaml":          {"espalier-scheduler", "accepted/espalier-scheduler"},
+	"chart with lifetimes.yaml":       {"espalier-scheduler", "accepted/espalier-scheduler"},
+	"chart with tenants.yaml":         {"espalier-scheduler", "accepted/espalier-scheduler"},
+	"chart with replace-default.yaml": {"espalier-scheduler default-scheduler", "accepted/espalier-scheduler accepted/default-scheduler"},
+	"chart with many.yaml":            {"trellis trellis-pack", "accepted/trellis leases/trellis-pack"},
+	"chart with second.yaml":          {"batch-scheduler", ""},
+	"chart with configuration.yaml":   {"bare watched", "accepted/watched"},
+	"chart as my-espalier-controller": {"my-espalier-controller-scheduler", "accepted/my-espalier-controller-scheduler"},
+	"chart as espalier-policies":      {"espalier-policies-scheduler", "accepted/espalier-policies-scheduler"},
+	"chart as 2024":                   {"2024-espalier-scheduler", "123/2024-espalier-scheduler"},
+	"chart as batch.v1":               {"batch-v1-espalier-scheduler", "accepted/batch-v1-espalier-scheduler"},
+}
+
+// TestEveryWay holds every way to install to what all of them promise.
+func TestEveryWay(t *testing.T) {
 	for name, objects := range ways(t) {
 		t.Run(name, func(t *testing.T) {
-			var stored []string
+			apiServerAccepts(t, objects)
+			cfg := read(t, configuration(t, objects))
+			var names []string
+			for _, p := range cfg.Profiles {
+				names = append(names, p.SchedulerName)
+			}
+			if got := strings.Join(names, " "); got != expected[name].profiles {
+				t.Errorf("the profiles are %s, want %s", got, expected[name].profiles)
+			}
+			pinned := strings.Contains(name, "pool") || strings.Contains(name, "many")
+			if pinned != (addedAffinity(cfg.Profiles[0]) != nil) {
+				t.Errorf("pinned to a pool is %t, and the added affinity is %v", pinned, addedAffinity(cfg.Profiles[0]))
+			}
+			rightsGoWithTheConfiguration(t, objects, cfg, expected[name].records)
+			peopleMayWritePolicies(t, objects)
+			controllerServesItsMetrics(t, objects)
 			for _, o := range objects {
-				if o.GroupVersionKind().Group == "monitoring.coreos.com" {
-					// A kind of the Prometheus operator's, which this cluster has not.
-					strictly(t, o)
-					continue
+				// By this label manifests/admission/scheduler-name.yaml leaves them to the scheduler that places them.
+				if _, pods := labelsOf(t, o); o.GetKind() == "Deployment" && !slices.Contains([]string{"espalier-scheduler", "espalier-controller"}, pods["app.kubernetes.io/name"]) {
+					t.Errorf("the pods of %s have the labels %v", id(o), pods)
 				}
-				stored = append(stored, text(t, o))
-			}
-			_, complaints, err := tool(t, strings.Join(stored, "---\n"), "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if complaints != "" {
-				t.Errorf("the API server warns:\n%s", complaints)
 			}
 		})
+	}
+}
+
+// apiServerAccepts sends every object to the API server, which decodes it strictly, sets its defaults, admits and validates it, and stores nothing.
+func apiServerAccepts(t *testing.T, objects []object) {
+	t.Helper()
+	var stored []string
+	for _, o := range objects {
+		if o.GroupVersionKind().Group == "monitoring.coreos.com" {
+			// A kind of the Prometheus operator's, which this cluster has not.
+			strictly(t, o)
+			continue
+		}
+		stored = append(stored, text(t, o))
+	}
+	_, complaints, err := tool(t, strings.Join(stored, "---\n"), "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if complaints != "" {
+		t.Errorf("the API server warns:\n%s", complaints)
 	}
 }
 
@@ -124,37 +181,6 @@ func text(t *testing.T, o object) string {
 		t.Fatal(err)
 	}
 	return string(content)
-}
-
-// TestSchedulerAccepts reads the configuration of every way as the scheduler does.
-func TestSchedulerAccepts(t *testing.T) {
-	want := map[string]string{
-		"manifests/base": "espalier-scheduler", "overlay second-scheduler": "espalier-scheduler", "overlay node-pool": "espalier-scheduler",
-		"overlay replace-default": "espalier-scheduler default-scheduler", "chart": "espalier-scheduler",
-		"chart with many.yaml": "trellis trellis-pack", "chart with second.yaml": "batch-scheduler",
-		"chart as my-espalier-controller": "my-espalier-controller-scheduler", "chart as espalier-policies": "espalier-policies-scheduler",
-		"chart with configuration.yaml": "bare watched", "chart with replace-default.yaml": "espalier-scheduler default-scheduler",
-		"chart with node-pool.yaml": "espalier-scheduler", "chart with leases.yaml": "espalier-scheduler",
-		"chart with lifetimes.yaml": "espalier-scheduler", "overlay leases": "espalier-scheduler",
-		"chart with tenants.yaml": "espalier-scheduler", "overlay tenants": "espalier-scheduler",
-		"chart as 2024": "2024-espalier-scheduler", "chart as batch.v1": "batch-v1-espalier-scheduler",
-	}
-	for name, objects := range ways(t) {
-		t.Run(name, func(t *testing.T) {
-			cfg := read(t, configuration(t, objects))
-			var names []string
-			for _, p := range cfg.Profiles {
-				names = append(names, p.SchedulerName)
-			}
-			if got := strings.Join(names, " "); got != want[name] {
-				t.Errorf("the profiles are %s, want %s", got, want[name])
-			}
-			pinned := strings.Contains(name, "pool") || strings.Contains(name, "many")
-			if pinned != (addedAffinity(cfg.Profiles[0]) != nil) {
-				t.Errorf("pinned to a pool is %t, and the added affinity is %v", pinned, addedAffinity(cfg.Profiles[0]))
-			}
-		})
-	}
 }
 
 // read decodes and validates a configuration, our arguments too.

@@ -17,74 +17,45 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestChartIsTheOverlay wants the chart, with its values as they are, to install
-// what the overlay second-scheduler does, to the last field. Different are only what
+// TestChartIsTheOverlay wants the chart to install what an overlay does, to the last field. Different are only what
 // each tool adds to know its objects again, and what makes a new profile new pods.
 func TestChartIsTheOverlay(t *testing.T) {
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/second-scheduler")))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system")))
-	if len(overlay) < 20 {
-		t.Fatalf("the overlay has %d objects only", len(overlay))
-	}
-	same(t, overlay, ours)
-}
-
-// TestChartReplacesTheDefault wants the same of the overlay replace-default.
-func TestChartReplacesTheDefault(t *testing.T) {
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/replace-default")))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/replace-default.yaml")))
-	same(t, overlay, ours)
-}
-
-// TestChartHasANodePool wants the same of the overlay node-pool.
-func TestChartHasANodePool(t *testing.T) {
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/node-pool")))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/node-pool.yaml")))
-	same(t, overlay, ours)
-}
-
-// TestChartHasLeases wants the same of the overlay leases: with the argument come the rights.
-func TestChartHasLeases(t *testing.T) {
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/leases")))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/leases.yaml")))
-	same(t, overlay, ours)
-}
-
-// TestChartHasTheArbiter wants the same of the overlay second-scheduler with the component arbiter.
-func TestChartHasTheArbiter(t *testing.T) {
 	root, err := filepath.Abs(manifests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	relative, err := filepath.Rel(dir, root)
-	if err != nil {
-		t.Fatal(err)
+	for _, tc := range []struct{ overlay, component, flag, value string }{
+		{overlay: "second-scheduler"},
+		{overlay: "second-scheduler", component: "arbiter", flag: "--set", value: "controller.arbiter.enabled=true"},
+		{overlay: "replace-default", flag: "--values", value: "testdata/values/replace-default.yaml"},
+		{overlay: "node-pool", flag: "--values", value: "testdata/values/node-pool.yaml"},
+		{overlay: "leases", flag: "--values", value: "testdata/values/leases.yaml"}, // with the argument come the rights
+		{overlay: "tenants", flag: "--values", value: "testdata/values/tenants.yaml"},
+	} {
+		t.Run(tc.overlay+" "+tc.component, func(t *testing.T) {
+			var args []string
+			if tc.flag != "" {
+				args = []string{tc.flag, tc.value}
+			}
+			dir := t.TempDir()
+			relative, err := filepath.Rel(dir, root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kustomization := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [" + relative + "/overlays/" + tc.overlay + "]\n"
+			if tc.component != "" {
+				kustomization += "components: [" + relative + "/components/" + tc.component + "]\n"
+			}
+			if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", dir)))
+			if len(overlay) < 20 {
+				t.Fatalf("the overlay has %d objects only", len(overlay))
+			}
+			same(t, overlay, plain(t, decode(t, template(t, "espalier", "kube-system", args...))))
+		})
 	}
-	kustomization := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [" + relative + "/overlays/second-scheduler]\ncomponents: [" + relative + "/components/arbiter]\n"
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", dir)))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--set", "controller.arbiter.enabled=true")))
-	same(t, overlay, ours)
-}
-
-// The warning that two schedulers promise a node twice is for who has no arbiter.
-func TestNotesWarnOfNodesPromisedTwice(t *testing.T) {
-	for want, values := range map[bool][]string{true: nil, false: {"--set", "controller.arbiter.enabled=true"}} {
-		notes := must(t, "", "helm", append([]string{"install", "noted", chart, "--namespace", "kube-system", "--dry-run=server"}, values...)...)
-		if warned := strings.Contains(notes, "may promise the same capacity"); warned != want || strings.Contains(notes, "so that no node is promised twice") == want {
-			t.Errorf("with %q the notes warn: %t\n%s", values, warned, notes)
-		}
-	}
-}
-
-// TestChartHasTenants wants the same of the overlay tenants.
-func TestChartHasTenants(t *testing.T) {
-	overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", manifests+"/overlays/tenants")))
-	ours := plain(t, decode(t, template(t, "espalier", "kube-system", "--values", "testdata/values/tenants.yaml")))
-	same(t, overlay, ours)
 }
 
 // TestModesLeaveWhatIsGiven wants what a value says to win over what a mode says of the same.

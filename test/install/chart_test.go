@@ -45,13 +45,22 @@ func TestAdmissionIsForTheFirstProfile(t *testing.T) {
 	}
 }
 
-// Who installs without values is told where the images must be.
-func TestNotesSayWhereTheImagesAre(t *testing.T) {
-	const told = "set imageRegistry"
-	for want, values := range map[bool][]string{true: nil, false: {"--set", "imageRegistry=registry.example.com"}} {
-		notes := must(t, "", "helm", append([]string{"install", "noted", chart, "--namespace", "kube-system", "--dry-run=server"}, values...)...)
-		if !strings.Contains(notes, "schedulerName: noted-espalier-scheduler") || strings.Contains(notes, told) != want {
-			t.Errorf("with %q, that %q is said must be %t:\n%s", values, told, want, notes)
+// Who installs is told where the images must be, and warned that two schedulers promise a node twice, unless values have seen to that.
+func TestNotes(t *testing.T) {
+	notes := func(set ...string) string {
+		return must(t, "", "helm", append([]string{"install", "noted", chart, "--namespace", "kube-system", "--dry-run=server"}, set...)...)
+	}
+	plain := notes()
+	if !strings.Contains(plain, "schedulerName: noted-espalier-scheduler") {
+		t.Errorf("the notes are\n%s", plain)
+	}
+	for value, say := range map[string]struct{ without, with string }{
+		"imageRegistry=registry.example.com": {"set imageRegistry", "schedulerName: "},
+		"controller.arbiter.enabled=true":    {"may promise the same capacity", "so that no node is promised twice"},
+	} {
+		with := notes("--set", value)
+		if !strings.Contains(plain, say.without) || strings.Contains(with, say.without) || !strings.Contains(with, say.with) {
+			t.Errorf("%q is to be said without %s, and %q with it:\n%s", say.without, value, say.with, with)
 		}
 	}
 }

@@ -46,20 +46,17 @@ func metricsPort(t *testing.T, d *appsv1.Deployment) int32 {
 	return 0
 }
 
-// TestControllerServesItsMetrics wants the controller of every way to serve its metrics at the port that its pod names: alerts and dashboard are about
+// controllerServesItsMetrics wants the controller to serve its metrics at the port that its pod names: alerts and dashboard are about
 // what it counts too.
-func TestControllerServesItsMetrics(t *testing.T) {
-	for name, objects := range ways(t) {
-		t.Run(name, func(t *testing.T) {
-			for _, d := range ofKind[appsv1.Deployment](t, "Deployment", objects) {
-				if !strings.HasSuffix(d.Name, "-controller") {
-					continue
-				}
-				if flag := fmt.Sprintf("--metrics-bind-address=:%d", metricsPort(t, &d)); !slices.Contains(d.Spec.Template.Spec.Containers[0].Command, flag) {
-					t.Errorf("the command is %q, without %s", d.Spec.Template.Spec.Containers[0].Command, flag)
-				}
-			}
-		})
+func controllerServesItsMetrics(t *testing.T, objects []object) {
+	t.Helper()
+	for _, d := range ofKind[appsv1.Deployment](t, "Deployment", objects) {
+		if !strings.HasSuffix(d.Name, "-controller") {
+			continue
+		}
+		if flag := fmt.Sprintf("--metrics-bind-address=:%d", metricsPort(t, &d)); !slices.Contains(d.Spec.Template.Spec.Containers[0].Command, flag) {
+			t.Errorf("the command is %q, without %s", d.Spec.Template.Spec.Containers[0].Command, flag)
+		}
 	}
 }
 

@@ -34,77 +34,54 @@ func recordOf(profile schedulerapi.KubeSchedulerProfile) *record {
 	return nil
 }
 
-// TestRightsGoWithTheConfiguration installs the rights of every way, and asks the API
+// rightsGoWithTheConfiguration installs the rights of a way, and asks the API
 // server whether the scheduler may do what its configuration has it do: renew its
 // Lease and keep the record of each profile, and may not touch any other ConfigMap.
-func TestRightsGoWithTheConfiguration(t *testing.T) {
-	want := map[string]string{
-		"manifests/base": "kube-system/espalier-scheduler", "overlay second-scheduler": "kube-system/espalier-scheduler",
-		"overlay node-pool":       "kube-system/espalier-scheduler",
-		"overlay tenants":         "kube-system/espalier-scheduler",
-		"chart with tenants.yaml": "accepted/espalier-scheduler",
-		"overlay replace-default": "kube-system/espalier-scheduler kube-system/default-scheduler",
-		"chart":                   "accepted/espalier-scheduler", "chart with many.yaml": "accepted/trellis leases/trellis-pack",
-		"chart with second.yaml": "", "chart with configuration.yaml": "accepted/watched",
-		"chart as my-espalier-controller": "accepted/my-espalier-controller-scheduler",
-		"chart as espalier-policies":      "accepted/espalier-policies-scheduler",
-		"chart as 2024":                   "123/2024-espalier-scheduler",
-		"chart as batch.v1":               "accepted/batch-v1-espalier-scheduler",
-		"chart with node-pool.yaml":       "accepted/espalier-scheduler",
-		"chart with leases.yaml":          "accepted/espalier-scheduler",
-		"chart with lifetimes.yaml":       "accepted/espalier-scheduler",
-		"overlay leases":                  "kube-system/espalier-scheduler",
-		"chart with replace-default.yaml": "accepted/espalier-scheduler accepted/default-scheduler",
-	}
-	for name, objects := range ways(t) {
-		t.Run(name, func(t *testing.T) {
-			cfg := read(t, configuration(t, objects))
-			user := runsAs(t, objects)
-			rights := []authorizationv1.ResourceAttributes{}
-			for _, verb := range []string{"get", "update"} {
-				rights = append(rights, authorizationv1.ResourceAttributes{
-					Group: "coordination.k8s.io", Resource: "leases", Verb: verb,
-					Namespace: cfg.LeaderElection.ResourceNamespace, Name: cfg.LeaderElection.ResourceName,
-				})
-			}
-			var records []string
-			for _, profile := range cfg.Profiles {
-				if r := recordOf(profile); r != nil {
-					records = append(records, r.namespace+"/"+strings.TrimSuffix(r.name, "-failures"))
-					rights = append(rights, configMapRights(*r)...)
-				}
-			}
-			if got := strings.Join(records, " "); got != want[name] {
-				t.Errorf("records are kept as %q, want %q", got, want[name])
-			}
-			defer grant(t, objects, user, rights)()
-			for _, namespace := range []string{"accepted", "leases", "kube-system", "default"} {
-				for _, name := range []string{"other", "espalier-scheduler-failures", "trellis-failures"} {
-					refuses(t, user, record{namespace, name}, rights)
-				}
-			}
+func rightsGoWithTheConfiguration(t *testing.T, objects []object, cfg *schedulerapi.KubeSchedulerConfiguration, want string) {
+	t.Helper()
+	user := runsAs(t, objects)
+	rights := []authorizationv1.ResourceAttributes{}
+	for _, verb := range []string{"get", "update"} {
+		rights = append(rights, authorizationv1.ResourceAttributes{
+			Group: "coordination.k8s.io", Resource: "leases", Verb: verb,
+			Namespace: cfg.LeaderElection.ResourceNamespace, Name: cfg.LeaderElection.ResourceName,
 		})
+	}
+	var records []string
+	for _, profile := range cfg.Profiles {
+		if r := recordOf(profile); r != nil {
+			records = append(records, r.namespace+"/"+strings.TrimSuffix(r.name, "-failures"))
+			rights = append(rights, configMapRights(*r)...)
+		}
+	}
+	if got := strings.Join(records, " "); got != want {
+		t.Errorf("records are kept as %q, want %q", got, want)
+	}
+	defer grant(t, objects, user, rights)()
+	for _, namespace := range []string{"accepted", "leases", "kube-system", "default"} {
+		for _, name := range []string{"other", "espalier-scheduler-failures", "trellis-failures"} {
+			refuses(t, user, record{namespace, name}, rights)
+		}
 	}
 }
 
-// TestPeopleMayWritePolicies wants every way to give people their rights to policies, by the built-in roles: also
-// that which has no controller, because the controller of another release may be there.
-func TestPeopleMayWritePolicies(t *testing.T) {
-	for name, objects := range ways(t) {
-		given := map[string]int{}
-		for _, o := range objects {
-			if o.GetKind() != "ClusterRole" || !strings.Contains(fmt.Sprint(o.Object["rules"]), "placementpolicies") {
-				continue
-			}
-			for _, role := range []string{"admin", "edit", "view"} {
-				if o.GetLabels()["rbac.authorization.k8s.io/aggregate-to-"+role] == "true" {
-					given[role]++
-				}
+// peopleMayWritePolicies wants a way to give people their rights to policies, by the built-in roles: also
+// one that has no controller, because the controller of another release may be there.
+func peopleMayWritePolicies(t *testing.T, objects []object) {
+	t.Helper()
+	given := map[string]int{}
+	for _, o := range objects {
+		if o.GetKind() != "ClusterRole" || !strings.Contains(fmt.Sprint(o.Object["rules"]), "placementpolicies") {
+			continue
+		}
+		for _, role := range []string{"admin", "edit", "view"} {
+			if o.GetLabels()["rbac.authorization.k8s.io/aggregate-to-"+role] == "true" {
+				given[role]++
 			}
 		}
-		if want := map[string]int{"admin": 1, "edit": 1, "view": 1}; !maps.Equal(given, want) {
-			t.Errorf("%s: the roles that gather rights to policies are %v, want %v", name, given, want)
-		}
+	}
+	if want := map[string]int{"admin": 1, "edit": 1, "view": 1}; !maps.Equal(given, want) {
+		t.Errorf("the roles that gather rights to policies are %v, want %v", given, want)
 	}
 }
 

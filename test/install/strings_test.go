@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,48 +55,49 @@ func TestLabelsOfTheChartStay(t *testing.T) {
 	}
 }
 
-// TestEveryWayLabelsItsPods wants the pods of every way to be known by the label by which
-// manifests/admission/scheduler-name.yaml leaves them to the scheduler that places them.
-func TestEveryWayLabelsItsPods(t *testing.T) {
-	for name, objects := range ways(t) {
-		for _, o := range objects {
-			if _, pods := labelsOf(t, o); o.GetKind() == "Deployment" && !slices.Contains([]string{"espalier-scheduler", "espalier-controller"}, pods["app.kubernetes.io/name"]) {
-				t.Errorf("%s: the pods of %s have the labels %v", name, id(o), pods)
-			}
-		}
-	}
-}
+// refusedAt is a value that the schema refuses.
+var refusedAt = regexp.MustCompile(`at '/([^']+)'`)
 
-// TestStringsStayStrings gives every value that is a string one that YAML would read as something else, and one
+// TestStringsStayStrings gives all values that are strings one that YAML would read as something else, and one
 // of several lines, of which the second would be a field: they are refused, or are strings in what is rendered.
 func TestStringsStayStrings(t *testing.T) {
-	descriptions, defaults := described(t)
+	_, defaults := described(t)
 	const fields = `"1\ninjected: true\n        injected: true"`
-	for _, path := range slices.Sorted(maps.Keys(descriptions)) {
-		for _, given := range []string{`"007"`, `"on"`, fields} {
-			set := path + "=" + given
-			switch value := defaults[path].(type) {
+	for _, given := range []string{`"007"`, `"on"`, fields} {
+		sets := map[string]string{} // by how the schema names the value
+		for path, value := range defaults {
+			path = strings.Replace(path, "[].", "[0].", 1)
+			at := strings.NewReplacer(".", "/", "[0]", "/0").Replace(path)
+			switch value := value.(type) {
 			case string:
+				sets[at] = path + "=" + given
 			case []any:
-				if len(value) > 0 {
-					continue
+				if len(value) == 0 {
+					sets[at] = path + "=[" + given + "]"
 				}
-				set = path + "=[" + given + "]"
-			default:
-				continue
 			}
-			set = strings.Replace(set, "[].", "[0].", 1)
-			rendered, _, err := tool(t, "", "helm", "template", "espalier", chart, "--namespace", "kube-system", "--include-crds",
-				"--set", "prometheusRule.enabled=true,serviceMonitor.enabled=true", "--set-json", set)
-			if err != nil {
-				if at := strings.NewReplacer(".", "/", "[0]", "/0").Replace(strings.SplitN(set, "=", 2)[0]); !strings.Contains(err.Error(), "/"+at) {
-					t.Errorf("%s is refused, but not by the schema: %v", set, err)
-				}
-				continue
+		}
+		rendered := ""
+		for all := len(sets); rendered == ""; {
+			args := []string{"template", "espalier", chart, "--namespace", "kube-system", "--include-crds", "--set", "prometheusRule.enabled=true,serviceMonitor.enabled=true"}
+			for _, set := range sets {
+				args = append(args, "--set-json", set)
 			}
-			for _, o := range decode(t, rendered) {
-				whole(t, set, o)
+			var err error
+			if rendered, _, err = tool(t, "", "helm", args...); err == nil {
+				t.Logf("of %d values %d may be %s", all, len(sets), given)
+				break
 			}
+			before := len(sets)
+			for _, at := range refusedAt.FindAllStringSubmatch(err.Error(), -1) {
+				maps.DeleteFunc(sets, func(value, _ string) bool { return strings.HasPrefix(at[1]+"/", value+"/") })
+			}
+			if len(sets) == before {
+				t.Fatalf("%s is refused, but not by the schema: %v", given, err)
+			}
+		}
+		for _, o := range decode(t, rendered) {
+			whole(t, given, o)
 		}
 	}
 }

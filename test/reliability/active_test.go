@@ -150,8 +150,8 @@ func TestActiveReplicaPaused(t *testing.T) {
 
 // A third replica joins two, and with pods to place for all of them a second one goes: the workloads that change hands end as even as the others.
 func TestActiveReplicasComeAndGo(t *testing.T) {
-	s := beginActive(t, 40)      // some of each half are any replica's
-	const slowly = perSecond / 4 // there are to be pods to place when the second goes
+	s := beginActive(t, 40) // some of each half are any replica's
+	slowly := perSecond / 4 // there are to be pods to place when the second goes
 	deploy := func(apps []string) {
 		for _, app := range apps {
 			s.deploy(app, int32(replicas/len(s.apps)))

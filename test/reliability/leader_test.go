@@ -35,7 +35,7 @@ func TestLeaderPaused(t *testing.T) {
 	s.now()
 	s.must(leader.Pause(), "pausing the leader")
 	s.holder(holder)
-	s.untilBound(s.before + middle)
+	s.untilBound(s.before + (replicas-s.before)/2)
 	s.must(leader.Resume(), "waking the former leader")
 	s.exits(leader, 1)
 	s.allBound("the leader is paused, and wakes up as a former one")
@@ -72,7 +72,7 @@ func TestLeaderCutOff(t *testing.T) {
 // before an old one is terminated. Who leads hands the Lease on when it goes.
 func TestRollingUpgrade(t *testing.T) {
 	s := begin(t)
-	const slowly = perSecond / 2 // both are to be replaced while there are pods to place
+	slowly := perSecond / 2 // both are to be replaced while there are pods to place
 	first, second, holder := s.pair(world.kubeconfig, slowly)
 	s.load()
 	s.untilBound(middle / 3)

@@ -8,11 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +28,9 @@ const binFolder = "../../bin"
 // renew deadline and the retry period are in proportion to it, as they are there.
 var leaseFlag = flag.Duration("lease", 15*time.Second, "how long a silent leader keeps the Lease")
 
+// core are the stories that are told with -short, of fewer pods. The leader that wakes up is replaced as one that is killed, and fenced off besides.
+var core = []string{"TestLeaderPaused", "TestControllerKilledAfterEachCall"}
+
 // world is the cluster that the stories share: 25 nodes, of which one zone has more than the others.
 var world struct {
 	*rig.Devcluster
@@ -44,29 +45,14 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if rig.Listing() {
-		os.Exit(m.Run())
-	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := rig.Main("reliability", func() (int, error) {
-		return rig.InFolder("reliability", func(dir string) (int, error) {
-			world.dir = dir
-			// While the API server is away no node can say that it is well. On a busy machine that
-			// would cost it its pods, and the story is not about nodes.
-			args := []string{"--nodes=25", "--zones=3", "--racks=2", "--node-grace=10m"}
-			return rig.OnDevcluster(ctx, "reliability", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
-				world.Devcluster = d
-				if err := prepare(ctx); err != nil {
-					return 1, err
-				}
-				defer printTable()
-				return rig.UntilInterrupted(ctx, m)
-			})
-		})
-	})
-	cancel()
-	os.Exit(code)
+	os.Exit(rig.Suite{Name: "reliability", Bin: binFolder, Args: func(string) []string {
+		// While the API server is away no node can say that it is well. On a busy machine that
+		// would cost it its pods, and the story is not about nodes.
+		return []string{"--nodes=25", "--zones=3", "--racks=2", "--node-grace=10m"}
+	}}.Main(m, func(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+		world.Devcluster, world.dir = d, dir
+		return printTable, prepare(ctx)
+	}))
 }
 
 // prepare applies what the manifests give the scheduler.
@@ -86,9 +72,10 @@ func prepare(ctx context.Context) (err error) {
 }
 
 // printTable prints the rows as docs/reliability.md has them.
-func printTable() {
+func printTable() error {
 	fmt.Printf("\nLease of %s, %d cores\n\n", *leaseFlag, runtime.NumCPU())
 	fmt.Println("| what happens | bound before | after | longest time without a binding | all bound after | bindings refused | uneven |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
 	fmt.Println(strings.Join(world.table, "\n"))
+	return nil
 }

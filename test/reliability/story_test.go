@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,18 +24,16 @@ import (
 )
 
 const (
-	// replicas is how many pods each story places, and middle how many have nodes when
-	// something happens.
-	replicas = 1000
-	middle   = 300
-	// perSecond is how many bindings a second the scheduler is allowed, so that there is a
-	// middle on any machine. The shipped limit would have a fast one be through in two seconds.
-	perSecond = 100
 	// timeout bounds anything that a story waits for, the binding of all pods included.
 	timeout = 3 * time.Minute
 
 	rackLabel = "example.com/rack"
 )
+
+// replicas is how many pods each story places, and middle how many have nodes when
+// something happens. perSecond is how many bindings a second the scheduler is allowed, so that there is a
+// middle on any machine. The shipped limit would have a fast one be through in two seconds.
+var replicas, middle, perSecond = 1000, 300, 100
 
 // story is a namespace with one workload, or as many of the same size as it says, and the schedulers that place them.
 type story struct {
@@ -54,6 +53,12 @@ type story struct {
 
 // begin begins a story.
 func begin(t *testing.T) *story {
+	if testing.Short() {
+		if !slices.Contains(core, t.Name()) {
+			t.Skip("it is not told with -short, but by make e2e-reliability")
+		}
+		replicas, middle, perSecond = 400, 120, 30
+	}
 	name := "reliability-" + strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
 	s := &story{TB: t, ctx: t.Context(), ns: name, apps: []string{"app"}}
 	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

@@ -1,8 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refusals holds what the scheduler says of a pod that it cannot place, word
-// for word, and holds docs/troubleshooting.md to it.
+// Package refusals holds what the scheduler says of a pod that it cannot place to docs/troubleshooting.md, word for word: each reason that a
+// filter gives has a row there, and each row has somebody who gives it.
 //
 // The scheduler is the real one with the shipped profile; its API server is a fake
 // clientset. A message counts all nodes of the cluster, so every case needs a

@@ -127,7 +127,7 @@ func (c *cluster) decisions() (nodes []string, refusals map[string]string) {
 			}
 			if p.Spec.NodeName != "" {
 				nodes = append(nodes, p.Spec.NodeName)
-			} else if message := refusal(p); message != "" {
+			} else if message := conditionOf(p); message != "" {
 				refusals[p.Name] = message
 			} else {
 				return false, nil
@@ -142,21 +142,11 @@ func (c *cluster) decisions() (nodes []string, refusals map[string]string) {
 	return nodes, refusals
 }
 
-func refusal(p *corev1.Pod) string {
+func conditionOf(p *corev1.Pod) string {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			return fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
 		}
 	}
 	return ""
-}
-
-// refused creates a pod and wants it to be refused with this message.
-func (c *cluster) refused(pod *corev1.Pod, want string) {
-	c.Helper()
-	c.create(pod)
-	_, refusals := c.decisions()
-	if got := refusals[pod.Name]; got != "Unschedulable: "+want {
-		c.Errorf("pod %s was told\n%s\nwant\nUnschedulable: %s", pod.Name, got, want)
-	}
 }

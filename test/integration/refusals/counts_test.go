@@ -11,53 +11,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 )
-
-// notHelpful is what preemption adds when no pod that is removed would help.
-func notHelpful(nodes int) string {
-	return fmt.Sprintf(" preemption: 0/%d nodes are available: %d Preemption is not helpful for scheduling.", nodes, nodes)
-}
-
-// SwarmKit forgets its counts whenever a node accepts: of one node with room for
-// one, two that are paused and two tasks, the one that is left over was told of
-// two paused nodes, of those and a full one, or of the full one alone.
-func TestMixtureOfSection1_5OneNodeWithRoom(t *testing.T) {
-	c := start(t, append(nodes("open", 1, room("1")), nodes("paused", 2, cordoned)...)...)
-	c.create(pod("a").Obj(), pod("b").Obj())
-	placed, refusals := c.decisions()
-	if !slices.Equal(placed, []string{"open-0"}) || len(refusals) != 1 {
-		t.Fatalf("placed on %v, refused %v", placed, refusals)
-	}
-	for _, got := range refusals {
-		want := "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable." +
-			" preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
-		if got != want {
-			t.Errorf("told\n%s\nwant\n%s", got, want)
-		}
-	}
-}
-
-// Here SwarmKit never tells of the paused nodes.
-func TestMixtureOfSection1_5ThreeNodesWithRoom(t *testing.T) {
-	c := start(t, append(nodes("open", 3, room("1")), nodes("paused", 2, cordoned)...)...)
-	for i := range 5 {
-		c.create(pod(fmt.Sprint("p", i)).Label(clusterview.WorkloadLabel, "web").Obj())
-	}
-	placed, refusals := c.decisions()
-	if !slices.Equal(placed, []string{"open-0", "open-1", "open-2"}) || len(refusals) != 2 {
-		t.Fatalf("placed on %v, refused %v", placed, refusals)
-	}
-	for name, got := range refusals {
-		want := "Unschedulable: 0/5 nodes are available: 2 node(s) were unschedulable, 3 Insufficient cpu." +
-			" preemption: 0/5 nodes are available: 2 Preemption is not helpful for scheduling, 3 No preemption victims found for incoming pod."
-		if got != want {
-			t.Errorf("%s was told\n%s\nwant\n%s", name, got, want)
-		}
-	}
-}
 
 // defects of a node, in the order in which the filters find them.
 var defects = []struct {
@@ -73,7 +32,7 @@ var defects = []struct {
 
 // TestCountsAreExact makes clusters at random, in which some nodes accept a pod and
 // fill up with it, and the others have any of the defects at once. Each node must be
-// counted once, for the first of its defects.
+// counted once, for the first of its defects. SwarmKit forgets its counts whenever a node accepts.
 func TestCountsAreExact(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -124,5 +83,39 @@ func exact(t *testing.T, r *rand.Rand) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s was told\n%s\nwant\n%s", name, got, want)
 		}
+	}
+}
+
+// on is the node of a pod, "" if it has none.
+func (c *cluster) on(name string) string {
+	c.Helper()
+	p, err := c.client.CoreV1().Pods(namespace).Get(c.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return p.Spec.NodeName
+}
+
+// TestPreassignedTasks: two pods are pinned to n-0, and are confirmed before the
+// first, which is older, is looked at. It goes where fewer are.
+func TestVector_2_8_G1(t *testing.T) {
+	t1, t2, t3 := web(pod("t1")), pinnedTo(web(pod("t2")), "n-0"), pinnedTo(web(pod("t3")), "n-0")
+	t1.CreationTimestamp(metav1.Unix(1, 0))
+	c := start(t, append(nodes("n", 2), t1.Obj(), t2.Obj(), t3.Obj())...)
+	c.decisions()
+	if c.on("t1") != "n-1" || c.on("t2") != "n-0" || c.on("t3") != "n-0" {
+		t.Errorf("t1, t2 and t3 are on %q, %q and %q", c.on("t1"), c.on("t2"), c.on("t3"))
+	}
+}
+
+// TestIgnoreTasks: pods that are pinned to n-0 and terminating take no room there.
+func TestVector_2_8_G2(t *testing.T) {
+	going := func(name string) runtime.Object {
+		return pinnedTo(web(pod(name)), "n-0").Terminating().Obj()
+	}
+	c := start(t, append(nodes("n", 1, room("1")), web(pod("t1")).Obj(), going("t2"), going("t3"))...)
+	placed, refusals := c.decisions()
+	if !slices.Equal(placed, []string{"n-0"}) || len(refusals) != 0 || c.on("t1") != "n-0" {
+		t.Errorf("placed on %v, refused %v", placed, refusals)
 	}
 }
