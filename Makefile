@@ -23,11 +23,11 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## show spreads on a local control plane; ends by itself
+demo: build-demo ## show spreads on a local control plane; ends by itself
 	@bin/demo $(DEMO_FLAGS)
 
 .PHONY: demo-svg
-demo-svg: build ## record the demo into docs/demo.svg
+demo-svg: build-demo ## record the demo into docs/demo.svg
 	@bin/demo --record docs/demo.svg
 
 .PHONY: clean

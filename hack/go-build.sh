@@ -2,84 +2,112 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds one binary and says so while it lasts: go build is silent, and the first
-# build of the Kubernetes parts takes minutes.
+# Builds binaries of one module, and says how far it is and how long it will take: go build is
+# silent, and the first build of the Kubernetes parts takes minutes. Several at once are loaded once.
 #
 # A tool that is pinned in a module of its own is built once for all clones of the repository: it is
 # kept beside Go's build cache, by what it is made of. Go's own cache has the packages, but each clone
 # would link a dozen large binaries anew. What was not used for a month is removed.
 #
-# usage: hack/go-build.sh OUTPUT PACKAGE [DIRECTORY OF THE MODULE]
+# usage: hack/go-build.sh OUTPUT PACKAGE [OUTPUT PACKAGE...]
+#        hack/go-build.sh -C MODULE OUTPUT PACKAGE
 
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-output=$root/${1#"$root"/} package=$2 module=$root/${3:-}
 export CGO_ENABLED=0
 
-case $(basename "$output") in
-espalier-scheduler) hint="the scheduler: about 2 minutes the first time" ;;
-kubectl-espalier*) hint="the kubectl plugin: seconds, once the scheduler is built" ;;
-espalier-controller) hint="the controller: seconds, once the scheduler is built" ;;
-devcluster) hint="etcd, kube-apiserver and controllers: about 5 minutes the first time" ;;
-demo) hint="seconds, once the scheduler is built" ;;
-kwok) hint="the nodes of devcluster: about 3 minutes the first time" ;;
-kube-scheduler | nullscheduler | nullwebhook | perf) hint="for the benchmark: seconds, once the scheduler is built" ;;
-karpenter | descheduler) hint="neighbours of the stories: about 4 minutes the first time" ;;
-helm | kubectl) hint="what installs: about 3 minutes the first time" ;;
-golangci-lint | kube-api-linter) hint="linters: about 2 minutes the first time" ;;
-*) hint="a tool: about a minute the first time" ;;
-esac
+module=
+if [[ $1 == -C ]]; then
+  module=$2
+  shift 2
+fi
+outputs=() packages=()
+while (($#)); do
+  outputs+=("${1#"$root"/}")
+  packages+=("$2")
+  shift 2
+done
+cd "$root"
 
-# key: everything that a binary of the module is made of.
+# key: everything that the binary of the module is made of.
 key() {
-  echo "$package $(basename "$output")"
+  echo "${packages[0]} $(basename "${outputs[0]}")"
   go env GOVERSION GOOS GOARCH GOAMD64 GOARM64 GOFLAGS GOEXPERIMENT
   (cd "$module" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
 }
 kept=
-if [[ $module != "$root/" ]] && command -v sha256sum >/dev/null; then
+if [[ -n $module ]] && command -v sha256sum >/dev/null; then
   cache=$(go env GOCACHE)
   kept=${cache%/}-espalier-tools/$(key | sha256sum | cut -c 1-32)
   if [[ -x $kept ]]; then
-    echo "taking ${output#"$root"/}, which was built before"
-    mkdir -p "$(dirname "$output")"
-    cp "$kept" "$output"
-    touch "$kept" "$output"
+    echo "taking ${outputs[0]}, which was built before"
+    mkdir -p "$(dirname "${outputs[0]}")"
+    cp "$kept" "${outputs[0]}"
+    touch "$kept" "${outputs[0]}"
     exit 0
   fi
 fi
-echo "building ${output#"$root"/} ($hint)"
+echo "building ${outputs[*]}"
 
 # Only our own binaries carry our version.
 ldflags="-s -w"
-if [[ $module == "$root/" ]]; then
-  ldflags+=" $("$root/hack/version.sh")"
+if [[ -z $module ]]; then
+  ldflags+=" $(hack/version.sh)"
 fi
 
-# -v names each package as it is compiled. Those names become a count, on a terminal with a bar. Packages that are in the build cache
-# are not compiled, so the total is how many there are at most. Whatever else go build says, downloads and errors, passes as it is.
-cd "$module"
-all=$({ go list -deps "$package" 2>/dev/null || true; } | wc -l)
-if [[ -t 1 ]]; then every=10 bar=1; else every=200 bar=; fi
-go build -v -buildvcs=false -ldflags "$ldflags" -o "$output" "$package" 2>&1 | awk -v all="$all" -v every="$every" -v bar="$bar" '
-  /^[^ :#]+$/ {
-    if (++n % every) next
-    text = n " of " (n > all ? n : all) " packages compiled at most"
-    if (!bar) { print "  " text; fflush(); next }
-    full = int(30 * n / (n > all ? n : all))
-    printf "\r\033[K[%s%s] %s", substr("==============================", 1, full), substr("                              ", 1, 30 - full), text
-    fflush()
-    next
-  }
-  { if (bar) printf "\r\033[K"; print; fflush() }
-  END { if (bar) printf "\r\033[K" }
-'
-# A target that go build found up to date keeps its old time, and make would ask again.
-touch "$output"
+# progress ALL shows what go build -v says, which is the name of each package as its turn comes, as a count with the time that is left:
+# on a terminal as a bar, elsewhere as a line now and then. Whatever else it says, downloads and errors, passes as it is.
+progress() {
+  local all=$1 n=0 line text left full dots=============================== started=$SECONDS said=$SECONDS bar=
+  if [[ -t 1 ]]; then bar=$'\r\033[K'; fi
+  while IFS= read -r line; do
+    if [[ $line == *[\ :#]* || -z $line ]]; then
+      printf '%s%s\n' "$bar" "$line"
+      continue
+    fi
+    # The main packages are beyond the count: nobody can tell whether they are in the build cache.
+    ((++n < all)) || all=$n
+    text="$n of $all packages"
+    left=$(((SECONDS - started) * (all - n) / n))
+    if ((n == all)); then
+      text+=" are compiled, now they are linked"
+    elif ((SECONDS - started < 5)); then
+      text+=" are compiled" # too early to tell
+    elif ((left >= 60)); then
+      text+=", about $(((left + 59) / 60)) minutes left"
+    else
+      text+=", less than a minute left"
+    fi
+    if [[ -n $bar ]]; then
+      full=$((30 * n / all))
+      printf '%s[%-30s] %s' "$bar" "${dots:0:full}" "$text"
+    elif ((SECONDS - said >= 20)); then
+      printf '  %s\n' "$text"
+      said=$SECONDS
+    fi
+  done
+  printf '%s' "$bar"
+}
+
+# The time that is left is counted in packages that are not in the build cache.
+(
+  cd "./$module"
+  # All into one folder, each by the name that go build gives it.
+  folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)
+  mkdir -p "$folder"
+  all=$({ go list -deps -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "${packages[@]}" 2>/dev/null || true; } | wc -l)
+  go build -v -buildvcs=false -ldflags "$ldflags" -o "$folder/" "${packages[@]}" 2>&1 | progress "$all"
+  for i in "${!outputs[@]}"; do
+    mkdir -p "$(dirname "$root/${outputs[i]}")"
+    ln -f "$folder/$(basename "${packages[i]}")$(go env GOEXE)" "$root/${outputs[i]}"
+    # One that go build found up to date keeps its old time, and make would ask again.
+    touch "$root/${outputs[i]}"
+  done
+)
 if [[ -n $kept ]]; then
   mkdir -p "$(dirname "$kept")"
   find "$(dirname "$kept")" -type f -mtime +30 -delete
   # Whole or not at all: another clone may be looking for it.
-  cp "$output" "$kept.$$"
+  cp "${outputs[0]}" "$kept.$$"
   mv "$kept.$$" "$kept"
 fi

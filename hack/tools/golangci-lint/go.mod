@@ -1,3 +1,4 @@
+// golangci-lint, see make lint. It keeps the versions that its linters are written for.
 module github.com/espalier-scheduler/espalier/hack/tools/golangci-lint
 
 go 1.26.0

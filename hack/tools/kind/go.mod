@@ -14,9 +14,20 @@ require (
 	github.com/pelletier/go-toml v1.9.5 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/spf13/cobra v1.8.0 // indirect
-	github.com/spf13/pflag v1.0.5 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
-	golang.org/x/sys v0.6.0 // indirect
+	golang.org/x/sys v0.21.0 // indirect
 	sigs.k8s.io/kind v0.33.0 // indirect
 	sigs.k8s.io/yaml v1.4.0 // indirect
+)
+
+// As in the project's own go.mod, to share what is compiled: see hack/modules.sh.
+replace (
+	github.com/evanphx/json-patch/v5 => github.com/evanphx/json-patch/v5 v5.9.11
+	github.com/spf13/cobra => github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag => github.com/spf13/pflag v1.0.10
+	go.yaml.in/yaml/v2 => go.yaml.in/yaml/v2 v2.4.4
+	golang.org/x/sys => golang.org/x/sys v0.47.0
+	sigs.k8s.io/yaml => sigs.k8s.io/yaml v1.6.0
 )

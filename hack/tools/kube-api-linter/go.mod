@@ -1,3 +1,4 @@
+// kube-api-linter, see hack/verify-api.sh. It keeps the versions that golangci-lint is written for.
 module github.com/espalier-scheduler/espalier/hack/tools/kube-api-linter
 
 go 1.26.0

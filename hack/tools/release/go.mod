@@ -60,3 +60,16 @@ tool (
 	github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 	golang.org/x/vuln/cmd/govulncheck
 )
+
+// As in the project's own go.mod, to share what is compiled: see hack/modules.sh.
+replace (
+	dario.cat/mergo => dario.cat/mergo v1.0.1
+	github.com/cyphar/filepath-securejoin => github.com/cyphar/filepath-securejoin v0.7.0
+	golang.org/x/crypto => golang.org/x/crypto v0.54.0
+	golang.org/x/exp => golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f
+	golang.org/x/net => golang.org/x/net v0.57.0
+	golang.org/x/sync => golang.org/x/sync v0.22.0
+	golang.org/x/sys => golang.org/x/sys v0.47.0
+	golang.org/x/text => golang.org/x/text v0.40.0
+	golang.org/x/tools => golang.org/x/tools v0.47.0
+)
