@@ -6,9 +6,10 @@
 # nothing compiled for it is of use to any other build: it has a script of its own, and
 # make test does without.
 #
-# usage: hack/race.sh [DURATION OF THE STORM]
+# usage: hack/race.sh [DURATION OF THE STORM]    ends with 69 where no C compiler is found
 
 set -euo pipefail
+no_compiler=69 # EX_UNAVAILABLE of sysexits.h
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 compiler=$(go env CC)
@@ -16,7 +17,7 @@ compiler=$(go env CC)
 if ! echo '#include <stdlib.h>' | $compiler -x c -fsyntax-only - 2>/dev/null; then
   echo "hack/race.sh: NOTHING IS CHECKED FOR RACES: the race detector needs a C compiler, and \"$compiler\" compiles nothing." >&2
   echo "Install one, with the headers of libc: apt-get install gcc libc6-dev, dnf install gcc glibc-devel, or apk add gcc musl-dev; or name one in CC." >&2
-  exit 1
+  exit $no_compiler
 fi
 
 export CGO_ENABLED=1

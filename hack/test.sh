@@ -2,61 +2,78 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs all tests, the quick ones first. Binaries must have been built: make test
-# does that.
+# Runs the checks and tests that a change has to pass, in lanes side by side: what waits for a control plane most of its time leaves the
+# processors to compilers and linters. Prints a line for each part that ends, and what a part that fails has printed; the output of all
+# parts is in _output/test. Binaries and tools must have been built: make test does that. What takes too long for each change is in
+# hack/nightly.sh.
+#
+# usage: hack/test.sh [PATTERN]    PATTERN selects parts by their name
 
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root"
-export CGO_ENABLED=0
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=hack/parts.sh
+source hack/parts.sh
+
 export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 
-started=$SECONDS
-step() { printf '\n== %s (%d s so far)\n' "$1" $((SECONDS - started)); }
+computing() {
+  part checks hack/verify.sh
+  part units units
+  # The test cache does not look outside of the module, where the pages are, and SwarmKit draws lots, which no seed settles: -count=1.
+  part parity in_module test/parity -count=1
+  part simulate in_module test/simulate -count=1
+  part release in_module hack/tools/release
+  part storm go test -vet=off -v -count=1 -timeout 10m -skip '^TestStorm$' ./test/storm
+  part race races
+}
 
-# All that is random begins with one seed, so that a package which has not changed need not be tried
-# again. Other seeds are for make soak.
-step "unit, property and fuzz seed tests"
-packages=$(go list ./... | grep -v '/test/')
-# shellcheck disable=SC2086 # one word a package
-go test -timeout 10m $packages
+stories() {
+  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
+  part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 20m -short
+  part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -short
+}
 
-# A module of its own, with -v to see the seed and what the clusters were like. SwarmKit draws lots,
-# which no seed settles: -count=1.
-step "test/parity"
-(
-  cd test/parity
-  go test -v -count=1 -timeout 10m -run '^TestRandomClusters$' ./...
-  go test -count=1 -timeout 10m -skip '^TestRandomClusters$' ./...
-)
+suites() {
+  part suites on_one_cluster ./test/integration ./test/integration/refusals ./test/kubectl ./test/install
+  part rights hack/go-test.sh ./test/integration/rights -vet=off -count=1 -timeout 20m -short
+  part perf hack/go-test.sh ./test/perf/... -vet=off -count=1 -timeout 20m
+}
 
-# The pages are outside of the module, where the test cache does not look: -count=1.
-step "test/simulate"
-(cd test/simulate && go test -count=1 -timeout 10m ./...)
+# All that is random begins with one seed, so that a package that has not changed need not be tested again; make soak draws others. The
+# linters have run go vet.
+units() {
+  local packages
+  packages=$(go list ./... | grep -v /test/)
+  # shellcheck disable=SC2086 # one word a package
+  go test -vet=off -timeout 10m $packages
+}
 
-step "hack/tools/release"
-(cd hack/tools/release && go test -timeout 10m ./...)
+in_module() {
+  local module=$1
+  shift
+  cd "$module"
+  go test -vet=off -timeout 10m "$@" ./...
+}
 
-# What it checks is outside of the module, where the test cache does not look: -count=1.
-step "hack/tools/prometheus"
-(cd hack/tools/prometheus && go test -count=1 -timeout 10m ./...)
-
-# The storm beside it is for the race detector, see hack/race.sh.
-step "test/storm, simulations"
-go test -v -count=1 -timeout 10m -run '^TestSimulation' ./test/storm
-
-# These start processes, which the test cache knows nothing about: -count=1. One
-# package at a time, which shows each story as it ends, and how many there are.
-for suite in test/integration test/install test/e2e test/contention test/kubectl test/pages test/perf; do
-  step "$suite"
-  packages=$(go list "./$suite/...")
-  if [[ -z $packages ]]; then
-    echo "hack/test.sh: no Go package below $suite" >&2
-    exit 1
+# Go, make and git are enough for make test: a machine without a C compiler goes without the race detector, unless it is CI.
+races() {
+  local status=0
+  hack/race.sh || status=$?
+  if ((status == 69)) && [[ ${CI:-} != true ]]; then
+    touch "$logs/unraced"
+    return 0
   fi
-  for package in $packages; do
-    hack/go-test.sh "$package" -count=1 -timeout 20m
-  done
-done
+  return "$status"
+}
 
-step "all tests passed"
+# on_one_cluster PACKAGE...: runs suites one after the other on one control plane.
+on_one_cluster() {
+  bin/devcluster up --nodes=12 --zones=3 --racks=2 --feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1beta1=true -- \
+    bash -euo pipefail -c 'export ESPALIER_TEST_KUBECONFIG=$KUBECONFIG; for suite; do hack/go-test.sh "$suite" -vet=off -count=1 -timeout 20m; done' suites "$@"
+}
+
+status=0
+run_lanes "${1:-.}" computing stories suites || status=$?
+[[ ! -e $logs/unraced ]] || head -n 2 "$logs/race.log" >&2
+exit "$status"

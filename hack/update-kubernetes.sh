@@ -62,5 +62,5 @@ done
 
 if [[ $new != "$old" ]]; then
   hack/update-modules.sh
-  echo "go.mod is on $new: now make generate, make verify test, and a look at the release notes"
+  echo "go.mod is on $new: now make generate, make test, and a look at the release notes"
 fi

@@ -6,9 +6,16 @@
 # Where tests find the binaries they start.
 export ESPALIER_BIN := $(CURDIR)/bin
 
+# All that tests start, and all that checks run.
+TESTED := build perf-tools tools
+
 .PHONY: test
-test: build perf-tools $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/promcheck $(TOOLS)/hugo ## run all tests: unit, property, fuzz seeds, integration, e2e
-	@hack/test.sh
+test: $(TESTED) ## run all that CI runs for a change: checks, unit and property tests, the core of the stories, the race detector; PARTS=units
+	@hack/test.sh $(if $(PARTS),'$(PARTS)')
+
+.PHONY: nightly
+nightly: $(TESTED) ## run what takes too long for each change, hours: all stories at their whole length, each right taken away, the commands of the pages; PARTS=rights
+	@hack/nightly.sh $(if $(PARTS),'$(PARTS)')
 
 .PHONY: race
 race: ## run under the race detector what many goroutines share, in a storm of changes; needs a C compiler; LASTING=1m

@@ -1,0 +1,74 @@
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+
+# Runs parts of the tests in lanes; sourced by hack/test.sh and hack/nightly.sh, after hack/lib.sh.
+#
+# A lane is a function that calls part for each of its parts, which run one after another. Lanes run side by side. A part that fails does
+# not keep the others from running, so that one run names all failures.
+
+logs=$root/_output/test
+
+# part NAME COMMAND...: runs a part, with its output in a log of its own. Where only the names are asked for, it prints its name.
+part() {
+  local name=$1 started=$SECONDS status=0 result=ok
+  shift
+  [[ $name =~ $pattern ]] || return 0
+  if [[ -n $naming ]]; then
+    echo "$name"
+    return
+  fi
+  # In the background, and in a process group of its own: bash acts on a signal when what runs in the foreground has ended, and what go test
+  # has started ends only if it gets the signal as well.
+  set -m
+  "$@" </dev/null >"$logs/$name.log" 2>&1 &
+  set +m
+  child=$!
+  wait "$child" || status=$?
+  child=
+  echo "$name $status" >>"$logs/ended"
+  ((status == 0)) || result=FAILED
+  printf '[%2d of %d, %4d s] %-6s %s, %d s\n' "$(wc -l <"$logs/ended")" "$all" "$SECONDS" "$result" "$name" $((SECONDS - started))
+  ((status == 0)) || grep -vE '^(=== |--- PASS|ok  )' "$logs/$name.log" | tail -n 100 | sed "s/^/    $name: /"
+}
+
+# lane FUNCTION: runs a lane, and ends what it runs if it is told to end.
+lane() {
+  local child=
+  trap '[[ -z $child ]] || kill -- -"$child" 2>/dev/null; exit 1' TERM
+  "$1"
+}
+
+# names LANE...: prints the names of the parts that match.
+names() {
+  local naming=1 one
+  for one in "$@"; do "$one"; done
+}
+
+# run_lanes PATTERN LANE...: runs the parts whose names match the extended regular expression. Fails if one of them does, or if there is
+# none.
+run_lanes() {
+  local pattern=$1 naming='' all one lanes=() passed failed
+  shift
+  all=$(names "$@" | wc -l)
+  if ((all == 0)); then
+    echo "no part has a name that matches \"$pattern\"; the parts are: $(pattern=. && names "$@" | xargs)" >&2
+    return 1
+  fi
+  rm -rf "$logs"
+  mkdir -p "$logs"
+  for one in "$@"; do
+    lane "$one" &
+    lanes+=($!)
+  done
+  trap 'kill "${lanes[@]}" 2>/dev/null; wait; exit 130' INT TERM
+  wait
+  passed=$(awk '$2 == 0' "$logs/ended" | wc -l)
+  failed=$(awk '$2 != 0 { print $1 }' "$logs/ended" | xargs)
+  # A lane that has died has not run all its parts.
+  if [[ -n $failed ]] || ((passed != all)); then
+    echo "FAILED: ${failed:-a lane has ended early}; what each part prints is in ${logs#"$root"/}" >&2
+  fi
+  echo "parts: $passed passed, $((all - passed)) failed"
+  ((passed == all))
+}
