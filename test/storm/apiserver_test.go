@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // store is client-go's, with what a scheduler relies on beyond it: every change has a
@@ -77,10 +78,13 @@ func (s *store) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns st
 // apiServer is one that the test plays. Each call of its client is one transaction.
 type apiServer struct {
 	*fake.Clientset
-	*httptest.Server // of policies
-	store            *store
+	// Server answers who reads our own kinds. It is nil where they are read without a network.
+	*httptest.Server
+	store *store
 	// closing is closed when the server is to end: it waits for nobody who still watches.
 	closing chan struct{}
+	// away has it not answer about our own kinds.
+	away atomic.Bool
 
 	mu    sync.Mutex // guards bound, twice
 	bound map[string]string
@@ -88,13 +92,19 @@ type apiServer struct {
 }
 
 func newAPIServer() *apiServer {
+	s := newOfflineAPIServer()
+	s.Server = httptest.NewServer(s.ourKinds())
+	return s
+}
+
+// newOfflineAPIServer is one without a network, whose requests are function calls.
+func newOfflineAPIServer() *apiServer {
 	s := &apiServer{
 		Clientset: &fake.Clientset{},
 		store:     &store{ObjectTracker: clientgotesting.NewObjectTracker(known, codecs.UniversalDecoder())},
 		closing:   make(chan struct{}),
 		bound:     make(map[string]string),
 	}
-	s.Server = httptest.NewServer(s.policies())
 	s.AddReactor("list", "*", s.list)
 	s.AddReactor("create", "pods", s.bind)
 	s.AddReactor("*", "*", clientgotesting.ObjectReaction(s.store))
@@ -118,7 +128,9 @@ func newAPIServer() *apiServer {
 
 func (s *apiServer) close() {
 	close(s.closing)
-	s.Close()
+	if s.Server != nil {
+		s.Close()
+	}
 }
 
 // kindOf are the kinds that somebody selects by fields.
@@ -156,7 +168,7 @@ func (s *apiServer) objects(gvr schema.GroupVersionResource, gvk schema.GroupVer
 	return meta.ExtractList(list)
 }
 
-// bind gives a pod its node, as the API server does: once, and not to another of its name.
+// bind gives a pod its node and the annotations of the binding, as the API server does: once, and not to another of its name.
 func (s *apiServer) bind(action clientgotesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "binding" {
 		return false, nil, nil
@@ -177,6 +189,10 @@ func (s *apiServer) bind(action clientgotesting.Action) (bool, runtime.Object, e
 	}
 	s.bound[string(pod.UID)] = binding.Target.Name
 	pod.Spec.NodeName = binding.Target.Name
+	for key, value := range binding.Annotations {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
+	}
+	podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 	return true, binding, s.store.Update(pods, pod, pod.Namespace)
 }
 

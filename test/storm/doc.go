@@ -17,4 +17,9 @@
 //
 // On the same API server, in calm clusters, what a simulation of kubectl espalier says of pods that wait is held against what the
 // scheduler does with them.
+//
+// There as well, one pod at a time and by the clock of a bubble, TestPlacements writes down what the scheduler makes of pods of every kind. It judges changes
+// of structure, which are to change nothing of that:
+//
+//	go test ./test/storm -run Placements -update
 package storm

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,30 +32,50 @@ func init() {
 	utilruntime.Must(placementv1alpha1.AddToScheme(known))
 }
 
-// policies answers whoever reads policies, which plugins do by themselves over HTTP.
-func (s *apiServer) policies() http.Handler {
+// served are our own kinds, by their resources.
+var served = map[string]metav1.APIResource{
+	placementv1alpha1.PlacementPolicyResource:        {Kind: "PlacementPolicy", Namespaced: true},
+	placementv1alpha1.ClusterPlacementPolicyResource: {Kind: "ClusterPlacementPolicy"},
+	placementv1alpha1.PartitionResource:              {Kind: "Partition"},
+	placementv1alpha1.AllocationResource:             {Kind: "Allocation"},
+}
+
+// ourKinds answers who reads our own kinds, which plugins do by themselves over HTTP.
+func (s *apiServer) ourKinds() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(groupPath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, &metav1.APIResourceList{
+		list := &metav1.APIResourceList{
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: placementv1alpha1.SchemeGroupVersion.String(),
-			APIResources: []metav1.APIResource{{Name: placementv1alpha1.PlacementPolicyResource, Kind: ofPolicy.Kind, Namespaced: true}},
-		})
-	})
-	mux.HandleFunc(groupPath+"/"+placementv1alpha1.PlacementPolicyResource, func(w http.ResponseWriter, r *http.Request) {
-		switch q := r.URL.Query(); {
-		case q.Get("sendInitialEvents") == "true":
-			// As an API server that is older than such watches: the client then lists.
-			answer(w, http.StatusUnprocessableEntity, &metav1.Status{
-				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-				Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity,
-			})
-		case q.Get("watch") != "":
-			s.watchPolicies(w, r)
-		default:
-			s.listPolicies(w)
 		}
+		for name, resource := range served {
+			resource.Name = name
+			list.APIResources = append(list.APIResources, resource)
+		}
+		answer(w, http.StatusOK, list)
 	})
-	return mux
+	for name := range served {
+		mux.HandleFunc(groupPath+"/"+name, func(w http.ResponseWriter, r *http.Request) {
+			switch q := r.URL.Query(); {
+			case q.Get("sendInitialEvents") == "true":
+				// As an API server that is older than such watches: the client then lists.
+				answer(w, http.StatusUnprocessableEntity, &metav1.Status{
+					TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+					Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity,
+				})
+			case q.Get("watch") != "":
+				s.watchOurs(name, w, r)
+			default:
+				s.listOurs(name, w)
+			}
+		})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.away.Load() {
+			http.Error(w, "etcd is away", http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func answer(w http.ResponseWriter, code int, obj any) {
@@ -65,23 +84,20 @@ func answer(w http.ResponseWriter, code int, obj any) {
 	_ = json.NewEncoder(w).Encode(obj)
 }
 
-func (s *apiServer) listPolicies(w http.ResponseWriter) {
-	list, err := s.store.List(policies, ofPolicy, metav1.NamespaceAll)
+func (s *apiServer) listOurs(resource string, w http.ResponseWriter) {
+	version := placementv1alpha1.SchemeGroupVersion
+	list, err := s.store.List(version.WithResource(resource), version.WithKind(served[resource].Kind), metav1.NamespaceAll)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	if l, err := meta.ListAccessor(list); err == nil {
-		answer(w, http.StatusOK, &placementv1alpha1.PlacementPolicyList{
-			TypeMeta: metav1.TypeMeta{Kind: ofPolicy.Kind + "List", APIVersion: placementv1alpha1.SchemeGroupVersion.String()},
-			ListMeta: metav1.ListMeta{ResourceVersion: l.GetResourceVersion()},
-			Items:    list.(*placementv1alpha1.PlacementPolicyList).Items,
-		})
-	}
+	list.GetObjectKind().SetGroupVersionKind(version.WithKind(served[resource].Kind + "List"))
+	answer(w, http.StatusOK, list)
 }
 
-func (s *apiServer) watchPolicies(w http.ResponseWriter, r *http.Request) {
-	from, err := s.store.Watch(policies, metav1.NamespaceAll, metav1.ListOptions{ResourceVersion: r.URL.Query().Get("resourceVersion")})
+func (s *apiServer) watchOurs(resource string, w http.ResponseWriter, r *http.Request) {
+	options := metav1.ListOptions{ResourceVersion: r.URL.Query().Get("resourceVersion")}
+	from, err := s.store.Watch(placementv1alpha1.SchemeGroupVersion.WithResource(resource), metav1.NamespaceAll, options)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
