@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		"":         `no limits in "": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
-		" \n":      `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
+		" \n":      `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`, //nolint:gocritic // white space alone is the input
 		"rack":     `limit 1 "rack": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"rack=":    `limit 1 "rack=": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		"=1":       `limit 1 "=1": no property before "=": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
