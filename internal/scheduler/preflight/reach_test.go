@@ -68,6 +68,7 @@ func TestReach(t *testing.T) {
 		"it is no API server":                             {serve(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }), "unable to parse the server version", false},
 		"it is gone":                                      {gone.URL, "connection refused", true},
 		"a certificate that is not known":                 {secure.URL, "certificate", false},
+		"a port of another protocol":                      {strings.Replace(secure.URL, "https", "http", 1), "cannot be reached", true},
 		"no protocol":                                     {"ftp://127.0.0.1:1", "unsupported protocol scheme", false},
 	} {
 		t.Run(name, func(t *testing.T) {
