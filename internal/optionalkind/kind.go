@@ -140,8 +140,13 @@ func (k *Kind) Unread() {
 // somebody gives it, and pods that have nothing to do with the kind must not wait for that. But an API server that has just started
 // forbids what it has not read the roles of yet.
 func (k *Kind) Fail(err error) {
+	// That it cannot be read is told first, as Settle tells that it can: whoever learns of the error then finds it in the metrics.
 	k.mu.Lock()
 	k.unreadable = true
+	k.mu.Unlock()
+	k.handler.Readable()
+
+	k.mu.Lock()
 	switch {
 	case !apierrors.IsForbidden(err):
 		k.forbiddenSince = time.Time{}
@@ -155,7 +160,6 @@ func (k *Kind) Fail(err error) {
 	}
 	k.mu.Unlock()
 	k.answer.Do(func() { close(k.answered) })
-	k.handler.Readable()
 }
 
 // stillForbidden goes on as if there were no objects, if it has been forbidden to read them since a time.

@@ -59,6 +59,29 @@ func TestForbiddenForAMoment(t *testing.T) {
 	})
 }
 
+// Whoever learns that a kind cannot be read, by an error or an answer, finds it in the metrics.
+func TestTellsFirstThatItCannotBeRead(t *testing.T) {
+	told := false
+	var k *Kind
+	handler := ignoring(new(int))
+	handler.Readable = func() {
+		told = k.Unreadable()
+		select {
+		case <-k.Answered():
+			t.Error("it is answered before it is told")
+		default:
+		}
+		if err := k.Err(); !errors.Is(err, ErrUnread) {
+			t.Errorf("before it is told the error is %v", err)
+		}
+	}
+	k = New("things", "things", handler)
+	k.Fail(errors.New("it is down"))
+	if !told {
+		t.Error("it is not told")
+	}
+}
+
 // What is not known is said with what mends it, and what was known holds through an outage.
 func TestErr(t *testing.T) {
 	known := 0
