@@ -222,7 +222,12 @@ func arguments(g *goldenRun) {
 	faults := args[config.FaultyNodeArgs](g.T, p)
 	faults.Threshold, faults.HalfOpen, faults.OwnErrors = 1, false, config.OwnErrorsCount
 	g.start(c, nil)
-	g.small(4, nothing)
+	g.small(4, func(i int, n *corev1.Node) {
+		if i == 3 {
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, clusterview.ReservedHostPortsAnnotation, "10.0.0.1:9090/tcp")
+			delete(n.Labels, rack)
+		}
+	})
 	g.place("a host port that all nodes hold", like("port-0", "port", "port"))
 	g.place("a host port that no node holds", like("port-1", "other port", "port"))
 	for _, revision := range []string{"1", "2"} {
@@ -237,6 +242,11 @@ func arguments(g *goldenRun) {
 		g.place("under the limits of the profile", like(fmt.Sprint("one-", i), "plain", "one"))
 	}
 	g.place("one more than the limits of the profile allow", like("one-4", "plain", "one"))
+	g.place("a host port that the node holds at one of its addresses", like("port-2", "plain", "held", on(corev1.LabelHostname, nodeName(3)), func(p *st.PodWrapper) { p.HostPort(9090) }))
+	g.place("constraints on a name", like("named-0", "plain", "named", annotated(clusterview.ConstraintsAnnotation, "node.name=="+nodeName(2))))
+	g.place("of DaemonSet agent, whose node its levels leave out",
+		owned(like("agent-0", "plain", "agent", pinned(nodeName(3)), annotated(clusterview.PlacementAnnotation, "spread=rack;nodesWithoutKey=Exclude")), "apps/v1", "DaemonSet", "agent"))
+	g.place("with a record that somebody else has written", like("record-0", "plain", "record", annotated(clusterview.DecisionAnnotation, "mine"), annotated(clusterview.LeaseExpiryAnnotation, "now")))
 }
 
 // sampled has pods on the full path be decided about by some of the nodes.
