@@ -162,6 +162,21 @@ func TestAMoveIsMade(t *testing.T) {
 	r.after(time.Second)
 }
 
+// A node that has just joined and pods that are too young are looked at again though nothing changes but the time.
+func TestAMoveIsMadeLater(t *testing.T) {
+	for name, since := range map[string]struct{ node, pods time.Duration }{"node": {-time.Minute, time.Hour}, "pods": {time.Hour, -time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, options())
+			r.node("a", "a", time.Hour)
+			r.node("b", "b", since.node)
+			r.deploy("web", func(_ *appsv1.Deployment, p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(begin.Add(-since.pods)) }, "a", "a", "a", "a")
+			r.after(0)
+			r.after(time.Minute)
+			r.after(time.Minute, "web-3")
+		})
+	}
+}
+
 // A Move after which as many pods are misplaced was the last one for an hour, unless somebody changes the Deployment.
 func TestMovesThatComeToNothing(t *testing.T) {
 	r := newUneven(t, options(), plain, 4, "web")
