@@ -157,7 +157,7 @@ func (c *Cache) markEvents(key markKey, m *mark, kind, reason, note string) (all
 	c.logger.V(2).Info(note, "node", key.Node, "workload", key.Workload, "revision", key.Revision.Revision, "reason", reason)
 	var related runtime.Object
 	if m.regarding.Name != "" {
-		related = &m.regarding
+		related = new(m.regarding) // an Event keeps what it is given, and is written while the mark changes
 	}
 	if node := c.node(key.Node); node != nil {
 		all = append(all, pendingEvent{regarding: node, related: related, kind: kind, reason: reason, note: note})

@@ -6,6 +6,7 @@ package faultcache
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,20 @@ func TestAMarkIsTold(t *testing.T) {
 	r.pass(5 * time.Minute)
 	r.announced("Normal NodeFaultyCleared of Node/n1: node n1 is no longer faulty for ns/StatefulSet.apps/web, revision 1",
 		"Normal NodeFaultyCleared of StatefulSet/web")
+}
+
+// Events are written later than they are recorded, when marks may change.
+func TestRegression_EventsShareNothingWithMarks(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.activate()
+	r.reject("web", "n1", 5)
+	r.pass(lasting)
+	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
+	for _, m := range r.marks {
+		if slices.Contains(r.about, apiruntime.Object(&m.regarding)) {
+			t.Errorf("an Event refers to %s by the mark itself", m.regarding.Name)
+		}
+	}
 }
 
 // A crash that is the workload's own looks like its first node's until it shows on a second.

@@ -46,11 +46,14 @@ type rig struct {
 	// asked is the policy that comes to be known before pods are told; it may be nil.
 	asked  func() *clusterview.Policy
 	events []string
-	node   int
+	// about are the objects that were given with events.
+	about []runtime.Object
+	node  int
 }
 
 // Eventf takes an Event, as "reason of Kind/name: note".
-func (r *rig) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+func (r *rig) Eventf(regarding, related runtime.Object, kind, reason, _, note string, args ...any) {
+	r.about = append(r.about, regarding, related)
 	ref := regarding.(*corev1.ObjectReference)
 	r.events = append(r.events, fmt.Sprintf("%s %s of %s/%s: %s", kind, reason, ref.Kind, ref.Name, fmt.Sprintf(note, args...)))
 }
