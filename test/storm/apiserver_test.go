@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
@@ -85,6 +86,7 @@ type apiServer struct {
 	closing chan struct{}
 	// away has it not answer about our own kinds.
 	away atomic.Bool
+	traffic
 
 	mu    sync.Mutex // guards bound, twice
 	bound map[string]string
@@ -104,6 +106,7 @@ func newOfflineAPIServer() *apiServer {
 		store:     &store{ObjectTracker: clientgotesting.NewObjectTracker(known, codecs.UniversalDecoder())},
 		closing:   make(chan struct{}),
 		bound:     make(map[string]string),
+		traffic:   traffic{lost: sets.New[string](), asked: sets.New[string]()},
 	}
 	s.AddReactor("list", "*", s.list)
 	s.AddReactor("create", "pods", s.bind)

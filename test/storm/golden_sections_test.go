@@ -4,7 +4,6 @@
 package storm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing/synctest"
@@ -18,13 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgotesting "k8s.io/client-go/testing"
-	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/pkg/placement/ownership"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
 )
 
@@ -271,50 +268,10 @@ func sampled(g *goldenRun) {
 	g.place("that has a hint, and needs no sample", like("hint-0", "spread", "hint"))
 }
 
-// sharing is the part of one replica of several, which is settled: it is told which the others are.
-type sharing struct {
-	members []string
-	changed func()
-}
-
-// Name is the plugin's name in a profile.
-func (s *sharing) Name() string { return "ActiveReplicas" }
-
-// Identity is that of this replica.
-func (s *sharing) Identity() string { return "replica-0" }
-
-// Owns reports whether a pod is this replica's to place.
-func (s *sharing) Owns(pod *corev1.Pod) bool {
-	return ownership.Owner(clusterview.OwnershipKey(pod), s.members) == s.Identity()
-}
-
-// Begin is called before a pod is bound.
-func (s *sharing) Begin(pod *corev1.Pod) (end func(), ok bool) { return func() {}, s.Owns(pod) }
-
-// OnChange has a function called when other pods than before are its own.
-func (s *sharing) OnChange(changed func()) { s.changed = changed }
-
-func (s *sharing) plugin(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return s, nil
-}
-
-// PreEnqueue lets the pods in that are this replica's.
-func (s *sharing) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
-	if s.Owns(pod) {
-		return nil
-	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "another replica places it")
-}
-
-// EventsToRegister lists nothing: what is to be told is told by OnChange.
-func (s *sharing) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return nil, nil
-}
-
 // activeActive has another replica place the pods of some workloads, until it is gone.
 func activeActive(g *goldenRun) {
 	c := decode(g.T, "base/scheduler-config.yaml")
-	owner := &sharing{members: []string{"replica-0", "replica-1"}}
+	owner := &sharing{members: []string{thisReplica, otherReplica}}
 	c.Profiles[0].Plugins.PreEnqueue.Enabled = append(c.Profiles[0].Plugins.PreEnqueue.Enabled, schedulerapi.Plugin{Name: owner.Name()})
 	g.start(c, owner)
 	g.small(6, nothing)
@@ -329,11 +286,10 @@ func activeActive(g *goldenRun) {
 	g.held("a pod becomes the other replica's while it is in the queue", func() {
 		g.add(own)
 		synctest.Wait()
-		owner.members = []string{"replica-1"}
+		owner.set(otherReplica)
 	})
 	g.step("the other replica is gone", func() {
-		owner.members = []string{"replica-0"}
-		owner.changed()
+		owner.set(thisReplica)()
 	})
 }
 

@@ -5,7 +5,6 @@ package storm
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -19,18 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
-	"github.com/espalier-scheduler/espalier/internal/upstream"
-	"github.com/espalier-scheduler/espalier/pkg/plugins"
-	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
 )
 
 // direct answers requests by a call of a handler: a bubble knows no network.
@@ -88,19 +80,7 @@ func (r read) Close() error {
 // answer, and what when it sees the change, either could be first.
 const reply = 7 * time.Millisecond
 
-// replying is the client of a scheduler, to which the API server replies after a while.
-type replying struct{ *apiServer }
-
-func (r replying) CoreV1() typedcorev1.CoreV1Interface {
-	return replyingCore{r.apiServer.CoreV1()}
-}
-
-type replyingCore struct{ typedcorev1.CoreV1Interface }
-
-func (r replyingCore) Pods(ns string) typedcorev1.PodInterface {
-	return replyingPods{r.CoreV1Interface.Pods(ns)}
-}
-
+// replyingPods are requests for pods to which the API server replies after a while.
 type replyingPods struct{ typedcorev1.PodInterface }
 
 func (r replyingPods) Bind(ctx context.Context, binding *corev1.Binding, o metav1.CreateOptions) error {
@@ -146,68 +126,23 @@ func args[T any](t *testing.T, of *schedulerapi.KubeSchedulerProfile) *T {
 	return nil
 }
 
-// start starts a scheduler of a configuration, wired as the command wires it. Owner says which pods are its own where it is one of several that are
-// active, and is nil for one alone.
+// start starts a scheduler of a configuration. Owner says which pods are its own where it is one of several that are active, and is nil for one alone.
 func (g *goldenRun) start(c *schedulerapi.KubeSchedulerConfiguration, owner *sharing) {
 	g.Helper()
-	registry := g.seen.registry()
-	if owner != nil {
-		registry[owner.Name()] = owner.plugin
-	}
-	r := &running{informers: scheduler.NewInformerFactory(g.server, 0, nil), events: events.NewBroadcaster(&events.EventSinkImpl{Interface: g.server.EventsV1()})}
-	r.ctx, r.cancel = context.WithCancel(g.Context())
-	var err error
-	r.Scheduler, err = scheduler.New(r.ctx, replying{g.server}, r.informers, nil, profile.NewRecorderFactory(r.events),
-		scheduler.WithComponentConfigVersion(c.APIVersion),
-		scheduler.WithKubeConfig(&rest.Config{Host: "http://in-process", Transport: direct{g.server.ourKinds()}}),
-		scheduler.WithProfiles(c.Profiles...),
-		scheduler.WithPercentageOfNodesToScore(c.PercentageOfNodesToScore),
-		scheduler.WithFrameworkOutOfTreeRegistry(registry),
-		scheduler.WithPodInitialBackoffSeconds(c.PodInitialBackoffSeconds),
-		scheduler.WithPodMaxBackoffSeconds(c.PodMaxBackoffSeconds),
-		scheduler.WithParallelism(c.Parallelism),
-	)
-	if err != nil {
-		g.Fatal(err)
-	}
-	options := upstream.Options{
-		Profiles: c.Profiles, NodeLocal: plugins.NodeLocal(), Client: g.server, Unsent: errors.New("this scheduler is no longer the leader"),
-	}
-	options.Candidates, options.Announced = bindings(c.Profiles)
-	if owner != nil {
-		options.Share = &upstream.Sharing{Owner: owner, Plugin: owner.Name(), Single: plugins.Single(), Pods: r.informers.Core().V1().Pods().Lister()}
-	}
-	if without, err := upstream.Adapt(r.ctx, r.Scheduler, options); err != nil || len(without) > 0 {
-		g.Fatal(without, err)
-	}
+	r := &running{of: owner}
 	g.r = r
+	r.assemble(g.T, g.server, c, wiring{
+		registry: g.seen.registry(), rest: &rest.Config{Host: "http://in-process", Transport: direct{g.server.ourKinds()}}, asking: g.server,
+		scheduling: client{g.server, func(p typedcorev1.PodInterface) typedcorev1.PodInterface { return replyingPods{p} }},
+	})
 	g.witness()
 	r.events.StartRecordingToSink(r.ctx.Done())
 	// Whoever waits for the informers asks them every 100 ms: all of them are to ask in vain, and then to hear of it at one time.
 	synctest.Wait()
 	r.informers.StartWithContext(r.ctx)
 	synctest.Wait()
-	r.informers.WaitForCacheSyncWithContext(r.ctx)
-	if err := r.WaitForHandlersSync(r.ctx); err != nil {
-		g.Fatal(err)
-	}
+	r.synced(g.T)
 	r.run()
-}
-
-// bindings are, by profile, to how many nodes a pod is bound at most, and which bound pods get an event, as the command has them.
-func bindings(profiles []schedulerapi.KubeSchedulerProfile) (candidates map[string]int, announced map[string]func(*corev1.Pod) bool) {
-	candidates, announced = make(map[string]int), make(map[string]func(*corev1.Pod) bool)
-	for _, p := range profiles {
-		for _, plugin := range p.PluginConfig {
-			if args, is := plugin.Args.(*config.RecordingBinderArgs); is {
-				candidates[p.SchedulerName] = int(args.Candidates)
-				if events := args.ScheduledEvents; events != config.ScheduledEventsAll {
-					announced[p.SchedulerName] = func(pod *corev1.Pod) bool { return recordingbinder.Announced(events, pod) }
-				}
-			}
-		}
-	}
-	return candidates, announced
 }
 
 // gate holds a scheduler between two pods.

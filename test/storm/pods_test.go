@@ -32,7 +32,7 @@ func (a *actor) controllerDeeds() map[string]func(context.Context) {
 		if err != nil {
 			return
 		}
-		current[app], kind[app], profile[app] = created, oneOf(a, slices.Sorted(maps.Keys(kinds))...), oneOf(a, profiles...)
+		current[app], kind[app], profile[app] = created, oneOf(a, slices.Sorted(maps.Keys(kinds))...), oneOf(a, stormy...)
 	}
 	ofApp := func(app string) func(*corev1.Pod) bool {
 		return func(p *corev1.Pod) bool { return p.Labels["app"] == app }
@@ -81,7 +81,7 @@ func (a *actor) personDeeds() map[string]func(context.Context) {
 	return map[string]func(context.Context){
 		"bare": func(ctx context.Context) {
 			if kind := oneOf(a, slices.Sorted(maps.Keys(kinds))...); !a.crowded() {
-				a.createPod(ctx, podOf(a.fresh("bare"), kind, "bare-"+kind, oneOf(a, profiles...), nil))
+				a.createPod(ctx, podOf(a.fresh("bare"), kind, "bare-"+kind, oneOf(a, stormy...), nil))
 			}
 		},
 		"pinned": func(ctx context.Context) {

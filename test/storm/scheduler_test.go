@@ -5,10 +5,13 @@ package storm
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -16,6 +19,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -23,15 +27,23 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
-// The profiles: the shipped one, and one that looks at all nodes.
+// The profiles: the shipped one, one that looks at all nodes and announces nothing, and one that samples the nodes for pods without a node hint.
 const (
-	shipped = "espalier-scheduler"
-	scored  = "espalier-scored"
+	shipped  = "espalier-scheduler"
+	scored   = "espalier-scored"
+	sampling = "espalier-sampled"
 )
 
-var profiles = []string{shipped, scored}
+// profiles are those that are told apart wherever scores are. The storm has one more.
+var (
+	profiles = []string{shipped, scored}
+	stormy   = []string{shipped, scored, sampling}
+)
 
 // configuration is the shipped one with both profiles.
 func configuration(t *testing.T) *schedulerapi.KubeSchedulerConfiguration {
@@ -43,12 +55,32 @@ func configuration(t *testing.T) *schedulerapi.KubeSchedulerConfiguration {
 	c := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	p := c.Profiles[0].DeepCopy()
 	p.SchedulerName = scored
-	for _, plugin := range p.PluginConfig {
-		if args, ok := plugin.Args.(*config.SpreadTreeArgs); ok {
-			args.NodeHint = config.NodeHintDisabled
+	args[config.SpreadTreeArgs](t, p).NodeHint = config.NodeHintDisabled
+	c.Profiles = append(c.Profiles, *p)
+	return c
+}
+
+// stormyConfiguration has all profiles, for one of several schedulers if there is an owner.
+func stormyConfiguration(t *testing.T, of *sharing) *schedulerapi.KubeSchedulerConfiguration {
+	t.Helper()
+	c := configuration(t)
+	c.PodMaxBackoffSeconds = 1
+	some := c.Profiles[0].DeepCopy()
+	some.SchedulerName = sampling
+	enable := func(p *schedulerapi.KubeSchedulerProfile, plugin string) {
+		p.Plugins.MultiPoint.Enabled = append(p.Plugins.MultiPoint.Enabled, schedulerapi.Plugin{Name: plugin})
+	}
+	enable(some, nodesampling.Name)
+	some.PluginConfig = append(some.PluginConfig, schedulerapi.PluginConfig{Name: nodesampling.Name, Args: &config.NodeSamplingArgs{
+		TopologyKey: zone, GroupsBasisPoints: 10_000, NodesBasisPoints: 3_000, Strategy: config.SamplingRandom, TimeoutMilliseconds: 1000,
+	}})
+	args[config.RecordingBinderArgs](t, &c.Profiles[1]).ScheduledEvents = config.ScheduledEventsOff
+	c.Profiles = append(c.Profiles, *some)
+	if of != nil {
+		for i := range c.Profiles {
+			enable(&c.Profiles[i], of.Name())
 		}
 	}
-	c.Profiles = append(c.Profiles, *p)
 	return c
 }
 
@@ -62,45 +94,104 @@ type running struct {
 	turn      sync.Mutex
 	informers informers.SharedInformerFactory
 	events    events.EventBroadcaster
+	// of has its part of the pods, nil if all are its own.
+	of *sharing
+	observed
 }
 
-// start makes a scheduler and fills its informers. It decides nothing before go.
-func start(t *testing.T, server *apiServer) *running {
+// wiring is how a scheduler meets its API server.
+type wiring struct {
+	registry frameworkruntime.Registry
+	rest     *rest.Config
+	// scheduling is its client, asking the one by which it asks what became of bindings.
+	scheduling, asking kubernetes.Interface
+	// beneath, if set, is called before anything is wrapped around the scheduler.
+	beneath func()
+}
+
+// assemble makes the scheduler of a configuration.
+func (r *running) assemble(t *testing.T, server *apiServer, c *schedulerapi.KubeSchedulerConfiguration, w wiring) {
 	t.Helper()
-	r := &running{informers: scheduler.NewInformerFactory(server, 0, nil), events: events.NewBroadcaster(&events.EventSinkImpl{Interface: server.EventsV1()})}
+	r.informers = scheduler.NewInformerFactory(server, 0, nil)
+	r.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: server.EventsV1()})
 	r.ctx, r.cancel = context.WithCancel(t.Context())
-	c := configuration(t)
+	o := upstream.Options{
+		Profiles: c.Profiles, NodeLocal: plugins.NodeLocal(), Client: w.asking, Unsent: errors.New("this scheduler is no longer the leader"),
+	}
+	o.Candidates, o.Announced = bindings(c.Profiles)
+	if r.of != nil {
+		w.registry[r.of.Name()] = r.of.plugin
+		o.Share = &upstream.Sharing{Owner: r.of, Plugin: r.of.Name(), Single: plugins.Single(), Pods: r.informers.Core().V1().Pods().Lister()}
+	}
 	var err error
-	r.Scheduler, err = scheduler.New(r.ctx, server, r.informers, nil, profile.NewRecorderFactory(r.events),
+	r.Scheduler, err = scheduler.New(r.ctx, w.scheduling, r.informers, nil, profile.NewRecorderFactory(r.events),
 		scheduler.WithComponentConfigVersion(c.APIVersion),
-		scheduler.WithKubeConfig(&rest.Config{Host: server.URL}),
+		scheduler.WithKubeConfig(w.rest),
 		scheduler.WithProfiles(c.Profiles...),
 		scheduler.WithPercentageOfNodesToScore(c.PercentageOfNodesToScore),
-		scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()),
-		scheduler.WithPodInitialBackoffSeconds(1),
-		scheduler.WithPodMaxBackoffSeconds(1),
+		scheduler.WithFrameworkOutOfTreeRegistry(w.registry),
+		scheduler.WithPodInitialBackoffSeconds(c.PodInitialBackoffSeconds),
+		scheduler.WithPodMaxBackoffSeconds(c.PodMaxBackoffSeconds),
+		scheduler.WithParallelism(c.Parallelism),
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := upstream.Adapt(r.ctx, r.Scheduler, upstream.Options{Profiles: c.Profiles, NodeLocal: plugins.NodeLocal(), Client: server})
-	if err != nil || len(without) > 0 {
+	if w.beneath != nil {
+		w.beneath()
+	}
+	if without, err := upstream.Adapt(r.ctx, r.Scheduler, o); err != nil || len(without) > 0 {
 		t.Fatal(without, err)
 	}
+}
+
+// bindings are, by profile, to how many nodes a pod is bound at most, and which bound pods get an event, as the command has them.
+func bindings(profiles []schedulerapi.KubeSchedulerProfile) (candidates map[string]int, announced map[string]func(*corev1.Pod) bool) {
+	candidates, announced = make(map[string]int), make(map[string]func(*corev1.Pod) bool)
+	for _, p := range profiles {
+		for _, plugin := range p.PluginConfig {
+			if args, is := plugin.Args.(*config.RecordingBinderArgs); is {
+				candidates[p.SchedulerName] = int(args.Candidates)
+				if events := args.ScheduledEvents; events != config.ScheduledEventsAll {
+					announced[p.SchedulerName] = func(pod *corev1.Pod) bool { return recordingbinder.Announced(events, pod) }
+				}
+			}
+		}
+	}
+	return candidates, announced
+}
+
+// start makes a scheduler of the storm and fills its informers. It decides nothing before run.
+func start(t *testing.T, server *apiServer, of *sharing) *running {
+	t.Helper()
+	r := &running{of: of}
+	registry := plugins.Registry()
+	registry[spreadtree.Name] = r.follow
+	r.assemble(t, server, stormyConfiguration(t, of), wiring{
+		registry: registry, rest: &rest.Config{Host: server.URL}, scheduling: server.scheduling(), asking: server.asking(),
+		beneath: func() { r.beneath(server) },
+	})
 	r.turn.Lock()
-	pop := r.NextEntity
+	next := r.NextEntity
 	r.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
 		r.turn.Unlock()
 		defer r.turn.Lock()
-		return pop(logger)
+		r.asks(server)
+		return next(logger)
 	}
 	r.events.StartRecordingToSink(r.ctx.Done())
 	r.informers.StartWithContext(r.ctx)
+	r.synced(t)
+	return r
+}
+
+// synced waits until the scheduler knows what there is.
+func (r *running) synced(t *testing.T) {
+	t.Helper()
 	r.informers.WaitForCacheSyncWithContext(r.ctx)
 	if err := r.WaitForHandlersSync(r.ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 // run has it decide.

@@ -120,7 +120,7 @@ func (c *calmCluster) schedule(t *testing.T, order []inspect.Placed) map[string]
 			t.Fatal(err)
 		}
 	}
-	r := start(t, server)
+	r := start(t, server, nil)
 	r.run()
 	defer r.end()
 	on := make(map[string]string)
