@@ -9,8 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
@@ -22,21 +20,11 @@ const interval = 5 * time.Second
 func (s *story) descheduler() {
 	s.Helper()
 	binary, err := rig.Binary("descheduler", binFolder)
-	s.must(err, "starting the descheduler")
+	s.Must(err, "starting the descheduler")
 	port, err := rig.FreePort()
-	s.must(err, "starting the descheduler")
+	s.Must(err, "starting the descheduler")
 	s.neighbour("descheduler", binary, "--kubeconfig="+world.kubeconfig, "--policy-config-file=descheduler.yaml",
 		"--descheduling-interval="+interval.String(), "--bind-address=127.0.0.1", "--secure-port="+port)
-}
-
-func (s *story) cordon(node string, closed bool) {
-	s.Helper()
-	patch := []byte(`{"spec":{"unschedulable":true}}`)
-	if !closed {
-		patch = []byte(`{"spec":{"unschedulable":null}}`)
-	}
-	_, err := world.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "cordoning or uncordoning "+node)
 }
 
 // A zone that comes back gets its share: the descheduler evicts, and Espalier places what it evicts where the descheduler wants it.
@@ -48,12 +36,12 @@ func TestDescheduler(t *testing.T) {
 			s.node(string(rune('a'+i)), n)
 		}
 	}
-	away := s.ns + "-c-0"
-	s.cordon(away, true)
-	s.deploy(12, map[string]string{"story": s.ns}, corev1.LabelTopologyZone)
+	away := s.NS + "-c-0"
+	s.Cordon(away, true)
+	s.deploy(12, map[string]string{"story": s.NS}, corev1.LabelTopologyZone)
 	s.even(12, 6, 6)
 	s.descheduler()
-	s.cordon(away, false)
+	s.Cordon(away, false)
 	s.even(12, 4, 4, 4)
 	s.quiet()
 	s.even(12, 4, 4, 4)
@@ -67,7 +55,7 @@ func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 			s.node(string(rune('a'+i)), n)
 		}
 	}
-	s.deploy(21, map[string]string{"story": s.ns}, corev1.LabelTopologyZone, corev1.LabelHostname)
+	s.deploy(21, map[string]string{"story": s.NS}, corev1.LabelTopologyZone, corev1.LabelHostname)
 	s.even(21, 7, 7, 7)
 	s.descheduler()
 	s.quiet()
@@ -84,7 +72,7 @@ func TestConstraintsThatCannotBothBeMet(t *testing.T) {
 		}
 	}
 	s.rebalanced()
-	s.deployOver(9, map[string]string{"story": s.ns}, 3, corev1.LabelHostname)
+	s.deployOver(9, map[string]string{"story": s.NS}, 3, corev1.LabelHostname)
 	s.even(9, 3, 3, 3)
 	made := s.made()
 	time.Sleep(6 * interval)
@@ -93,7 +81,7 @@ func TestConstraintsThatCannotBothBeMet(t *testing.T) {
 	}
 	s.descheduler()
 	const evictions = 5
-	s.until("the descheduler to have evicted pods again and again", func() error {
+	s.Until("the descheduler to have evicted pods again and again", func() error {
 		if n := made(); n < evictions {
 			return fmt.Errorf("%d were", n)
 		}
@@ -115,12 +103,12 @@ func TestZoneReturnsByMovesAndByEvictions(t *testing.T) {
 			for _, zone := range []string{"a", "b", "c"} {
 				s.node(zone, 0)
 			}
-			away := s.ns + "-c-0"
-			s.cordon(away, true)
-			s.deploy(30, map[string]string{"story": s.ns}, corev1.LabelTopologyZone)
+			away := s.NS + "-c-0"
+			s.Cordon(away, true)
+			s.deploy(30, map[string]string{"story": s.NS}, corev1.LabelTopologyZone)
 			s.even(30, 15, 15)
 			made, below := s.made(), s.below(30)
-			s.cordon(away, false)
+			s.Cordon(away, false)
 			if by == "moves" {
 				s.rebalanced()
 			} else {

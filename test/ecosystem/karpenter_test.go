@@ -22,10 +22,10 @@ const poolLabel = "karpenter.sh/nodepool"
 // karpenter starts Karpenter with its kinds and a NodePool.
 func (s *story) karpenter() {
 	s.Helper()
-	list := exec.CommandContext(s.ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter")
+	list := exec.CommandContext(s.Ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter")
 	list.Dir = "../../hack/tools/karpenter"
 	out, err := list.Output()
-	s.must(err, "asking where Karpenter's sources are")
+	s.Must(err, "asking where Karpenter's sources are")
 	sources := strings.TrimSpace(string(out))
 	for _, folder := range []string{"pkg/apis/crds", "kwok/apis/crds"} {
 		names, err := filepath.Glob(filepath.Join(sources, folder, "*.yaml"))
@@ -33,25 +33,25 @@ func (s *story) karpenter() {
 			s.Fatalf("there are no kinds in %s: %v", folder, err)
 		}
 		for _, name := range names {
-			s.must(s.apply(filepath.Join(sources, folder), filepath.Base(name)), "installing Karpenter's kinds")
+			s.Must(s.apply(filepath.Join(sources, folder), filepath.Base(name)), "installing Karpenter's kinds")
 		}
 	}
 	metrics, err := rig.FreePort()
-	s.must(err, "starting Karpenter")
+	s.Must(err, "starting Karpenter")
 	probes, err := rig.FreePort()
-	s.must(err, "starting Karpenter")
+	s.Must(err, "starting Karpenter")
 	binary, err := rig.Binary("karpenter", binFolder)
-	s.must(err, "starting Karpenter")
+	s.Must(err, "starting Karpenter")
 	s.neighbour("karpenter", "/usr/bin/env", "KUBECONFIG="+world.kubeconfig, "SYSTEM_NAMESPACE=kube-system", "KARPENTER_SERVICE=karpenter",
 		"DISABLE_LEADER_ELECTION=true", "METRICS_PORT="+metrics, "HEALTH_PROBE_PORT="+probes, binary)
-	s.until("the NodePool", func() error { return s.apply(".", "nodepool.yaml") })
+	s.Until("the NodePool", func() error { return s.apply(".", "nodepool.yaml") })
 }
 
 // pool returns the nodes of the NodePool.
 func (s *story) pool() []corev1.Node {
 	s.Helper()
-	nodes, err := world.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: poolLabel})
-	s.must(err, "listing nodes")
+	nodes, err := world.client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{LabelSelector: poolLabel})
+	s.Must(err, "listing nodes")
 	return nodes.Items
 }
 
@@ -65,9 +65,9 @@ func TestKarpenter(t *testing.T) {
 	s.even(18, 6, 6, 6)
 	s.Logf("18 pods on %d nodes", len(s.pool()))
 
-	s.scale(6)
+	s.Scale("app", 6)
 	before := len(s.pool())
-	s.until("fewer nodes", func() error {
+	s.Until("fewer nodes", func() error {
 		if n := len(s.pool()); n >= before {
 			return fmt.Errorf("there are %d, as before", n)
 		}
@@ -77,8 +77,8 @@ func TestKarpenter(t *testing.T) {
 	s.Logf("6 pods on %d nodes", len(s.pool()))
 
 	node := s.pool()[0].Name
-	s.must(world.client.CoreV1().Nodes().Delete(s.ctx, node, metav1.DeleteOptions{}), "deleting a node")
-	s.until("the node to be drained and gone", func() error {
+	s.Must(world.client.CoreV1().Nodes().Delete(s.Ctx, node, metav1.DeleteOptions{}), "deleting a node")
+	s.Until("the node to be drained and gone", func() error {
 		for _, n := range s.pool() {
 			if n.Name == node {
 				return fmt.Errorf("%s is there", node)

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/watch"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 // timeout bounds anything that a story waits for.
@@ -34,27 +34,12 @@ const timeout = 5 * time.Minute
 // story is a namespace with one Deployment.
 type story struct {
 	testing.TB
-	ctx context.Context
-	ns  string
+	fixture.Space
 }
 
 func begin(t *testing.T) *story {
-	s := &story{t, t.Context(), "ecosystem-" + strings.ToLower(strings.NewReplacer("Test", "", "/", "-").Replace(t.Name()))}
-	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, metav1.CreateOptions{})
-	s.must(err, "creating the story's namespace")
-	return s
-}
-
-func (s *story) must(err error, doing string) {
-	s.Helper()
-	if err != nil {
-		s.Fatalf("%s: %v", doing, err)
-	}
-}
-
-func (s *story) until(what string, check func() error) {
-	s.Helper()
-	s.must(rig.Poll(s.ctx, timeout, 250*time.Millisecond, what, check), "the story")
+	ns := "ecosystem-" + strings.ToLower(strings.NewReplacer("Test", "", "/", "-").Replace(t.Name()))
+	return &story{t, fixture.New(t.Context(), t, world.client, ns, timeout, 250*time.Millisecond)}
 }
 
 // apply applies a file. An Applier knows the kinds that were there when it was made.
@@ -63,14 +48,14 @@ func (s *story) apply(folder, name string) error {
 	if err != nil {
 		return err
 	}
-	return applier.Apply(s.ctx, os.DirFS(folder), name, "")
+	return applier.Apply(s.Ctx, os.DirFS(folder), name, "")
 }
 
 // neighbour starts a program that ends with the story.
 func (s *story) neighbour(name, path string, args ...string) {
 	s.Helper()
 	p, err := rig.Start(rig.Command{Name: name, Path: path, Args: args, Dir: world.dir})
-	s.must(err, "starting "+name)
+	s.Must(err, "starting "+name)
 	s.Cleanup(func() {
 		if err := p.Stop(30 * time.Second); err != nil {
 			s.Error(err)
@@ -81,15 +66,15 @@ func (s *story) neighbour(name, path string, args ...string) {
 // node makes a node of a zone that only the story's pods want.
 func (s *story) node(zone string, serial int) string {
 	s.Helper()
-	name := fmt.Sprintf("%s-%s-%d", s.ns, zone, serial)
+	name := fmt.Sprintf("%s-%s-%d", s.NS, zone, serial)
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}
-	_, err := world.client.CoreV1().Nodes().Create(s.ctx, &corev1.Node{
+	_, err := world.client.CoreV1().Nodes().Create(s.Ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, "story": s.ns, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, "story": s.NS, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 		}},
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}, metav1.CreateOptions{})
-	s.must(err, "making node "+name)
+	s.Must(err, "making node "+name)
 	return name
 }
 
@@ -102,36 +87,27 @@ func (s *story) deploy(replicas int32, nodes map[string]string, keys ...string) 
 // deployOver is deploy, for pods that must be spread over at least so many zones besides.
 func (s *story) deployOver(replicas int32, nodes map[string]string, zones int32, keys ...string) {
 	s.Helper()
-	s.until("nodes that take pods", s.takePods)
-	labels := map[string]string{"app": "app"}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
-	spec := corev1.PodSpec{
-		SchedulerName: rig.SchedulerName, NodeSelector: nodes, TerminationGracePeriodSeconds: new(int64),
-		Containers: []corev1.Container{{
-			Name: "app", Image: "busybox:1.37",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
-		}},
-	}
+	s.Until("nodes that take pods", s.takePods)
+	d := fixture.Deployment("app", replicas)
+	spec := &d.Spec.Template.Spec
+	spec.NodeSelector = nodes
+	spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	for _, key := range keys {
 		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector,
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: d.Spec.Selector,
 		})
 	}
 	if zones > 0 {
 		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector, MinDomains: &zones,
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: d.Spec.Selector, MinDomains: &zones,
 		})
 	}
-	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "app"},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec}},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating the Deployment")
+	s.Deploy(d)
 }
 
 // takePods wants the story's nodes to be ready: otherwise the first ones of them would get too many pods.
 func (s *story) takePods() error {
-	nodes, err := world.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: "story=" + s.ns})
+	nodes, err := world.client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{LabelSelector: "story=" + s.NS})
 	if err != nil {
 		return err
 	}
@@ -147,19 +123,13 @@ func (s *story) takePods() error {
 	return nil
 }
 
-func (s *story) scale(replicas int) {
-	s.Helper()
-	_, err := world.client.AppsV1().Deployments(s.ns).Patch(s.ctx, "app", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
-	s.must(err, "scaling the Deployment")
-}
-
 // zones counts the pods that run, by the zones of their nodes. It is an error if there are not so many, or others.
 func (s *story) zones(want int) (map[string]int, error) {
-	pods, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
+	pods, err := world.client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := world.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{})
+	nodes, err := world.client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +158,7 @@ func (s *story) zones(want int) (map[string]int, error) {
 // even waits until so many pods run, and zones have so many each, in whatever order.
 func (s *story) even(pods int, want ...int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d pods, by zone %v", pods, want), func() error {
+	s.Until(fmt.Sprintf("%d pods, by zone %v", pods, want), func() error {
 		counts, err := s.zones(pods)
 		if err != nil {
 			return err
@@ -205,14 +175,14 @@ func (s *story) even(pods int, want ...int) {
 // made counts the pods of the story that are made from now on, until the story ends.
 func (s *story) made() (count func() int) {
 	s.Helper()
-	list, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{})
-	s.must(err, "listing pods")
-	w, err := watch.NewRetryWatcherWithContext(s.ctx, list.ResourceVersion, &cache.ListWatch{
+	list, err := world.client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{})
+	s.Must(err, "listing pods")
+	w, err := watch.NewRetryWatcherWithContext(s.Ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return world.client.CoreV1().Pods(s.ns).Watch(ctx, o)
+			return world.client.CoreV1().Pods(s.NS).Watch(ctx, o)
 		},
 	})
-	s.must(err, "watching pods")
+	s.Must(err, "watching pods")
 	s.Cleanup(w.Stop)
 	made := &atomic.Int64{}
 	go func() {
@@ -228,8 +198,8 @@ func (s *story) made() (count func() int) {
 // below returns for how long fewer pods of the story than so many were ready, since now.
 func (s *story) below(pods int) (stop func() time.Duration) {
 	s.Helper()
-	w, err := world.client.CoreV1().Pods(s.ns).Watch(s.ctx, metav1.ListOptions{})
-	s.must(err, "watching pods")
+	w, err := world.client.CoreV1().Pods(s.NS).Watch(s.Ctx, metav1.ListOptions{})
+	s.Must(err, "watching pods")
 	total := make(chan time.Duration, 1)
 	go func() {
 		ready, once, since, sum := make(map[types.UID]bool), false, time.Time{}, time.Duration(0)
@@ -238,7 +208,7 @@ func (s *story) below(pods int) (stop func() time.Duration) {
 			if !is {
 				continue
 			}
-			if delete(ready, p.UID); e.Type != apiwatch.Deleted && isReady(p) {
+			if delete(ready, p.UID); e.Type != apiwatch.Deleted && rig.IsReady(p) {
 				ready[p.UID] = true
 			}
 			once = once || len(ready) >= pods
@@ -258,27 +228,21 @@ func (s *story) below(pods int) (stop func() time.Duration) {
 	}
 }
 
-func isReady(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // rebalanced has the controller rebalance the story's Deployment.
 func (s *story) rebalanced() {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, rebalanceLabel)
-	_, err := world.client.CoreV1().Namespaces().Patch(s.ctx, s.ns, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "labelling the namespace")
+	_, err := world.client.CoreV1().Namespaces().Patch(s.Ctx, s.NS, types.MergePatchType, patch, metav1.PatchOptions{})
+	s.Must(err, "labelling the namespace")
 }
 
 // moves counts the Moves that were made for pods of the story.
 func (s *story) moves() int {
 	s.Helper()
 	client, err := dynamic.NewForConfig(world.config)
-	s.must(err, "making a client")
-	list, err := client.Resource(schema.GroupVersionResource{Group: "placement.espalier.dev", Version: "v1alpha1", Resource: "moves"}).Namespace(s.ns).List(s.ctx, metav1.ListOptions{})
-	s.must(err, "listing Moves")
+	s.Must(err, "making a client")
+	list, err := client.Resource(schema.GroupVersionResource{Group: "placement.espalier.dev", Version: "v1alpha1", Resource: "moves"}).Namespace(s.NS).List(s.Ctx, metav1.ListOptions{})
+	s.Must(err, "listing Moves")
 	return len(list.Items)
 }
 
@@ -288,8 +252,8 @@ func (s *story) quiet() {
 	made := s.made()
 	for begun := time.Now(); time.Since(begun) < *quietFlag; {
 		select {
-		case <-s.ctx.Done():
-			s.Fatal(context.Cause(s.ctx))
+		case <-s.Ctx.Done():
+			s.Fatal(context.Cause(s.Ctx))
 		case <-time.After(min(30*time.Second, *quietFlag)):
 			s.Logf("quiet for %s of %s", time.Since(begun).Round(time.Second), *quietFlag)
 		}

@@ -45,8 +45,8 @@ func TestPodsRejectedWhileTheDefaultSchedulerFillsTheNodes(t *testing.T) {
 		s.settled(theirs, total-total/2)
 		rejected += s.rejected(ours) + s.rejected(theirs)
 		s.Logf("round %d: of ours %d were rejected, of the default scheduler's %d", round, s.rejected(ours), s.rejected(theirs))
-		s.scale(ours, 0)
-		s.scale(theirs, 0)
+		s.Scale(ours, 0)
+		s.Scale(theirs, 0)
 		s.settled(ours, 0)
 		s.settled(theirs, 0)
 	}
@@ -64,7 +64,7 @@ func TestJobsThatMayNotTryAgainWhileTheDefaultSchedulerFillsTheNodes(t *testing.
 		s.runs(ours, total/2, before)
 		s.runs(theirs, total-total/2, before)
 		for _, name := range []string{ours, theirs} {
-			s.must(s.client.BatchV1().Jobs(s.ns).Delete(s.ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}), "deleting Job "+name)
+			s.Must(s.Client.BatchV1().Jobs(s.NS).Delete(s.Ctx, name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}), "deleting Job "+name)
 			s.settled(name, 0)
 		}
 	}
@@ -87,12 +87,12 @@ func (s *story) unchecked() {
 	s.Helper()
 	change := func(selector string) {
 		s.Helper()
-		_, err := s.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(context.Background(), "espalier-arbiter", types.JSONPatchType,
+		_, err := s.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(context.Background(), "espalier-arbiter", types.JSONPatchType,
 			fmt.Appendf(nil, `[{"op":"replace","path":"/webhooks/0/namespaceSelector","value":%s}]`, selector), metav1.PatchOptions{})
-		s.must(err, "changing about whose pods the arbiter is asked")
+		s.Must(err, "changing about whose pods the arbiter is asked")
 	}
 	s.broken(func() {
-		change(fmt.Sprintf(`{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}`, corev1.LabelMetadataName, s.ns))
+		change(fmt.Sprintf(`{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}`, corev1.LabelMetadataName, s.NS))
 	}, func() { change(`{}`) })
 }
 
@@ -101,20 +101,20 @@ func (s *story) job(name string, n int, change ...func(*corev1.PodSpec)) {
 	s.Helper()
 	template := s.template(name, change...)
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	_, err := s.client.BatchV1().Jobs(s.ns).Create(s.ctx, &batchv1.Job{
+	_, err := s.Client.BatchV1().Jobs(s.NS).Create(s.Ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       batchv1.JobSpec{Completions: new(int32(n)), Parallelism: new(int32(n)), BackoffLimit: new(int32(0)), Template: template},
 	}, metav1.CreateOptions{})
-	s.must(err, "creating Job "+name)
+	s.Must(err, "creating Job "+name)
 }
 
 // unanswered is how many bindings the API server has made without the arbiter's answer since it started: it waits for a second and then goes on.
 func (s *story) unanswered() (n int) {
 	s.Helper()
-	body, err := s.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(s.ctx)
-	s.must(err, "reading the API server's metrics")
+	body, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(s.Ctx)
+	s.Must(err, "reading the API server's metrics")
 	families, err := testutil.TextToMetricFamilies(bytes.NewReader(body))
-	s.must(err, "parsing the API server's metrics")
+	s.Must(err, "parsing the API server's metrics")
 	for _, m := range families["apiserver_admission_webhook_fail_open_count"].GetMetric() {
 		for _, label := range m.GetLabel() {
 			if label.GetName() == "name" && label.GetValue() == "bindings.espalier.dev" {
@@ -130,8 +130,8 @@ func (s *story) unanswered() (n int) {
 func (s *story) runs(name string, n, before int) {
 	s.Helper()
 	failed := int32(0)
-	s.until(fmt.Sprintf("%d pods of Job %s", n, name), func() error {
-		j, err := s.client.BatchV1().Jobs(s.ns).Get(s.ctx, name, metav1.GetOptions{})
+	s.Until(fmt.Sprintf("%d pods of Job %s", n, name), func() error {
+		j, err := s.Client.BatchV1().Jobs(s.NS).Get(s.Ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -152,10 +152,10 @@ func (s *story) room(places int64) (unit int64, total int) {
 	s.Helper()
 	var free []int64
 	for _, name := range append([]string{s.one}, s.many...) {
-		node, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
-		s.must(err, "reading node "+name)
-		pods, err := s.client.CoreV1().Pods(corev1.NamespaceAll).List(s.ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
-		s.must(err, "listing the pods of node "+name)
+		node, err := s.Client.CoreV1().Nodes().Get(s.Ctx, name, metav1.GetOptions{})
+		s.Must(err, "reading node "+name)
+		pods, err := s.Client.CoreV1().Pods(corev1.NamespaceAll).List(s.Ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+		s.Must(err, "listing the pods of node "+name)
 		left := node.Status.Allocatable.Cpu().MilliValue()
 		for i := range pods.Items {
 			for _, c := range pods.Items[i].Spec.Containers {
@@ -176,8 +176,8 @@ func (s *story) room(places int64) (unit int64, total int) {
 // rejected counts the app's pods that a kubelet has not admitted for want of CPU.
 func (s *story) rejected(app string) (n int) {
 	s.Helper()
-	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-	s.must(err, "listing pods")
+	list, err := s.Client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	s.Must(err, "listing pods")
 	for i := range list.Items {
 		if p := &list.Items[i]; p.Status.Phase == corev1.PodFailed && p.Status.Reason == "OutOfcpu" {
 			n++

@@ -56,7 +56,7 @@ func (s *story) tell(f faulty) {
 
 // happened waits for no more than the warning: pods that hang do not show why themselves.
 func (s *story) happened(p *corev1.Pod, reason string) error {
-	list, err := s.client.CoreV1().Events(s.ns).List(s.ctx, podEvents(p, reason))
+	list, err := s.Client.CoreV1().Events(s.NS).List(s.Ctx, podEvents(p, reason))
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ mv "$runc.broken" "$runc"`)
 // The image is on all nodes but one, and cannot be had from anywhere else.
 func TestPullThatFailsOnOneNode(t *testing.T) {
 	s := begin(t)
-	name := unpullable + s.ns + ":1"
+	name := unpullable + s.NS + ":1"
 	s.tell(faulty{
 		breakIt: func() {
 			for _, node := range s.many {
@@ -141,10 +141,10 @@ func TestPullThatFailsEverywhere(t *testing.T) {
 	s.deploy("app", 12, image(unpullable+"no-such-thing:1"), gated)
 	s.open("app", 12)
 	s.zones(s.observe("app", 12, pullFails), 6, 6)
-	s.scale("app", 16)
+	s.Scale("app", 16)
 	s.open("app", 16)
 	s.zones(s.observe("app", 16, pullFails), 8, 8)
-	s.patch("app", fmt.Sprintf(`{"spec":{"template":{"spec":{"schedulingGates":null,"containers":[{"name":"app","image":%q}]}}}}`, world.image))
+	s.Patch("app", fmt.Sprintf(`{"spec":{"template":{"spec":{"schedulingGates":null,"containers":[{"name":"app","image":%q}]}}}}`, world.image))
 	s.rolled("app")
 	s.zones(s.settled("app", 16), 8, 8)
 }

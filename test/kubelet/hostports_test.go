@@ -31,7 +31,7 @@ func listening(port int32) func(*corev1.PodSpec) {
 
 // fetch asks a port of a node, by way of the API server.
 func (s *story) fetch(node string, port int32) (string, error) {
-	body, err := s.client.CoreV1().RESTClient().Get().Resource("nodes").Name(fmt.Sprintf("%s:%d", node, port)).SubResource("proxy").DoRaw(s.ctx)
+	body, err := s.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(fmt.Sprintf("%s:%d", node, port)).SubResource("proxy").DoRaw(s.Ctx)
 	return strings.TrimSpace(string(body)), err
 }
 
@@ -46,15 +46,15 @@ func (s *story) reserve(node, ports string) {
 		value = fmt.Sprintf("%q", ports)
 	}
 	patch := `{"metadata":{"annotations":{"espalier.dev/reserved-host-ports":` + value + `}}}`
-	_, err := s.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	s.must(err, "annotating node "+node)
+	_, err := s.Client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	s.Must(err, "annotating node "+node)
 }
 
 // refused waits until the app has one pod without a node, and its condition gives this reason.
 func (s *story) refused(app, reason string) {
 	s.Helper()
-	s.until("a pod to be refused for "+reason, func() error {
-		list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app, FieldSelector: "spec.nodeName="})
+	s.Until("a pod to be refused for "+reason, func() error {
+		list, err := s.Client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app, FieldSelector: "spec.nodeName="})
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func TestHostPortTrulyTaken(t *testing.T) {
 	s.deploy("app", 4, listening(port))
 	s.zones(s.settled("app", 4), 3, 1)
 	for _, node := range append(slices.Clone(s.many), s.one) {
-		s.until("an answer from node "+node, func() error {
+		s.Until("an answer from node "+node, func() error {
 			got, err := s.fetch(node, port)
 			if err == nil && got != node {
 				err = fmt.Errorf("got %q, want the node's name", got)
@@ -90,9 +90,9 @@ func TestHostPortTrulyTaken(t *testing.T) {
 	template := s.template("next", listening(port))
 	s.create("next", 1, template)
 	s.refused("next", "didn't have free host port 18080/tcp")
-	s.scale("app", 0)
+	s.Scale("app", 0)
 	o := s.settled("next", 1)
-	s.until("an answer from the next pod", func() error {
+	s.Until("an answer from the next pod", func() error {
 		for node := range o.OnNodes() {
 			if got, err := s.fetch(node, port); err != nil || got != node {
 				return errors.Join(fmt.Errorf("node %s answers %q", node, got), err)

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // What a manifest asks for is one thing, and what the kernel was told another: every
@@ -57,13 +59,13 @@ func TestImagesSayTheVersion(t *testing.T) {
 // installed are the pods of Espalier itself, which run and are not to end.
 func (s *story) installed() []*corev1.Pod {
 	s.Helper()
-	list, err := s.client.CoreV1().Pods(metav1.NamespaceSystem).List(s.ctx, metav1.ListOptions{
+	list, err := s.Client.CoreV1().Pods(metav1.NamespaceSystem).List(s.Ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/name in (espalier-scheduler, espalier-controller)",
 	})
-	s.must(err, "listing the pods of Espalier")
+	s.Must(err, "listing the pods of Espalier")
 	var pods []*corev1.Pod
 	for i := range list.Items {
-		if p := &list.Items[i]; p.DeletionTimestamp == nil && ready(p) {
+		if p := &list.Items[i]; rig.IsReady(p) {
 			pods = append(pods, p)
 		}
 	}
@@ -104,12 +106,12 @@ done`, id, program(p)))
 // execute runs a program in the pod's container and returns what it says.
 func (s *story) execute(p *corev1.Pod, command ...string) string {
 	s.Helper()
-	request := s.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.Namespace).Name(p.Name).SubResource("exec").
+	request := s.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.Namespace).Name(p.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(world.config, "GET", request.URL().String())
-	s.must(err, "preparing to run "+command[0]+" in "+p.Name)
+	s.Must(err, "preparing to run "+command[0]+" in "+p.Name)
 	var out, complaints bytes.Buffer
-	err = executor.StreamWithContext(s.ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &complaints})
-	s.must(err, "running "+command[0]+" in "+p.Name+": "+complaints.String())
+	err = executor.StreamWithContext(s.Ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &complaints})
+	s.Must(err, "running "+command[0]+" in "+p.Name+": "+complaints.String())
 	return out.String()
 }

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // engine runs a command of the engine, whatever has become of the story's own context:
@@ -52,8 +54,8 @@ func (s *story) broken(breakIt, mendIt func()) (mend func()) {
 // notReady waits until the node is known not to be, and pods are kept away from it.
 func (s *story) notReady(node string) {
 	s.Helper()
-	s.until("node "+node+" not to be ready", func() error {
-		n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
+	s.Until("node "+node+" not to be ready", func() error {
+		n, err := s.Client.CoreV1().Nodes().Get(s.Ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -69,13 +71,13 @@ func (s *story) notReady(node string) {
 // marked waits until an Event says that the node is faulty for a workload of the story.
 func (s *story) marked(node string) {
 	s.Helper()
-	s.until("node "+node+" to be called faulty", func() error {
-		events, err := s.client.CoreV1().Events(corev1.NamespaceAll).List(s.ctx, metav1.ListOptions{FieldSelector: "reason=NodeFaulty"})
+	s.Until("node "+node+" to be called faulty", func() error {
+		events, err := s.Client.CoreV1().Events(corev1.NamespaceAll).List(s.Ctx, metav1.ListOptions{FieldSelector: "reason=NodeFaulty"})
 		if err != nil {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node && strings.Contains(e.Message, s.ns) {
+			if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node && strings.Contains(e.Message, s.NS) {
 				s.Logf("%s: %s", node, e.Message)
 				return nil
 			}
@@ -86,13 +88,13 @@ func (s *story) marked(node string) {
 
 // runningOn counts the app's pods that are ready, and are not to end, on some nodes.
 func (s *story) runningOn(app string, nodes ...string) (int, error) {
-	list, err := s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	list, err := s.Client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
 		return 0, err
 	}
 	n := 0
 	for i := range list.Items {
-		if p := &list.Items[i]; p.DeletionTimestamp == nil && ready(p) && slices.Contains(nodes, p.Spec.NodeName) {
+		if p := &list.Items[i]; rig.IsReady(p) && slices.Contains(nodes, p.Spec.NodeName) {
 			n++
 		}
 	}

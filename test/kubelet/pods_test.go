@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 const (
@@ -57,7 +57,7 @@ func (s *story) template(app string, change ...func(*corev1.PodSpec)) corev1.Pod
 }
 
 // flags is the story's folder on every node.
-func (s *story) flags() string { return flagFolder + "/" + s.ns }
+func (s *story) flags() string { return flagFolder + "/" + s.NS }
 
 // deploy creates a Deployment.
 func (s *story) deploy(app string, replicas int, change ...func(*corev1.PodSpec)) {
@@ -68,22 +68,17 @@ func (s *story) deploy(app string, replicas int, change ...func(*corev1.PodSpec)
 // create creates a Deployment of the template.
 func (s *story) create(app string, replicas int, template corev1.PodTemplateSpec) {
 	s.Helper()
-	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(replicas)), Template: template,
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-		},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating Deployment "+app)
+	d := fixture.Deployment(app, int32(replicas))
+	d.Spec.Template = template
+	s.Deploy(d)
 }
 
 // open waits until the app has n pods and takes the gates away, so that they are placed together.
 func (s *story) open(app string, n int) {
 	s.Helper()
 	var list *corev1.PodList
-	s.until(fmt.Sprintf("%d pods of %s", n, app), func() (err error) {
-		list, err = s.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	s.Until(fmt.Sprintf("%d pods of %s", n, app), func() (err error) {
+		list, err = s.Client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 		if err == nil && len(list.Items) != n {
 			err = fmt.Errorf("there are %d", len(list.Items))
 		}
@@ -91,8 +86,8 @@ func (s *story) open(app string, n int) {
 	})
 	for i := range list.Items {
 		if p := &list.Items[i]; len(p.Spec.SchedulingGates) > 0 {
-			_, err := s.client.CoreV1().Pods(s.ns).Patch(s.ctx, p.Name, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
-			s.must(err, "opening the gate of pod "+p.Name)
+			_, err := s.Client.CoreV1().Pods(s.NS).Patch(s.Ctx, p.Name, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+			s.Must(err, "opening the gate of pod "+p.Name)
 		}
 	}
 }
@@ -101,69 +96,44 @@ func (s *story) open(app string, n int) {
 func (s *story) apply(kind, name string, spec map[string]any) {
 	s.Helper()
 	applier, err := rig.NewApplier(world.config)
-	s.must(err, "looking for kinds")
+	s.Must(err, "looking for kinds")
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetAPIVersion(policyVersion)
 	object.SetKind(kind)
 	object.SetName(name)
-	s.must(applier.ApplyObject(s.ctx, object, s.ns), "creating a "+kind)
-}
-
-// patch changes a Deployment.
-func (s *story) patch(app, patch string) {
-	s.Helper()
-	_, err := s.client.AppsV1().Deployments(s.ns).Patch(s.ctx, app, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	s.must(err, "changing Deployment "+app)
-}
-
-func (s *story) scale(app string, replicas int) {
-	s.Helper()
-	s.patch(app, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+	s.Must(applier.ApplyObject(s.Ctx, object, s.NS), "creating a "+kind)
 }
 
 // roll starts a rolling update.
 func (s *story) roll(app, revision string) {
 	s.Helper()
-	s.patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
+	s.Patch(app, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":%q}}}}}`, revision))
 }
 
 // rolled waits until the Deployment says that it is through with its newest revision.
 func (s *story) rolled(app string) {
 	s.Helper()
-	s.until("Deployment "+app+" to be up to date", func() error {
-		d, err := s.client.AppsV1().Deployments(s.ns).Get(s.ctx, app, metav1.GetOptions{})
+	s.Until("Deployment "+app+" to be up to date", func() error {
+		d, err := s.Client.AppsV1().Deployments(s.NS).Get(s.Ctx, app, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		want, st := *d.Spec.Replicas, d.Status
-		if st.ObservedGeneration < d.Generation || st.UpdatedReplicas != want || st.Replicas != want || st.AvailableReplicas != want {
-			return fmt.Errorf("of %d pods wanted there are %d, %d of them updated, %d available", want, st.Replicas, st.UpdatedReplicas, st.AvailableReplicas)
-		}
-		return nil
+		return rig.UpToDate(d)
 	})
 }
 
 // drop deletes the app's pods on a node, as a person does who has had enough of them.
 func (s *story) drop(app, node string) {
 	s.Helper()
-	err := s.client.CoreV1().Pods(s.ns).DeleteCollection(s.ctx, metav1.DeleteOptions{}, metav1.ListOptions{
+	err := s.Client.CoreV1().Pods(s.NS).DeleteCollection(s.Ctx, metav1.DeleteOptions{}, metav1.ListOptions{
 		LabelSelector: "app=" + app, FieldSelector: "spec.nodeName=" + node,
 	})
-	s.must(err, "deleting the pods on node "+node)
+	s.Must(err, "deleting the pods on node "+node)
 }
 
 // image has the container run another image.
 func image(name string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) { spec.Containers[0].Image = name }
-}
-
-func ready(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // waitsFor says why the pod's containers do not run.

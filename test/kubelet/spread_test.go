@@ -31,7 +31,7 @@ func TestNothingChangedButSchedulerName(t *testing.T) {
 	s.rolled("app")
 	s.Logf("the default scheduler:\n%s", s.settled("app", 12).Draw())
 
-	s.patch("app", `{"spec":{"template":{"spec":{"schedulerName":"`+rig.SchedulerName+`"}}}}`)
+	s.Patch("app", `{"spec":{"template":{"spec":{"schedulerName":"`+rig.SchedulerName+`"}}}}`)
 	s.rolled("app")
 	o := s.settled("app", 12)
 	s.zones(o, 6, 6)

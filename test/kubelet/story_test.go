@@ -16,10 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 const (
@@ -35,9 +35,7 @@ var byZone = evenness.Level{Name: zoneLabel}
 // story is one test, with a namespace of its own and the nodes that all stories share.
 type story struct {
 	testing.TB
-	ctx    context.Context
-	client kubernetes.Interface
-	ns     string
+	fixture.Space
 	// many are the nodes of the large zone, one the node of the small one.
 	many []string
 	one  string
@@ -46,10 +44,9 @@ type story struct {
 // begin starts a story, when all nodes are well and nothing is left of the story before.
 func begin(t *testing.T) *story {
 	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	s := &story{TB: t, ctx: t.Context(), client: world.client, ns: fmt.Sprintf("kubelet-%s-%05x", name[:min(len(name), 40)], rand.N(1<<20))}
+	ns := fmt.Sprintf("kubelet-%s-%05x", name[:min(len(name), 40)], rand.N(1<<20))
+	s := &story{TB: t, Space: fixture.New(t.Context(), t, world.client, ns, timeout, 250*time.Millisecond)}
 	s.allWell()
-	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, metav1.CreateOptions{})
-	s.must(err, "creating the story's namespace")
 	t.Cleanup(s.end)
 	return s
 }
@@ -57,16 +54,16 @@ func begin(t *testing.T) *story {
 // allWell waits until every node takes pods, and learns the nodes' names.
 func (s *story) allWell() {
 	s.Helper()
-	s.until("all nodes to take pods", func() error {
+	s.Until("all nodes to take pods", func() error {
 		s.many, s.one = nil, ""
-		list, err := s.client.CoreV1().Nodes().List(s.ctx, metav1.ListOptions{LabelSelector: zoneLabel + " in (zone-a, zone-b)"})
+		list, err := s.Client.CoreV1().Nodes().List(s.Ctx, metav1.ListOptions{LabelSelector: zoneLabel + " in (zone-a, zone-b)"})
 		if err != nil {
 			return err
 		}
 		for i := range list.Items {
 			node := &list.Items[i]
-			if !takesPods(node) {
-				return fmt.Errorf("node %s is not ready or is tainted", node.Name)
+			if err := rig.TakesPods(node); err != nil {
+				return err
 			}
 			if node.Labels[zoneLabel] == "zone-b" {
 				s.one = node.Name
@@ -82,15 +79,6 @@ func (s *story) allWell() {
 	})
 }
 
-func takesPods(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
-		}
-	}
-	return false
-}
-
 // end deletes the story's namespace and waits until it is gone: its pods would be in
 // the way of the next story's.
 func (s *story) end() {
@@ -99,11 +87,11 @@ func (s *story) end() {
 	if s.Failed() {
 		s.Logf("pods at the end:\n%s\nevents:\n%s", s.pods(ctx), s.warnings(ctx))
 	}
-	s.ctx = ctx
-	err := s.client.CoreV1().Namespaces().Delete(ctx, s.ns, metav1.DeleteOptions{})
-	s.must(err, "deleting the story's namespace")
-	s.until("the namespace to be gone", func() error {
-		_, err := s.client.CoreV1().Namespaces().Get(ctx, s.ns, metav1.GetOptions{})
+	s.Ctx = ctx
+	err := s.Client.CoreV1().Namespaces().Delete(ctx, s.NS, metav1.DeleteOptions{})
+	s.Must(err, "deleting the story's namespace")
+	s.Until("the namespace to be gone", func() error {
+		_, err := s.Client.CoreV1().Namespaces().Get(ctx, s.NS, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -113,7 +101,7 @@ func (s *story) end() {
 
 // pods lists the story's pods for a person who reads a failure.
 func (s *story) pods(ctx context.Context) string {
-	list, err := s.client.CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
+	list, err := s.Client.CoreV1().Pods(s.NS).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -131,7 +119,7 @@ func (s *story) pods(ctx context.Context) string {
 
 // warnings lists the story's warnings for a person who reads a failure.
 func (s *story) warnings(ctx context.Context) string {
-	list, err := s.client.CoreV1().Events(s.ns).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
+	list, err := s.Client.CoreV1().Events(s.NS).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning"})
 	if err != nil {
 		return err.Error()
 	}
@@ -142,26 +130,11 @@ func (s *story) warnings(ctx context.Context) string {
 	return b.String()
 }
 
-func (s *story) must(err error, doing string) {
-	s.Helper()
-	if err != nil {
-		s.Fatalf("%s: %v", doing, err)
-	}
-}
-
-// until polls: nil ends it, and when timeout is at its end the last error is the failure.
-func (s *story) until(what string, check func() error) {
-	s.Helper()
-	if err := rig.Poll(s.ctx, timeout, 250*time.Millisecond, what, check); err != nil {
-		s.Fatal(err)
-	}
-}
-
 // settled waits until n pods of the app run and are ready, and no others are left, and returns where they are.
 func (s *story) settled(app string, n int) *rig.Observation {
 	s.Helper()
 	return s.observe(app, n, func(p *corev1.Pod) error {
-		if !ready(p) {
+		if !rig.IsReady(p) {
 			return fmt.Errorf("pod %s on node %q is %s and not ready: %s", p.Name, p.Spec.NodeName, p.Status.Phase, waitsFor(p))
 		}
 		return nil
@@ -173,8 +146,8 @@ func (s *story) settled(app string, n int) *rig.Observation {
 func (s *story) observe(app string, n int, check func(*corev1.Pod) error) *rig.Observation {
 	s.Helper()
 	var o *rig.Observation
-	s.until(fmt.Sprintf("%d pods of %s", n, app), func() (err error) {
-		o, err = rig.Observe(s.ctx, s.client, rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: []evenness.Level{byZone}})
+	s.Until(fmt.Sprintf("%d pods of %s", n, app), func() (err error) {
+		o, err = rig.Observe(s.Ctx, s.Client, rig.Workload{Namespace: s.NS, Selector: "app=" + app, Levels: []evenness.Level{byZone}})
 		if err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ func beginActive(t *testing.T, apps int) *story {
 		s.apps = append(s.apps, fmt.Sprint("app-", i))
 	}
 	applier, err := rig.NewApplier(world.config)
-	s.must(err, "applying manifests")
-	s.must(applier.Apply(s.ctx, manifests.Files, "components/active-active/rbac.yaml", ""), "giving the rights of active replicas")
+	s.Must(err, "applying manifests")
+	s.Must(applier.Apply(s.Ctx, manifests.Files, "components/active-active/rbac.yaml", ""), "giving the rights of active replicas")
 	return s
 }
 
@@ -44,7 +44,7 @@ var (
 func (s *story) log(p *rig.Process) string {
 	s.Helper()
 	text, err := os.ReadFile(p.Log)
-	s.must(err, "reading the log of "+p.Name)
+	s.Must(err, "reading the log of "+p.Name)
 	return string(text)
 }
 
@@ -52,7 +52,7 @@ func (s *story) log(p *rig.Process) string {
 func (s *story) untilActive(all ...*rig.Process) {
 	s.Helper()
 	for _, p := range all {
-		s.until(p.Name+" to place its share", func() error {
+		s.Until(p.Name+" to place its share", func() error {
 			seen := seesReplicas.FindAllStringSubmatch(s.log(p), -1)
 			if len(seen) == 0 {
 				return errors.New("it sees nobody")
@@ -139,9 +139,9 @@ func TestActiveReplicaPaused(t *testing.T) {
 	s.untilActive(first, second)
 	s.load()
 	s.now()
-	s.must(second.Pause(), "pausing a replica")
+	s.Must(second.Pause(), "pausing a replica")
 	s.untilActive(first)
-	s.must(second.Resume(), "waking it")
+	s.Must(second.Resume(), "waking it")
 	s.exits(second, 1)
 	s.allBound("one of two active replicas is paused, and wakes up")
 	s.noneRefused()
@@ -167,7 +167,7 @@ func TestActiveReplicasComeAndGo(t *testing.T) {
 	s.untilActive(first, second, third)
 	deploy(s.apps[20:])
 	s.now()
-	s.must(second.Terminate(), "ending a replica")
+	s.Must(second.Terminate(), "ending a replica")
 	s.exits(second, 0)
 	s.untilActive(first, third)
 	s.allBound("a third active replica joins, and one is terminated")

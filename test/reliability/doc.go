@@ -10,7 +10,7 @@
 // Every pod is to be bound once and never again, the spread to end even, and nothing to be lost.
 //
 //	make e2e-reliability                             # everything; prints the table of docs/reliability.md
-//	go test ./test/reliability -short -lease 6s      # those that make test tells
+//	go test ./test/reliability -short                # those that make test tells
 //	go test ./test/reliability -run Paused -v        # one story
 //	go test ./test/reliability -lease 4s             # with a shorter Lease than the shipped one
 package reliability

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -33,10 +34,10 @@ func TestLeaderPaused(t *testing.T) {
 	leader, _, holder := s.pair(world.kubeconfig, perSecond)
 	s.load()
 	s.now()
-	s.must(leader.Pause(), "pausing the leader")
+	s.Must(leader.Pause(), "pausing the leader")
 	s.holder(holder)
 	s.untilBound(s.before + (replicas-s.before)/2)
-	s.must(leader.Resume(), "waking the former leader")
+	s.Must(leader.Resume(), "waking the former leader")
 	s.exits(leader, 1)
 	s.allBound("the leader is paused, and wakes up as a former one")
 	s.noneRefused() // were the fence not there, it would bind until the election tells it
@@ -48,14 +49,14 @@ func TestLeaderPaused(t *testing.T) {
 func TestLeaderCutOff(t *testing.T) {
 	s := begin(t)
 	server, err := url.Parse(world.config.Host)
-	s.must(err, "reading the API server's address")
-	proxy, err := rig.StartProxy(s.ctx, server.Host)
-	s.must(err, "starting a proxy")
+	s.Must(err, "reading the API server's address")
+	proxy, err := rig.StartProxy(s.Ctx, server.Host)
+	s.Must(err, "starting a proxy")
 	t.Cleanup(proxy.Stop)
 	config := rest.CopyConfig(world.config)
 	config.Host = "https://" + proxy.Address
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	s.must(rig.WriteSchedulerKubeconfig(s.ctx, config, world.client, kubeconfig), "writing a kubeconfig")
+	s.Must(rig.WriteSchedulerKubeconfig(s.Ctx, config, world.client, kubeconfig), "writing a kubeconfig")
 
 	leader, _, holder := s.pair(kubeconfig, perSecond)
 	s.load()
@@ -78,16 +79,53 @@ func TestRollingUpgrade(t *testing.T) {
 	s.untilBound(middle / 3)
 	s.scheduler("third", world.kubeconfig, slowly)
 	s.now()
-	s.must(first.Terminate(), "ending the first replica")
+	s.Must(first.Terminate(), "ending the first replica")
 	s.exits(first, 0)
 	s.holder(holder)
 	s.scheduler("fourth", world.kubeconfig, slowly)
 	s.untilBound(s.before + 1)
-	s.must(second.Terminate(), "ending the second replica")
+	s.Must(second.Terminate(), "ending the second replica")
 	s.exits(second, 0)
 	// Were the Lease not given back, it would have to run out.
 	if gap := s.allBound("the scheduler is upgraded, one replica after the other"); gap >= *leaseFlag/2 {
 		s.Errorf("no pod was bound for %s, and the Lease lasts for %s: it was not handed on", gap, *leaseFlag)
 	}
 	s.noneRefused()
+}
+
+// missed is how long nothing is bound at least while a part is away, many times what lies
+// between two bindings otherwise.
+const missed = 500 * time.Millisecond
+
+// The API server dies and comes back: some bindings were made whose answer nobody got.
+func TestAPIServerRestarts(t *testing.T) {
+	s := begin(t)
+	leader := s.survives("kube-apiserver", "the API server restarts")
+	// Who asks for a binding while nobody answers is told so at once.
+	s.says(leader, "Plugin Failed")
+}
+
+// etcd dies and comes back: the API server is there and can store nothing. It asks again for
+// seconds, so that bindings come late and need not fail.
+func TestEtcdRestarts(t *testing.T) { begin(t).survives("etcd", "etcd restarts") }
+
+// survives restarts a part of the control plane in the middle, and returns who led then.
+func (s *story) survives(part, what string) (leader *rig.Process) {
+	s.Helper()
+	leader, _, _ = s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	s.Must(world.Restart(part, timeout), "restarting "+part)
+	if gap := s.allBound(what); gap < missed {
+		s.Errorf("the longest time without a binding was %s, less than %s: %s was not missed, and this told nothing", gap, missed, part)
+	}
+	// On a busy machine the part may have been away for longer than a leader may try to renew
+	// its Lease. It ends then, and for no other reason.
+	select {
+	case <-leader.Done():
+		s.exits(leader, 1)
+		s.says(leader, "Leaderelection lost")
+	default:
+	}
+	return leader
 }

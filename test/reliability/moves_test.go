@@ -11,13 +11,11 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,10 +27,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 var movesResource = schema.GroupVersionResource{Group: "placement.espalier.dev", Version: "v1alpha1", Resource: "moves"}
@@ -48,9 +46,9 @@ type oneCall struct {
 func (s *story) newOneCall(config *rest.Config) *oneCall {
 	s.Helper()
 	target, err := url.Parse(config.Host)
-	s.must(err, "reading the API server's address")
+	s.Must(err, "reading the API server's address")
 	transport, err := rest.TransportFor(config)
-	s.must(err, "making a way to the API server")
+	s.Must(err, "making a way to the API server")
 	c := &oneCall{done: make(chan struct{})}
 	var gone atomic.Bool
 	proxy := &httputil.ReverseProxy{
@@ -83,35 +81,27 @@ func (s *story) newOneCall(config *rest.Config) *oneCall {
 // small is a Deployment of some pods, none of which may be missed.
 func (s *story) small(app string, pods int32, change func(*corev1.PodSpec)) []corev1.Pod {
 	s.Helper()
-	labels := map[string]string{"app": app}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: appsv1.DeploymentSpec{
-		Replicas: &pods, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-			SchedulerName: rig.SchedulerName, TerminationGracePeriodSeconds: ptr.To[int64](0),
-			Containers: []corev1.Container{{Name: "app", Image: "busybox:1.37"}},
-		}},
-	}}
+	d := fixture.Deployment(app, pods)
 	change(&d.Spec.Template.Spec)
-	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, d, metav1.CreateOptions{})
-	s.must(err, "creating Deployment "+app)
-	_, err = world.client.PolicyV1().PodDisruptionBudgets(s.ns).Create(s.ctx, &policyv1.PodDisruptionBudget{
+	s.Deploy(d)
+	_, err := world.client.PolicyV1().PodDisruptionBudgets(s.NS).Create(s.Ctx, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: app},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: d.Spec.Selector},
 	}, metav1.CreateOptions{})
-	s.must(err, "creating PodDisruptionBudget "+app)
+	s.Must(err, "creating PodDisruptionBudget "+app)
 	return s.ready(app, int(pods))
 }
 
 // ready waits until an app has so many pods, all of them ready, and no others.
 func (s *story) ready(app string, n int) (pods []corev1.Pod) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d ready pods of %s", n, app), func() error {
-		list, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	s.Until(fmt.Sprintf("%d ready pods of %s", n, app), func() error {
+		list, err := world.client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 		if err != nil {
 			return err
 		}
 		for i := range list.Items {
-			if !isReady(&list.Items[i]) {
+			if !rig.IsReady(&list.Items[i]) {
 				return fmt.Errorf("pod %s is not ready", list.Items[i].Name)
 			}
 		}
@@ -123,19 +113,13 @@ func (s *story) ready(app string, n int) (pods []corev1.Pod) {
 	return pods
 }
 
-func isReady(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // lowest watches the pods of an app until the returned function is called, which returns how many were ready when fewest were.
 func (s *story) lowest(app string, n int) func() int {
 	s.Helper()
-	list, err := world.client.CoreV1().Pods(s.ns).List(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
-	s.must(err, "listing pods")
-	w, err := world.client.CoreV1().Pods(s.ns).Watch(s.ctx, metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: list.ResourceVersion})
-	s.must(err, "watching pods")
+	list, err := world.client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	s.Must(err, "listing pods")
+	w, err := world.client.CoreV1().Pods(s.NS).Watch(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: list.ResourceVersion})
+	s.Must(err, "watching pods")
 	ready, lowest, done := make(map[types.UID]bool), n, make(chan struct{})
 	for i := range list.Items {
 		ready[list.Items[i].UID] = true
@@ -144,7 +128,7 @@ func (s *story) lowest(app string, n int) func() int {
 		defer close(done)
 		for e := range w.ResultChan() {
 			if p, is := e.Object.(*corev1.Pod); is {
-				if delete(ready, p.UID); e.Type != "DELETED" && isReady(p) {
+				if delete(ready, p.UID); e.Type != "DELETED" && rig.IsReady(p) {
 					ready[p.UID] = true
 				}
 				lowest = min(lowest, len(ready))
@@ -163,17 +147,17 @@ func (s *story) lowest(app string, n int) func() int {
 func TestControllerKilledAfterEachCall(t *testing.T) {
 	s := begin(t)
 	applier, err := rig.NewApplier(world.config)
-	s.must(err, "applying manifests")
+	s.Must(err, "applying manifests")
 	for _, file := range []string{"base/controller-rbac.yaml", "components/move-drained/rbac.yaml"} {
-		s.must(applier.Apply(s.ctx, manifests.Files, file, ""), "applying "+file)
+		s.Must(applier.Apply(s.Ctx, manifests.Files, file, ""), "applying "+file)
 	}
 	binary, err := rig.Binary("espalier-controller", binFolder)
-	s.must(err, "finding the controller")
+	s.Must(err, "finding the controller")
 	s.scheduler("only", world.kubeconfig, perSecond)
 	of := filepath.Join(t.TempDir(), "controller")
-	s.must(rig.WriteKubeconfig(s.ctx, world.config, world.client, rig.ControllerName, of), "writing a kubeconfig")
+	s.Must(rig.WriteKubeconfig(s.Ctx, world.config, world.client, rig.ControllerName, of), "writing a kubeconfig")
 	config, err := clientcmd.BuildConfigFromFlags("", of)
-	s.must(err, "reading a kubeconfig")
+	s.Must(err, "reading a kubeconfig")
 
 	// Two pods of one have no room on one node: they want the same port of it.
 	app := s.small("app", 3, func(*corev1.PodSpec) {})
@@ -182,11 +166,11 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 		spec.NodeSelector = map[string]string{corev1.LabelHostname: app[0].Spec.NodeName}
 	})
 	client, err := dynamic.NewForConfig(world.config)
-	s.must(err, "making a client")
+	s.Must(err, "making a client")
 	s.known(client)
-	moves := client.Resource(movesResource).Namespace(s.ns)
+	moves := client.Resource(movesResource).Namespace(s.NS)
 	set := metav1.GetControllerOf(&only[0])
-	_, err = moves.Create(s.ctx, &unstructured.Unstructured{Object: map[string]any{
+	_, err = moves.Create(s.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "placement.espalier.dev/v1alpha1", "kind": "Move", "metadata": map[string]any{"name": only[0].Name},
 		"spec": map[string]any{
 			"pod":        map[string]any{"name": only[0].Name, "uid": string(only[0].UID)},
@@ -194,17 +178,17 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 			"reason":     "Drain", "deadlineSeconds": int64(60), // the Move is to be begun by then, however slowly controllers start
 		},
 	}}, metav1.CreateOptions{})
-	s.must(err, "creating a Move")
-	s.cordon(app[0].Spec.NodeName, true) // for the controller to make the other Move
-	defer s.cordon(app[0].Spec.NodeName, false)
+	s.Must(err, "creating a Move")
+	s.Cordon(app[0].Spec.NodeName, true) // for the controller to make the other Move
+	defer s.Cordon(app[0].Spec.NodeName, false)
 	lowestOfApp, lowestOfOnly := s.lowest("app", 3), s.lowest("only", 1)
 
 	phase := func(pod *corev1.Pod) string {
-		m, err := moves.Get(s.ctx, pod.Name, metav1.GetOptions{})
+		m, err := moves.Get(s.Ctx, pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return "not made"
 		}
-		s.must(err, "reading a Move")
+		s.Must(err, "reading a Move")
 		is, _, _ := unstructured.NestedString(m.Object, "status", "phase")
 		return is
 	}
@@ -236,7 +220,7 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 	if len(after.Annotations) != len(only[0].Annotations) {
 		t.Errorf("the only pod has the annotations %v, and had %v", after.Annotations, only[0].Annotations)
 	}
-	if all, err := moves.List(s.ctx, metav1.ListOptions{}); err != nil || len(all.Items) != 2 {
+	if all, err := moves.List(s.Ctx, metav1.ListOptions{}); err != nil || len(all.Items) != 2 {
 		t.Errorf("two Moves were to be made, and no others: %v, %v", all, err)
 	}
 	s.Logf("the controller died %d times", deaths)
@@ -245,21 +229,13 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 	}
 }
 
-// cordon closes a node to new pods, or opens it again.
-func (s *story) cordon(node string, closed bool) {
-	s.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
-	_, err := world.client.CoreV1().Nodes().Patch(s.ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
-	s.must(err, "cordoning node "+node)
-}
-
 // known waits until kube-controller-manager knows the kind of Moves: it looks for new ones every 30 seconds. A disruption budget that it counts
 // before that it does not count again until one of the pods changes.
 func (s *story) known(client dynamic.Interface) {
 	s.Helper()
 	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	definition, err := definitions.Get(s.ctx, movesResource.Resource+"."+movesResource.Group, metav1.GetOptions{})
-	s.must(err, "reading the definition of Moves")
+	definition, err := definitions.Get(s.Ctx, movesResource.Resource+"."+movesResource.Group, metav1.GetOptions{})
+	s.Must(err, "reading the definition of Moves")
 	time.Sleep(time.Until(definition.GetCreationTimestamp().Add(35 * time.Second)))
 }
 
@@ -272,12 +248,12 @@ func (s *story) dies(binary string, config *rest.Config, serial int) bool {
 		way.Close()
 	}()
 	kubeconfig := filepath.Join(s.TempDir(), "kubeconfig")
-	s.must(rig.WriteKubeconfig(s.ctx, &rest.Config{Host: way.URL}, world.client, rig.ControllerName, kubeconfig), "writing a kubeconfig")
+	s.Must(rig.WriteKubeconfig(s.Ctx, &rest.Config{Host: way.URL}, world.client, rig.ControllerName, kubeconfig), "writing a kubeconfig")
 	p, err := rig.Start(rig.Command{
 		Name: fmt.Sprint("controller-", serial), Path: binary, Dir: world.dir,
 		Args: []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--health-probe-bind-address=0", "--move-drained=Blocked"},
 	})
-	s.must(err, "starting the controller")
+	s.Must(err, "starting the controller")
 	defer p.Kill()
 	select {
 	case <-way.done:

@@ -27,14 +27,14 @@ const anotherLeads = "Lost leader election to another replica"
 func (s *story) scheduler(name, kubeconfig string, perSecond int, args ...string) *rig.Process {
 	s.Helper()
 	p, err := rig.StartScheduler(rig.SchedulerOptions{
-		Name: s.ns + "-" + name, Binary: world.scheduler, Kubeconfig: kubeconfig, Dir: world.dir,
+		Name: s.NS + "-" + name, Binary: world.scheduler, Kubeconfig: kubeconfig, Dir: world.dir,
 		Args: append([]string{
 			"--leader-elect=true", fmt.Sprintf("--leader-elect-lease-duration=%s", *leaseFlag),
 			fmt.Sprintf("--leader-elect-renew-deadline=%s", *leaseFlag*2/3), fmt.Sprintf("--leader-elect-retry-period=%s", *leaseFlag*2/15),
 			fmt.Sprintf("--kube-api-qps=%d", perSecond), "--kube-api-burst=20",
 		}, args...),
 	})
-	s.must(err, "starting scheduler "+name)
+	s.Must(err, "starting scheduler "+name)
 	s.Cleanup(func() {
 		if slices.Contains(s.ended, p) {
 			return
@@ -43,7 +43,7 @@ func (s *story) scheduler(name, kubeconfig string, perSecond int, args ...string
 			s.Error(err)
 		}
 	})
-	s.until(name+" to stand by", func() error {
+	s.Until(name+" to stand by", func() error {
 		select {
 		case <-p.Done():
 			s.Fatal(p.Err())
@@ -83,7 +83,7 @@ func (s *story) exits(p *rig.Process, code int) {
 func (s *story) says(p *rig.Process, message string) {
 	s.Helper()
 	text, err := os.ReadFile(p.Log)
-	s.must(err, "reading the log of "+p.Name)
+	s.Must(err, "reading the log of "+p.Name)
 	if !strings.Contains(string(text), message) {
 		s.Errorf("%s has not logged the message %q; the end of its log:\n%s", p.Name, message, p.Tail(8))
 	}
@@ -104,13 +104,13 @@ var bindingRequests = regexp.MustCompile(`(?m)^apiserver_request_total\{code="(\
 func (s *story) countBindings() (b bindings) {
 	s.Helper()
 	var text []byte
-	s.until("the metrics of the API server", func() (err error) {
-		text, err = world.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.ctx)
+	s.Until("the metrics of the API server", func() (err error) {
+		text, err = world.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.Ctx)
 		return err
 	})
 	for _, m := range bindingRequests.FindAllStringSubmatch(string(text), -1) {
 		n, err := strconv.ParseFloat(m[2], 64)
-		s.must(err, "reading "+m[0])
+		s.Must(err, "reading "+m[0])
 		switch m[1] {
 		case "201":
 			b.accepted += int(n)

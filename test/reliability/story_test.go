@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 const (
@@ -38,8 +38,7 @@ var replicas, middle, perSecond = 1000, 300, 100
 // story is a namespace with one workload, or as many of the same size as it says, and the schedulers that place them.
 type story struct {
 	testing.TB
-	ctx  context.Context
-	ns   string
+	fixture.Space
 	apps []string // the workloads
 	seen *rig.Bindings
 
@@ -60,13 +59,11 @@ func begin(t *testing.T) *story {
 		replicas, middle, perSecond = 400, 120, 30
 	}
 	name := "reliability-" + strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	s := &story{TB: t, ctx: t.Context(), ns: name, apps: []string{"app"}}
-	_, err := world.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	s.must(err, "creating the story's namespace")
+	s := &story{TB: t, Space: fixture.New(t.Context(), t, world.client, name, timeout, 10*time.Millisecond), apps: []string{"app"}}
 	t.Cleanup(s.end)
-	var stop func()
-	s.seen, stop, err = rig.WatchBindings(s.ctx, world.client, s.ns)
-	s.must(err, "beginning to remember")
+	seen, stop, err := rig.WatchBindings(s.Ctx, world.client, s.NS)
+	s.Must(err, "beginning to remember")
+	s.seen = seen
 	t.Cleanup(stop)
 	s.bindings = s.countBindings()
 	return s
@@ -76,43 +73,28 @@ func begin(t *testing.T) *story {
 func (s *story) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	s.ctx = ctx
-	if err := world.client.CoreV1().Namespaces().Delete(ctx, s.ns, metav1.DeleteOptions{}); err != nil {
-		s.Errorf("deleting namespace %s: %v", s.ns, err)
+	s.Ctx = ctx
+	if err := world.client.CoreV1().Namespaces().Delete(ctx, s.NS, metav1.DeleteOptions{}); err != nil {
+		s.Errorf("deleting namespace %s: %v", s.NS, err)
 		return
 	}
 	// The namespace's own controller takes a minute for them on a busy machine.
 	for _, app := range s.apps {
-		err := world.client.AppsV1().Deployments(s.ns).Delete(ctx, app, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
+		err := world.client.AppsV1().Deployments(s.NS).Delete(ctx, app, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			s.Errorf("deleting Deployment %s: %v", app, err)
 		}
 	}
-	s.until("the story's pods to be gone", func() error {
-		if err := world.client.CoreV1().Pods(s.ns).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
+	s.Until("the story's pods to be gone", func() error {
+		if err := world.client.CoreV1().Pods(s.NS).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}, metav1.ListOptions{}); err != nil {
 			return err
 		}
-		list, err := world.client.CoreV1().Pods(s.ns).List(ctx, metav1.ListOptions{})
+		list, err := world.client.CoreV1().Pods(s.NS).List(ctx, metav1.ListOptions{})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%d are left", len(list.Items))
 		}
 		return err
 	})
-}
-
-func (s *story) must(err error, doing string) {
-	s.Helper()
-	if err != nil {
-		s.Fatalf("%s: %v", doing, err)
-	}
-}
-
-// until polls: nil ends it, and when timeout is at its end the last error is the failure.
-func (s *story) until(what string, check func() error) {
-	s.Helper()
-	if err := rig.Poll(s.ctx, timeout, 10*time.Millisecond, what, check); err != nil {
-		s.Fatal(err)
-	}
 }
 
 // load deploys the workloads.
@@ -125,35 +107,17 @@ func (s *story) load() {
 
 func (s *story) deploy(app string, pods int32) {
 	s.Helper()
-	labels := map[string]string{"app": app}
-	_, err := world.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &pods, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{
-					Labels:      labels,
-					Annotations: map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone + ",spread=" + rackLabel},
-				},
-				Spec: corev1.PodSpec{
-					SchedulerName: rig.SchedulerName,
-					Containers: []corev1.Container{{
-						Name: "app", Image: "busybox:1.37",
-						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
-					}},
-					TerminationGracePeriodSeconds: ptr.To[int64](0),
-				},
-			},
-		},
-	}, metav1.CreateOptions{})
-	s.must(err, "creating Deployment "+app)
+	d := fixture.Deployment(app, pods)
+	d.Spec.Template.Annotations = map[string]string{"espalier.dev/placement": "spread=" + corev1.LabelTopologyZone + ",spread=" + rackLabel}
+	d.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	s.Deploy(d)
 }
 
 // untilBound waits until so many pods have nodes, and fails the story if all have: what
 // is to happen in the middle would then happen at the end.
 func (s *story) untilBound(n int) (bound int) {
 	s.Helper()
-	s.until(fmt.Sprintf("%d bound pods", n), func() error {
+	s.Until(fmt.Sprintf("%d bound pods", n), func() error {
 		if _, bound = s.seen.Bound(); bound < n {
 			return fmt.Errorf("%d are", bound)
 		}
@@ -169,7 +133,7 @@ func (s *story) untilBound(n int) (bound int) {
 // makes more when the API server goes away in the middle of that, and takes some for lost.
 func (s *story) now() {
 	s.Helper()
-	s.until("all pods to be made", func() error {
+	s.Until("all pods to be made", func() error {
 		if pods, _ := s.seen.Bound(); pods < replicas {
 			return fmt.Errorf("%d are", pods)
 		}
@@ -185,11 +149,11 @@ func (s *story) now() {
 func (s *story) allBound(what string) (gap time.Duration) {
 	s.Helper()
 	var findings []string
-	s.until("all pods to have nodes", func() error {
+	s.Until("all pods to have nodes", func() error {
 		findings = nil
 		for _, app := range s.apps {
-			workload := rig.Workload{Namespace: s.ns, Selector: "app=" + app, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
-			o, err := rig.Observe(s.ctx, world.client, workload)
+			workload := rig.Workload{Namespace: s.NS, Selector: "app=" + app, Levels: []evenness.Level{{Name: corev1.LabelTopologyZone}, {Name: rackLabel}}}
+			o, err := rig.Observe(s.Ctx, world.client, workload)
 			if err != nil {
 				return err
 			}
@@ -216,8 +180,8 @@ func (s *story) allBound(what string) (gap time.Duration) {
 	if s.answered.accepted < replicas/2 || s.answered.accepted > replicas {
 		s.Errorf("by its metrics the API server accepted %d bindings of %d pods, want one of each at most, and of half of them at least", s.answered.accepted, replicas)
 	}
-	twice, err := rig.AnnouncedTwice(s.ctx, world.client, s.ns, replicas, timeout)
-	s.must(err, "counting announcements")
+	twice, err := rig.AnnouncedTwice(s.Ctx, world.client, s.NS, replicas, timeout)
+	s.Must(err, "counting announcements")
 	for _, pod := range twice {
 		s.Error(pod)
 	}
@@ -241,8 +205,8 @@ func (s *story) noneRefused() {
 func (s *story) holder(other string) string {
 	s.Helper()
 	var holder string
-	s.until("a new holder of the Lease", func() error {
-		lease, err := world.client.CoordinationV1().Leases(rig.SchedulerNamespace).Get(s.ctx, rig.SchedulerName, metav1.GetOptions{})
+	s.Until("a new holder of the Lease", func() error {
+		lease, err := world.client.CoordinationV1().Leases(rig.SchedulerNamespace).Get(s.Ctx, rig.SchedulerName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 const (
@@ -195,12 +197,8 @@ func (o *operator) ready(ctx context.Context) error {
 		return err
 	}
 	for i := range list.Items {
-		node := &list.Items[i]
-		is := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-		if !is || len(node.Spec.Taints) > 0 {
-			return fmt.Errorf("node %s is ready: %t, its taints are %v", node.Name, is, node.Spec.Taints)
+		if err := rig.TakesPods(&list.Items[i]); err != nil {
+			return err
 		}
 	}
 	if len(list.Items) != len(o.nodes) {

@@ -5,7 +5,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/test/fixture"
 )
 
 const (
@@ -50,34 +50,19 @@ var workloads = []workload{
 }
 
 func (w *workload) deployment(replicas int32) *appsv1.Deployment {
-	labels := map[string]string{"app": w.name}
-	annotations := map[string]string{}
+	d := fixture.Deployment(w.name, replicas)
 	if w.placement != "" {
-		annotations[placementAnnotation] = w.placement
+		d.Spec.Template.Annotations = map[string]string{placementAnnotation: w.placement}
 	}
+	spec := &d.Spec.Template.Spec
+	spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 	// Pods on a node that has fallen silent are to be replaced while the soak lasts.
-	var tolerations []corev1.Toleration
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		tolerations = append(tolerations, corev1.Toleration{
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
 			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5),
 		})
 	}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: w.name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations},
-				Spec: corev1.PodSpec{
-					SchedulerName: rig.SchedulerName, Tolerations: tolerations, TerminationGracePeriodSeconds: ptr.To[int64](0),
-					Containers: []corev1.Container{{
-						Name: "app", Image: "busybox:1.37",
-						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
-					}},
-				},
-			},
-		},
-	}
+	return d
 }
 
 // releaser is who scales and releases.
@@ -129,13 +114,10 @@ func (w *workload) settled(ctx context.Context) (*rig.Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := *d.Spec.Replicas
-	switch st := d.Status; {
-	case st.ObservedGeneration < d.Generation:
-		return nil, errors.New("its controller has not seen it")
-	case st.UpdatedReplicas != want || st.Replicas != want || st.AvailableReplicas != want:
-		return nil, fmt.Errorf("of %d pods wanted there are %d, %d of them updated, %d available", want, st.Replicas, st.UpdatedReplicas, st.AvailableReplicas)
+	if err := rig.UpToDate(d); err != nil {
+		return nil, err
 	}
+	want := *d.Spec.Replicas
 	o, err := rig.Observe(ctx, world.client, rig.Workload{Namespace: namespace, Selector: "app=" + w.name, Levels: w.levels})
 	if err != nil {
 		return nil, err
