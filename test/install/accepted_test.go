@@ -130,9 +130,7 @@ func apiServerAccepts(t *testing.T, objects []object) {
 		stored = append(stored, text(t, o))
 	}
 	_, complaints, err := tool(t, strings.Join(stored, "---\n"), "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if complaints != "" {
 		t.Errorf("the API server warns:\n%s", complaints)
 	}
@@ -177,9 +175,7 @@ func strictly(t *testing.T, o object) {
 func text(t *testing.T, o object) string {
 	t.Helper()
 	content, err := yaml.Marshal(o.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(content)
 }
 

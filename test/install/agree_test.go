@@ -21,9 +21,7 @@ import (
 // each tool adds to know its objects again, and what makes a new profile new pods.
 func TestChartIsTheOverlay(t *testing.T) {
 	root, err := filepath.Abs(manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, tc := range []struct{ overlay, component, flag, value string }{
 		{overlay: "second-scheduler"},
 		{overlay: "second-scheduler", component: "arbiter", flag: "--set", value: "controller.arbiter.enabled=true"},
@@ -39,16 +37,12 @@ func TestChartIsTheOverlay(t *testing.T) {
 			}
 			dir := t.TempDir()
 			relative, err := filepath.Rel(dir, root)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			kustomization := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [" + relative + "/overlays/" + tc.overlay + "]\n"
 			if tc.component != "" {
 				kustomization += "components: [" + relative + "/components/" + tc.component + "]\n"
 			}
-			if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600))
 			overlay := plain(t, decode(t, must(t, "", "kubectl", "kustomize", dir)))
 			if len(overlay) < 20 {
 				t.Fatalf("the overlay has %d objects only", len(overlay))
@@ -104,9 +98,7 @@ func plain(t *testing.T, objects []object) map[string]any {
 		switch o.GetKind() {
 		case "ConfigMap":
 			var content any
-			if err := yaml.UnmarshalStrict([]byte(configuration(t, []object{o})), &content); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, yaml.UnmarshalStrict([]byte(configuration(t, []object{o})), &content))
 			withoutElectionDefaults(content)
 			o.Object["data"] = content
 		case "Deployment":
@@ -118,9 +110,7 @@ func plain(t *testing.T, objects []object) map[string]any {
 			}
 			spec, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
 			stripSpec(spec)
-			if err := unstructured.SetNestedMap(o.Object, spec, "spec", "template", "spec"); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, unstructured.SetNestedMap(o.Object, spec, "spec", "template", "spec"))
 		case "PodDisruptionBudget":
 			stripLabels(t, o, "spec", "selector", "matchLabels")
 		}
@@ -169,24 +159,5 @@ func stripLabels(t *testing.T, o object, path ...string) {
 		return
 	}
 	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(added, key) })
-	if err := unstructured.SetNestedStringMap(o.Object, labels, path...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestCopiesAreCopies wants the chart's kinds to be the generated ones, without
-// going by way of the script that copies them.
-func TestCopiesAreCopies(t *testing.T) {
-	names, err := filepath.Glob(manifests + "/crds/*_*.yaml")
-	copies, copiesErr := filepath.Glob(chart + "/crds/*.yaml")
-	if err != nil || copiesErr != nil || len(names) == 0 || len(names) != len(copies) {
-		t.Fatalf("there are %v, and in the chart %v: %v %v", names, copies, err, copiesErr)
-	}
-	for i, name := range names {
-		want, wantErr := os.ReadFile(name)
-		got, gotErr := os.ReadFile(copies[i])
-		if wantErr != nil || gotErr != nil || string(want) != string(got) {
-			t.Errorf("%s is not %s: run hack/update-manifests.sh (%v, %v)", copies[i], name, wantErr, gotErr)
-		}
-	}
+	fatal(t, unstructured.SetNestedStringMap(o.Object, labels, path...))
 }

@@ -28,13 +28,9 @@ var (
 // profiles, and to be the shipped ones otherwise: a Prometheus sees the metrics of both.
 func TestAlertsAreOfTheRelease(t *testing.T) {
 	content, err := os.ReadFile(manifests + "/monitoring/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var spec monitoringv1.PrometheusRuleSpec
-	if err := yaml.UnmarshalStrict(content, &spec); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, yaml.UnmarshalStrict(content, &spec))
 	shipped := expressions(spec)
 	for release, tc := range map[string]struct {
 		args           []string
@@ -75,9 +71,7 @@ func ruleOf(t *testing.T, rendered string) map[string]string {
 	for _, o := range decode(t, rendered) {
 		if o.GetKind() == "PrometheusRule" {
 			rule := &monitoringv1.PrometheusRule{}
-			if err := yaml.UnmarshalStrict([]byte(text(t, o)), rule); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, yaml.UnmarshalStrict([]byte(text(t, o)), rule))
 			return expressions(rule.Spec)
 		}
 	}

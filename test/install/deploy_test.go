@@ -52,9 +52,7 @@ func tryDeploy(t *testing.T, action string, flags ...string) (string, error) {
 func everything(t *testing.T) map[string]bool {
 	t.Helper()
 	objects, err := rig.Contents(t.Context(), cluster.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	all := map[string]bool{}
 	for o := range objects {
 		all[o.String()] = true
@@ -141,9 +139,7 @@ func keepsValues(t *testing.T) {
 	deploy(t, "up", "--set", "imageRegistry=registry.example.com/espalier,scheduler.image.digest=sha256:"+strings.Repeat("0", 64))
 	deploy(t, "up")
 	deployment, err := cluster.client.AppsV1().Deployments(metav1.NamespaceSystem).Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got := *deployment.Spec.Replicas; got != 3 {
 		t.Errorf("deployed anew there are %d schedulers, want the 3 of before", got)
 	}
@@ -195,28 +191,18 @@ func places(t *testing.T, name, namespace string) {
 	ctx, dir := t.Context(), t.TempDir()
 	account := name + "-scheduler"
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := rig.WriteKubeconfigIn(ctx, cluster.config, cluster.client, namespace, account, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, rig.WriteKubeconfigIn(ctx, cluster.config, cluster.client, namespace, account, kubeconfig))
 	cm, err := cluster.client.CoreV1().ConfigMaps(namespace).Get(ctx, account+"-config", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	config := filepath.Join(dir, "scheduler-config.yaml")
-	if err := os.WriteFile(config, []byte(cm.Data["scheduler-config.yaml"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(config, []byte(cm.Data["scheduler-config.yaml"]), 0o600))
 	binary, err := rig.Binary("espalier-scheduler", binFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	scheduler, err := rig.Start(rig.Command{
 		Name: account, Path: binary, Dir: cluster.dir,
 		Args: []string{"--config=" + config, "--kubeconfig=" + kubeconfig, "--secure-port=0"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, profile := range read(t, cm.Data["scheduler-config.yaml"]).Profiles {
 		placesOne(t, scheduler, profile)
 	}

@@ -88,12 +88,18 @@ func environment() []string {
 	)
 }
 
+// fatal ends the test if there is an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must is tool for what has to work.
 func must(t *testing.T, stdin, name string, args ...string) string {
 	t.Helper()
 	stdout, _, err := tool(t, stdin, name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return stdout
 }

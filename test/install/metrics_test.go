@@ -26,9 +26,7 @@ func ofKind[T any](t *testing.T, kind string, objects []object) (found []T) {
 			continue
 		}
 		var is T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is))
 		found = append(found, is)
 	}
 	return found
@@ -147,8 +145,6 @@ func monitored(t *testing.T, monitors []monitoringv1.ServiceMonitor, s *corev1.S
 func selects(t *testing.T, selector *metav1.LabelSelector, is labels.Set) bool {
 	t.Helper()
 	by, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return by.Matches(is)
 }

@@ -30,9 +30,7 @@ func TestInstallAsDocumented(t *testing.T) {
 		kustomization := quoted(t, "../../docs/install.md", `(?s)apiVersion: kustomize\.config.*?\n`+"```")
 		err = os.WriteFile(filepath.Join(beside, "kustomization.yaml"), []byte(strings.Trim(kustomization, "`")), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	images(t, must(t, "", "kubectl", "kustomize", beside), registry, "TAG")
 }
 
@@ -40,9 +38,7 @@ func TestInstallAsDocumented(t *testing.T) {
 func quoted(t *testing.T, page, pattern string) string {
 	t.Helper()
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	found := regexp.MustCompile(pattern).FindAllString(string(content), -1)
 	if len(found) != 1 {
 		t.Fatalf("%s has %q for %s, want one", page, found, pattern)

@@ -67,9 +67,7 @@ func TestRelease(t *testing.T) {
 	for _, overlay := range []string{"second-scheduler", "node-pool", "replace-default"} {
 		path := filepath.Join(dir, overlay+".yaml")
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		images(t, string(text), "", tag)
 		must(t, "", "kubectl", "apply", "--dry-run=server", "--filename", path)
 	}
@@ -98,26 +96,20 @@ func release(t *testing.T) {
 func sums(t *testing.T, dir string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	said := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		said[name] = sum
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, entry := range entries {
 		if entry.Name() == "SHA256SUMS" {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); said[entry.Name()] != sum {
 			t.Errorf("the sum of %s is %s, and SHA256SUMS says %q", entry.Name(), sum, said[entry.Name()])
 		}
@@ -151,9 +143,7 @@ func unpacked(t *testing.T, archive string) string {
 func plugins(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "krew.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var manifest struct {
 		Spec struct {
 			Version   string
@@ -174,9 +164,7 @@ func plugins(t *testing.T, dir string) map[string]string {
 		system, archive := p.Selector.MatchLabels["os"], path.Base(p.URI)
 		archives[system] = archive
 		content, err := os.ReadFile(filepath.Join(dir, archive))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if archive != "kubectl-espalier-"+system+"-"+p.Selector.MatchLabels["arch"]+".tar.gz" || p.SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			t.Errorf("krew.yaml says of %s that it is %s, with the sum %s", system, archive, p.SHA256)
 		}
@@ -215,9 +203,7 @@ func bill(t *testing.T, path string) {
 		Components []component
 	}
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if err := json.Unmarshal(content, &bill); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -225,9 +211,7 @@ func bill(t *testing.T, path string) {
 		t.Errorf("%s is %s, about %+v", filepath.Base(path), bill.BOMFormat, bill.Metadata.Component)
 	}
 	version, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}", "k8s.io/client-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, want := range []component{{"std", runtime.Version()}, {"k8s.io/client-go", strings.TrimSpace(string(version))}} {
 		if !slices.Contains(bill.Components, want) {
 			t.Errorf("%s does not name %+v among %d components", filepath.Base(path), want, len(bill.Components))
@@ -239,9 +223,7 @@ func bill(t *testing.T, path string) {
 func archive(t *testing.T, path, name string) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer func() { _ = file.Close() }()
 	for reader := tar.NewReader(file); ; {
 		header, err := reader.Next()

@@ -33,9 +33,7 @@ func template(t *testing.T, release, namespace string, args ...string) string {
 func values(t *testing.T, path string) map[string]any {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var v map[string]any
 	if err := yaml.UnmarshalStrict(content, &v); err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -47,13 +45,9 @@ func values(t *testing.T, path string) map[string]any {
 func write(t *testing.T, v map[string]any) string {
 	t.Helper()
 	content, err := yaml.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	path := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 

@@ -58,9 +58,7 @@ func TestUpgradeAsDocumented(t *testing.T) {
 func upgradeCommands(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/versions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	_, section, _ := strings.Cut(string(page), "## How to upgrade\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var commands []string
@@ -81,13 +79,9 @@ func upgradeCommands(t *testing.T) []string {
 func olderChart(t *testing.T) string {
 	t.Helper()
 	older := filepath.Join(t.TempDir(), "espalier")
-	if err := os.CopyFS(older, os.DirFS(chart)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.CopyFS(older, os.DirFS(chart)))
 	for _, later := range []string{"servicemonitor.yaml", "prometheusrule.yaml", "metricsservice.yaml"} {
-		if err := os.Remove(filepath.Join(older, "templates", later)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Remove(filepath.Join(older, "templates", later)))
 	}
 	change(t, older+"/values.yaml", func(text string) string {
 		text, _, found := strings.Cut(text, "\nserviceMonitor:\n")
@@ -109,14 +103,10 @@ func olderChart(t *testing.T) string {
 func change(t *testing.T, path string, by func(string) string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	changed := by(string(content))
 	if changed == string(content) {
 		t.Fatalf("%s is what it was", path)
 	}
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte(changed), 0o600))
 }

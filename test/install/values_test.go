@@ -79,13 +79,9 @@ func (s *schema) requires(t *testing.T, path string) {
 func described(t *testing.T) (descriptions map[string]string, defaults map[string]any) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var root schema
-	if err := json.Unmarshal(content, &root); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(content, &root))
 	descriptions, defaults = map[string]string{}, map[string]any{}
 	shipped := values(t, filepath.Join(chart, "values.yaml"))
 	root.walk(t, "", shipped, func(path, description string, value any) {
@@ -98,9 +94,7 @@ func described(t *testing.T) (descriptions map[string]string, defaults map[strin
 // the default of values.yaml and the description of the schema, and nothing else.
 func TestEveryValueIsDocumented(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(chart, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	rows := map[string]string{}
 	for _, line := range strings.Split(string(readme), "\n") {
 		if cells := strings.SplitN(line, "`", 3); len(cells) == 3 && cells[0] == "| " {
@@ -136,12 +130,8 @@ func TestEveryValueIsDocumented(t *testing.T) {
 func normal(t *testing.T, value any) (out any) {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, json.Unmarshal(text, &out))
 	return out
 }
 

@@ -27,9 +27,7 @@ func startWithPodGroups(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-scheduler"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: rig.SchedulerNamespace, Name: rig.SchedulerName}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() {
 		if err := bindings.Delete(context.WithoutCancel(t.Context()), "espalier-scheduler-features", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
@@ -44,9 +42,7 @@ func group(t *testing.T, ns, name string, policy schedulingv1beta1.PodGroupSched
 	_, err := cluster.client.SchedulingV1beta1().PodGroups(ns).Create(t.Context(), &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: policy},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 }
 
 // members makes n pods of a group. Nothing but the group makes them a workload.

@@ -33,12 +33,8 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 func installPolicies(t *testing.T, ns string) {
 	t.Helper()
 	applier, err := rig.NewApplier(cluster.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := applier.Definitions(t.Context(), manifests.Files); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, applier.Definitions(t.Context(), manifests.Files))
 	policy := write(t, "policy.yaml", `apiVersion: placement.espalier.dev/v1alpha1
 kind: PlacementPolicy
 metadata: {name: zones}
@@ -58,9 +54,7 @@ spec: {podSelector: {}, levels: [{topologyKey: topology.kubernetes.io/zone}]}
 func removePolicies(t *testing.T) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(cluster.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	// Not the test's own context: this cleans up as well.
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -88,9 +82,7 @@ func asksNothing(t *testing.T, ns, name, scheduler string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"scheduler": scheduler}},
 		Spec:       corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 }
 
 // waits waits until the pod is said to wait for the property of the profile's level.

@@ -68,9 +68,7 @@ const configHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedu
 // layers finds it, with its flags, and with its way to the API server. What each layer refuses is tested beside it.
 func TestRefuses(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	// Nobody serves it: who connects is never answered.
 	taken := listener.Addr().String()
 	t.Cleanup(func() { _ = listener.Close() })

@@ -120,9 +120,7 @@ func TestRunsAForeignConfiguration(t *testing.T) {
 	settled(t, ns, "plain", 3)
 	settled(t, ns, "ours", 7)
 	o, err := rig.Observe(t.Context(), cluster.client, rig.Workload{Namespace: ns, Selector: "scheduler=" + rig.SchedulerName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if o.Pending != 1 {
 		t.Error("a pod of the shipped name was placed by a scheduler that does not have this name")
 	}
@@ -136,9 +134,7 @@ func TestWritesItsConfiguration(t *testing.T) {
 		t.Fatalf("exit status %d: %q", status, lines)
 	}
 	content, err := os.ReadFile(written)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	want, got := profileNames(t, manifests.SchedulerConfig), profileNames(t, content)
 	if len(got) != 1 || got[0] != want[0] {
 		t.Errorf("it wrote the profiles %v, want %v", got, want)
@@ -157,15 +153,11 @@ func TestWritesItsConfiguration(t *testing.T) {
 func profileNames(t *testing.T, config []byte) []string {
 	t.Helper()
 	asJSON, err := yaml.YAMLToJSON(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var parsed struct {
 		Profiles []struct{ SchedulerName string }
 	}
-	if err := json.Unmarshal(asJSON, &parsed); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(asJSON, &parsed))
 	var names []string
 	for _, p := range parsed.Profiles {
 		names = append(names, p.SchedulerName)

@@ -24,9 +24,7 @@ import (
 func start(t *testing.T, args ...string) *rig.Process {
 	t.Helper()
 	p, err := rig.Start(rig.Command{Name: "espalier-scheduler", Path: cluster.binary, Args: args, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() {
 		if err := p.Unasked(); err != nil {
 			t.Error(err)
@@ -53,9 +51,7 @@ func stop(t *testing.T, p *rig.Process) {
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -64,9 +60,7 @@ func namespace(t *testing.T) string {
 	t.Helper()
 	ns, err := cluster.client.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "integration-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
@@ -136,10 +130,16 @@ func even(t *testing.T, o *rig.Observation) {
 	}
 }
 
+// fatal ends the test if there is an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // until polls; nil ends it.
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := rig.Poll(t.Context(), timeout, 50*time.Millisecond, what, check); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, rig.Poll(t.Context(), timeout, 50*time.Millisecond, what, check))
 }

@@ -30,12 +30,8 @@ type secret struct{ name, text string }
 func secretsOf(t *testing.T, kubeconfig string) []secret {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rest.LoadTLSFiles(config); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, rest.LoadTLSFiles(config))
 	var all []secret
 	add := func(name string, content []byte) {
 		if len(content) == 0 {
@@ -104,9 +100,7 @@ func TestLeaksAreFound(t *testing.T) {
 			}
 		}
 		content, err := os.ReadFile(kubeconfig)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		if len(leaks(content, secrets)) == 0 {
 			t.Errorf("%s: the kubeconfig itself, in a log, is not found", name)
 		}
@@ -117,9 +111,7 @@ func TestLeaksAreFound(t *testing.T) {
 func silent(t *testing.T, p *rig.Process, secrets []secret, masked bool) {
 	t.Helper()
 	log, err := os.ReadFile(p.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Logf("%s wrote %d bytes", p.Name, len(log))
 	// The client writes each request out as a command, and masks its token.
 	if !bytes.Contains(log, []byte("curl -v")) || bytes.Contains(log, []byte("Bearer <masked>")) != masked {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,9 +54,7 @@ func TestTakesItsOwnLease(t *testing.T) {
 		t.Errorf("the Lease went from %q to %q, though its holder lives", holder, got)
 	}
 	leases, err := cluster.client.CoordinationV1().Leases("kube-system").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, l := range leases.Items {
 		if l.Name == "kube-scheduler" {
 			t.Error("it took kube-scheduler's Lease")
@@ -84,9 +83,7 @@ func bindings(t *testing.T, scheduler *rig.Process) int {
 func logOf(t *testing.T, p *rig.Process) string {
 	t.Helper()
 	text, err := os.ReadFile(p.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return string(text)
 }
 
@@ -141,9 +138,7 @@ func metricsToken(t *testing.T, ns string) string {
 func readerToken(t *testing.T, ns, name string, paths ...string) string {
 	t.Helper()
 	token, err := rig.ReaderToken(t.Context(), cluster.client, ns, name+"-"+ns, paths...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return token
 }
 
@@ -151,9 +146,7 @@ func readerToken(t *testing.T, ns, name string, paths ...string) string {
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := rig.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return port
 }
 
@@ -221,4 +214,47 @@ func TestServesHealthAndMetrics(t *testing.T) {
 			answers(t, base+other, token, http.StatusForbidden)
 		})
 	}
+}
+
+// startController starts the controller with the rights of the manifests, or with another kubeconfig.
+func startController(t *testing.T, kubeconfig string, args ...string) *rig.Process {
+	t.Helper()
+	binary, err := rig.Binary(rig.ControllerName, binFolder)
+	fatal(t, err)
+	if kubeconfig == "" {
+		kubeconfig = controllerKubeconfig(t)
+	}
+	p, err := rig.Start(rig.Command{
+		Name: rig.ControllerName, Path: binary, Dir: t.TempDir(), Args: append(args, "--kubeconfig="+kubeconfig, "--health-probe-bind-address=0"),
+	})
+	fatal(t, err)
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// controllerKubeconfig is that of the controller's account.
+func controllerKubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "controller.kubeconfig")
+	fatal(t, rig.WriteKubeconfig(t.Context(), cluster.config, cluster.client, rig.ControllerName, path))
+	return path
+}
+
+// The controller serves its metrics by TLS, and to whom the cluster lets read them: a replica that stands by does, too.
+func TestControllerServesMetrics(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	startController(t, "", "--metrics-bind-address=127.0.0.1:"+port)
+	url := "https://127.0.0.1:" + port + "/metrics"
+	stranger := readerToken(t, ns, "stranger")
+	token := metricsToken(t, ns)
+	until(t, "who leads to be said", func() error {
+		if body := answers(t, url, token, http.StatusOK); !strings.Contains(body, "leader_election_master_status") {
+			return fmt.Errorf("it is not: %.200s", body)
+		}
+		return nil
+	})
+	answers(t, url, "", http.StatusUnauthorized)
+	answers(t, url, "x"+stranger, http.StatusInternalServerError) // of a token that nobody has given out, as controller-runtime has it
+	answers(t, url, stranger, http.StatusForbidden)
+	answers(t, strings.Replace(url, "https", "http", 1), "", http.StatusBadRequest)
 }

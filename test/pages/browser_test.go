@@ -29,15 +29,11 @@ func TestPicturesOfPages(t *testing.T) {
 	dir := t.TempDir()
 	for _, picture := range pictures {
 		svg, err := os.ReadFile(picture)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		name := filepath.Base(picture)
 		if name != "demo.svg" { // its lines come and go, see cmd/demo
 			labels, wrong, err := b.Labels(t.Context(), append([]byte("<!DOCTYPE html><body>"), svg...), 1000, 700)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			for _, w := range wrong {
 				t.Errorf("%s: %s", name, w)
 			}
@@ -64,9 +60,7 @@ func TestSiteInABrowser(t *testing.T) {
 		t.Skip(err)
 	}
 	site := filepath.Join(t.TempDir(), "site")
-	if err := shell(t.Context(), "hack/site.sh "+site); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, shell(t.Context(), "hack/site.sh "+site))
 	dir := t.TempDir()
 	for _, page := range []string{"index.html", "spread.html", "reference/policies.html"} {
 		if err := b.Look(t.Context(), filepath.Join(site, page), 1280, 1000, dir); err != nil {
@@ -75,19 +69,13 @@ func TestSiteInABrowser(t *testing.T) {
 	}
 	// What is typed into the search is looked for in all pages.
 	page, err := os.ReadFile(filepath.Join(site, "index.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	file := filepath.Join(site, "search-test.html")
 	page = append(page, `<script>addEventListener("load", () => { const i = document.getElementById("find"); i.value = "kustomize overlay"; i.focus(); i.dispatchEvent(new Event("input"));
 		setTimeout(() => { const pre = document.createElement("pre"); pre.id = "espalier-found"; pre.textContent = JSON.stringify([...document.querySelectorAll("#found a")].map(a => a.textContent)); document.body.append(pre); }, 2000); })</script>`...)
-	if err := os.WriteFile(file, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(file, page, 0o600))
 	var found []string
-	if err := b.Found(t.Context(), browser.Page{File: file, Width: 1280, Height: 1000}, &found); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, b.Found(t.Context(), browser.Page{File: file, Width: 1280, Height: 1000}, &found))
 	if len(found) == 0 || found[0] != "Install" {
 		t.Errorf("kustomize overlay is found in %q", found)
 	}

@@ -142,6 +142,14 @@ func start(ctx context.Context) (processes []*rig.Process, err error) {
 	return processes, err
 }
 
+// fatal ends the test if there is an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // environment leads commands to the test's cluster, and away from the settings of who runs it.
 func environment() []string {
 	return append(os.Environ(),

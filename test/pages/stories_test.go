@@ -61,9 +61,7 @@ var stories = map[string]story{
 // TestPages does what every page says, but for the commands that are listed in unrun with the reason.
 func TestPages(t *testing.T) {
 	all, err := pages.All(os.DirFS(world.root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	used, blocks := make(map[int]bool), 0
 	known := make(map[string]bool)
 	for i := range all {

@@ -98,9 +98,7 @@ func TestUnrun(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, u := range unrun {
 		if len(u.why) < 10 {
 			t.Errorf("%s: %s: say why it is not run", u.page, u.begins)

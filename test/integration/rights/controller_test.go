@@ -54,25 +54,25 @@ func (s *stage) startTainting(args ...string) {
 func governs(s *stage) error {
 	s.policy("all")
 	s.create(s.pod("governed"))
-	return s.says(s.policies(), "all")
+	return s.statusOf(s.policies(), "all", "governedPods")
 }
 
 // governsCluster: and so does that of a policy of the cluster.
 func governsCluster(s *stage) error {
 	s.clusterPolicy()
 	s.create(s.pod("governed-with-all"))
-	return s.says(s.clusterPolicies(), s.name)
+	return s.statusOf(s.clusterPolicies(), s.name, "governedPods")
 }
 
-// says waits until the status of a policy says that it governs pods.
-func (s *stage) says(policies dynamic.ResourceInterface, name string) error {
+// statusOf waits until the status of an object has a number other than 0.
+func (s *stage) statusOf(objects dynamic.ResourceInterface, name, field string) error {
 	s.Helper()
-	return s.wait("the status of policy "+name, func() error {
-		now, err := policies.Get(s.Context(), name, metav1.GetOptions{})
+	return s.wait("the status of "+name, func() error {
+		now, err := objects.Get(s.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if n, _, _ := unstructured.NestedInt64(now.Object, "status", "governedPods"); n == 0 {
+		if n, _, _ := unstructured.NestedInt64(now.Object, "status", field); n == 0 {
 			return fmt.Errorf("it is %v", now.Object["status"])
 		}
 		return nil

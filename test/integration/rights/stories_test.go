@@ -103,10 +103,7 @@ func confirms(s *stage) error {
 	})
 	defer s.proxy.before(nil)
 	s.create(s.pod(name))
-	return s.wait("pod "+name+" to be known to have a node", func() error {
-		_, err := s.event(name, "Scheduled")
-		return err
-	})
+	return s.told(name, "Scheduled")
 }
 
 // hears: what is watched is watched, and not listed again and again.
@@ -137,10 +134,7 @@ func reports(s *stage) error {
 	pod := s.pod("reported")
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "nowhere"}
 	s.create(pod)
-	return s.wait("an event of a pod that has no place", func() error {
-		_, err := s.event("reported", "FailedScheduling")
-		return err
-	})
+	return s.told("reported", "FailedScheduling")
 }
 
 // event is one about the object of that name, the last that there is.
@@ -159,6 +153,14 @@ func (s *stage) event(name, reason string) (last *corev1.Event, err error) {
 		return nil, fmt.Errorf("there is no event %s of %s", reason, name)
 	}
 	return last, nil
+}
+
+// told waits for an event about an object.
+func (s *stage) told(name, reason string) error {
+	return s.wait("an event "+reason+" of "+name, func() error {
+		_, err := s.event(name, reason)
+		return err
+	})
 }
 
 // repeats: what is said again of a pod is counted, and not written anew. The first time it
@@ -204,46 +206,28 @@ func preempts(s *stage) error {
 	})
 }
 
-func (s *stage) lease() (*coordinationv1.Lease, error) {
-	return cluster.client.CoordinationV1().Leases(s.name).Get(s.Context(), s.name, metav1.GetOptions{})
+// keepsLease waits until a Lease is there and has been renewed.
+func (s *stage) keepsLease(name string) error {
+	leases := cluster.client.CoordinationV1().Leases(s.name)
+	var first *coordinationv1.Lease
+	err := sees(s, "its Lease", leases.Get, name, func(now *coordinationv1.Lease) bool {
+		first = now
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return sees(s, "its Lease to be renewed", leases.Get, name, func(now *coordinationv1.Lease) bool {
+		return !now.Spec.RenewTime.Equal(first.Spec.RenewTime)
+	})
 }
 
 // elects: it takes its Lease, and keeps it.
-func elects(s *stage) error {
-	var first *coordinationv1.Lease
-	err := s.wait("its Lease", func() (err error) {
-		first, err = s.lease()
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.wait("its Lease to be renewed", func() error {
-		now, err := s.lease()
-		if err == nil && now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
-			err = errors.New("it is not")
-		}
-		return err
-	})
-}
+func elects(s *stage) error { return s.keepsLease(s.name) }
 
 // joins: it takes one of its Leases and keeps it, and places pods when it sees that there is nobody else.
 func joins(s *stage) error {
-	lease := func() (*coordinationv1.Lease, error) {
-		return cluster.client.CoordinationV1().Leases(s.name).Get(s.Context(), s.name+"-0", metav1.GetOptions{})
-	}
-	var first *coordinationv1.Lease
-	if err := s.wait("its Lease", func() (err error) { first, err = lease(); return err }); err != nil {
-		return err
-	}
-	err := s.wait("its Lease to be renewed", func() error {
-		now, err := lease()
-		if err == nil && now.Spec.RenewTime.Equal(first.Spec.RenewTime) {
-			err = errors.New("it is not")
-		}
-		return err
-	})
-	if err != nil {
+	if err := s.keepsLease(s.name + "-0"); err != nil {
 		return err
 	}
 	return places(s)
@@ -251,10 +235,7 @@ func joins(s *stage) error {
 
 // takesOver: a Lease that another has let go of is taken.
 func takesOver(s *stage) error {
-	return s.wait("an event of the election", func() error {
-		_, err := s.event(s.name, "LeaderElection")
-		return err
-	})
+	return s.told(s.name, "LeaderElection")
 }
 
 // status sets the status of a pod, as its kubelet does.

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -103,34 +102,19 @@ func (s *stage) running(name, of string) {
 	}, metav1.CreateOptions{}))
 }
 
-// statusOf waits until the status of an object has a field.
-func (s *stage) statusOf(resource, name, field string) error {
-	s.Helper()
-	return s.wait("the status of "+resource+" "+name, func() error {
-		now, err := s.resource(resource).Get(s.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if n, _, _ := unstructured.NestedInt64(now.Object, "status", field); n == 0 {
-			return fmt.Errorf("it is %v", now.Object["status"])
-		}
-		return nil
-	})
-}
-
 // counts: the status of an allocation says how many of its pods run.
 func counts(s *stage) error {
 	name := s.name + "-counts"
 	s.share(name)
 	s.running("counted", name)
-	return s.statusOf(placementv1alpha1.AllocationResource, name, "runningPods")
+	return s.statusOf(s.resource(placementv1alpha1.AllocationResource), name, "runningPods")
 }
 
 // countsAndHears: and what it counts is watched then.
 func countsAndHears(s *stage) error {
 	name := s.name + "-hears"
 	s.share(name)
-	if err := s.statusOf(placementv1alpha1.PartitionResource, name, "nodes"); err != nil {
+	if err := s.statusOf(s.resource(placementv1alpha1.PartitionResource), name, "nodes"); err != nil {
 		return err
 	}
 	return hears(question{resource: "nodes"})(s)
@@ -140,7 +124,7 @@ func countsAndHears(s *stage) error {
 func countsPartition(s *stage) error {
 	name := s.name + "-partition"
 	s.share(name)
-	return s.statusOf(placementv1alpha1.PartitionResource, name, "nodes")
+	return s.statusOf(s.resource(placementv1alpha1.PartitionResource), name, "nodes")
 }
 
 // overrun has an allocation run twice as much as it may, and returns the pods.

@@ -73,15 +73,9 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // handedOver waits until a pod is a Move's.
 func (s *stage) handedOver(pod *corev1.Pod) error {
-	return s.wait("pod "+pod.Name+" to be handed over", func() error {
-		is, err := cluster.client.CoreV1().Pods(pod.Namespace).Get(s.Context(), pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if by := metav1.GetControllerOf(is); by == nil || by.Kind != "Move" {
-			return fmt.Errorf("it is of %v", by)
-		}
-		return nil
+	return sees(s, "pod "+pod.Name+" to be handed over", cluster.client.CoreV1().Pods(pod.Namespace).Get, pod.Name, func(now *corev1.Pod) bool {
+		by := metav1.GetControllerOf(now)
+		return by != nil && by.Kind == "Move"
 	})
 }
 
@@ -101,10 +95,7 @@ func (d *deployment) evicted(pod *corev1.Pod) error {
 	if err := d.gone(pod); err != nil {
 		return err
 	}
-	return d.wait("an event of what has become of the Move", func() error {
-		_, err := d.event(metav1.GetControllerOf(d.set).Name, "PodMoved")
-		return err
-	})
+	return d.told(metav1.GetControllerOf(d.set).Name, "PodMoved")
 }
 
 // forgotten waits until a Move that has ended long ago is gone.
@@ -158,4 +149,62 @@ func (s *stage) patchNode(name, patch string, subresources ...string) {
 	s.Helper()
 	_, err := cluster.client.CoreV1().Nodes().Patch(context.WithoutCancel(s.Context()), name, mergePatch, []byte(patch), metav1.PatchOptions{}, subresources...)
 	s.must(err)
+}
+
+// statefulSet is a StatefulSet of one pod. The test plays its controller.
+type statefulSet struct {
+	*stage
+	set *appsv1.StatefulSet
+}
+
+// stateful makes a StatefulSet that is as its controller would leave it when it has its pod.
+func (s *stage) stateful(name string) *statefulSet {
+	s.Helper()
+	selected := map[string]string{"app": name}
+	set, err := cluster.client.AppsV1().StatefulSets(s.name).Create(s.Context(), &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: selected},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selected}, Spec: s.pod("").Spec},
+		},
+	}, metav1.CreateOptions{})
+	s.must(err)
+	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, Replicas: 1, ReadyReplicas: 1, CurrentRevision: "1", UpdateRevision: "1"}
+	set, err = cluster.client.AppsV1().StatefulSets(s.name).UpdateStatus(s.Context(), set, metav1.UpdateOptions{})
+	s.must(err)
+	return &statefulSet{s, set}
+}
+
+// runs makes the pod, which is ready on a node.
+func (s *statefulSet) runs(node string, change ...func(*corev1.Pod)) *corev1.Pod {
+	s.Helper()
+	return s.runsOf(s.set, "StatefulSet", s.set.Spec.Template.Labels, node, change...)
+}
+
+// movedByHand runs a pod on a node, makes a Move of it as somebody else does, and waits until the pod is gone. Whatever has Moves made, all are carried
+// out.
+func (s *statefulSet) movedByHand(node string) error {
+	s.Helper()
+	pod := s.runs(node)
+	reference := func(o metav1.Object) map[string]any {
+		return map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}
+	}
+	s.object("Move", "by-hand", map[string]any{"pod": reference(pod), "statefulSet": reference(s.set), "evictFirst": true, "reason": "Lease"})
+	return s.gone(pod)
+}
+
+// sharing makes a claim that pods of many nodes can have, and gives it to a pod: whether another one can be ready beside it is to be read there.
+func (s *stage) sharing(name string) func(*corev1.Pod) {
+	s.Helper()
+	made(s, cluster.client.CoreV1().PersistentVolumeClaims(s.name).Create, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, Resources: corev1.VolumeResourceRequirements{Requests: oneGigabyte},
+		},
+	})
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
 }
