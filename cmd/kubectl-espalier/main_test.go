@@ -187,8 +187,8 @@ func TestMistakes(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"tree":                                "wants one argument, a workload, such as deployment/web",
-		"tree web":                            "write kind/name",
-		"tree job/web":                        `kind "job" is none of those`,
+		"tree web":                            `"web" is no workload: write kind/name, such as deployment/web`,
+		"tree job/web":                        `kind "job" is none of those whose pods are spread: deployment, statefulset, replicaset, replicationcontroller`,
 		"tree deployment/none":                "there is no deployment/none",
 		"tree deployment/web -o xml":          "--output=xml: write one of json, yaml, name, wide, svg, html, dot",
 		"tree deployment/web --snapshot none": "none: no such file",
@@ -196,24 +196,30 @@ func TestMistakes(t *testing.T) {
 		"tree deployment/web --levels ,":                           "level 1",
 		"tree deployment/web --watch --snapshot x":                 "--watch: a snapshot does not change",
 		"tree deployment/web --watch -o json":                      "--watch: it draws text again and again, and not json",
-		"tree deployment/web --snapshot " + other:                  "take it again",
+		"tree deployment/web --snapshot " + other:                  `this snapshot is of version "snapshot.espalier.dev/v9", and this command reads "snapshot.espalier.dev/v1alpha1": take it again`,
 		"tree deployment/web --scheduler-config testdata/web.yaml": "the scheduler's configuration",
+		"tree deployment/web --scheduler-config none":              "none: no such file",
 		"explain pod/none":                                         "there is no pod/none",
-		"explain deployment/web":                                   "`kubectl espalier tree` draws a workload",
-		"simulate":                                                 "nothing to simulate",
+		"explain deployment/web":                                   "\"deployment/web\" is no pod: write pod/NAME; `kubectl espalier tree` draws a workload",
+		"simulate":                                                 "nothing to simulate: give a manifest with -f, or change the nodes with --drain",
 		"simulate -f none.yaml":                                    "none.yaml: no such file",
 		"simulate -f testdata/tree.txt":                            "testdata/tree.txt: document 1",
 		"simulate -f testdata/web.yaml --drain x":                  `there is no node "x"`,
 		"simulate -f testdata/web.yaml --replicas -3":              "--replicas=-3",
 		"simulate -f testdata/web.yaml --replicas 1":               "has 4 pods, and is to have 1",
-		"simulate -f testdata/web.yaml --add-nodes x":              "it begins with how many",
-		"simulate -f testdata/web.yaml --add-nodes 1":              "say which node they are like",
+		"simulate -f testdata/web.yaml --add-nodes x":              "--add-nodes=x: it begins with how many, 1 to 10000: COUNT,like=NODE",
+		"simulate -f testdata/web.yaml --add-nodes 1":              "--add-nodes=1: say which node they are like: COUNT,like=NODE",
 		"simulate -f testdata/web.yaml --add-nodes 1,like=x":       `there is no node "x"`,
-		"nonsense": "unknown command",
+		"simulate -f testdata/malformed.yaml":                      `unknown field "spec.replica"`,
+		"lint":                                                     "give a manifest with -f",
+		"lint -f none.yaml":                                        "none.yaml: no such file",
+		"convert -f testdata/tree.txt":                             "testdata/tree.txt",
+		"convert --from constraints -f testdata/tree.txt":          "testdata/tree.txt: document 1",
+		"nonsense": `unknown command "nonsense"`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			full := append(strings.Fields(args), "-n", "shop")
-			if !strings.Contains(args, "--snapshot") {
+			if !strings.Contains(args, "--snapshot") && !strings.HasPrefix(args, "convert") {
 				full = append(full, "--snapshot", file)
 			}
 			_, err := run(t, full...)

@@ -19,18 +19,14 @@ import (
 func clusters(t *testing.T) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(world.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	there := config.Contexts[config.CurrentContext]
 	there.Namespace = namespace
 	config.Contexts = map[string]*clientcmdapi.Context{"there": there, "gone": {Cluster: "gone", AuthInfo: there.AuthInfo, Namespace: namespace}}
 	config.Clusters["gone"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
 	config.CurrentContext = "gone"
 	file := filepath.Join(t.TempDir(), "config")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, clientcmd.WriteToFile(*config, file))
 	return file
 }
 
@@ -123,9 +119,7 @@ func TestBelowKubectl(t *testing.T) {
 		t.Fatalf("kubectl: %v: run `make tools`", err)
 	}
 	scripts, err := filepath.Abs("../../hack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for want, args := range map[string]string{
 		"deployment/web in namespace shop": "espalier tree deployment/web -n shop",
 		"statefulset/db\n":                 "__complete espalier tree -n shop statefulset/",

@@ -57,13 +57,9 @@ func TestLarge(t *testing.T) {
 	config := rest.CopyConfig(world.config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	manifest := filepath.Join(t.TempDir(), "web.yaml")
-	if err := fill(t.Context(), client, *largeFlag, manifest); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, fill(t.Context(), client, *largeFlag, manifest))
 	api := apiTime(t, config, client)
 	var table strings.Builder
 	fmt.Fprintf(&table, "| %d nodes, %d pods | in all | beyond the API server's %s | memory |\n| --- | --: | --: | --: |\n", *largeFlag, *largeFlag*podsOfNode, seconds(api))

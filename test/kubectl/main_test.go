@@ -230,7 +230,15 @@ func run(t *testing.T, args ...string) (out, said string, status int) {
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
 		t.Fatal(err)
 	}
-	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	return stdout.String(), far.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()
+}
+
+// fatal ends the test if there is an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // far is how far a command is that takes long, which it says on stderr: on a busy machine any may.
@@ -240,7 +248,7 @@ var far = regexp.MustCompile(`(?m)^\d+ of \d+: .*\n`)
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, said, status := run(t, args...)
-	if said = far.ReplaceAllString(said, ""); status != 0 || said != "" {
+	if status != 0 || said != "" {
 		t.Fatalf("kubectl espalier %q ends with %d and says %q", args, status, said)
 	}
 	return out
