@@ -94,9 +94,7 @@ func TestVerdict(t *testing.T) {
 // to be what comes of it.
 func TestPicture(t *testing.T) {
 	levels, err := level.Parse("spread=topology.kubernetes.io/zone")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spread := simulation.New(levels)
 	var nodes []evenness.Node
 	for zone, size := range []int{10, 5, 2} {
@@ -113,9 +111,7 @@ func TestPicture(t *testing.T) {
 	}
 	picture := draw("web: 61 pods over zones of ten, five and two nodes", "as even as it can be", nodes)
 	page, err := os.ReadFile("../../docs/evenness.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(string(page), picture) {
 		t.Errorf("docs/evenness.md does not show this picture:\n%s", picture)
 	}

@@ -25,9 +25,7 @@ func texts(t *testing.T, svg string) string {
 		if errors.Is(err, io.EOF) {
 			return all.String()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if text, is := token.(xml.CharData); is {
 			all.Write(text)
 		}
@@ -42,13 +40,9 @@ func TestRecording(t *testing.T) {
 	r.add(4*time.Second, "web: <40> pods      as even as it can be\n  ├ zone-a   14 ███")
 	r.add(5*time.Second, "PASS")
 	file := filepath.Join(t.TempDir(), "demo.svg")
-	if err := r.write(file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.write(file))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	svg := string(text)
 	if got := texts(t, svg); !strings.Contains(got, "created") || !strings.Contains(got, "web: <40> pods") {
 		t.Errorf("it shows %s", got)
@@ -69,9 +63,7 @@ func TestRecording(t *testing.T) {
 // docs/demo.svg is of a run of the demo as it is: every workload of the last acts is in it, each as even as it can be.
 func TestRecordedDemo(t *testing.T) {
 	text, err := os.ReadFile("../../docs/demo.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shown := texts(t, string(text))
 	for _, w := range lasting() {
 		for _, pods := range []int{w.cordoned, w.returned} {
@@ -85,5 +77,13 @@ func TestRecordedDemo(t *testing.T) {
 	}
 	if strings.Contains(string(text), "http://") && strings.Count(string(text), "http") != 1 {
 		t.Error("it loads something")
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

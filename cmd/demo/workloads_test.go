@@ -24,9 +24,7 @@ func TestWorkloadsSayWhatTheirFilesAsk(t *testing.T) {
 	}
 	for _, w := range workloads {
 		objects, err := rig.Decode(manifests.Files, "examples/"+w.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pods := 0
 		for _, obj := range objects {
 			var annotations map[string]string
@@ -63,9 +61,7 @@ func number(obj *unstructured.Unstructured, field string) int {
 func levelsOf(t *testing.T, placement string) []evenness.Level {
 	t.Helper()
 	parsed, err := level.Parse(placement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var levels []evenness.Level
 	for _, p := range parsed {
 		l := evenness.Level{Name: p.Property.Label, Pack: p.Strategy == level.Pack, Exclude: p.NodesWithoutKey == level.Exclude}

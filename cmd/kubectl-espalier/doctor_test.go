@@ -15,21 +15,15 @@ import (
 // The CRDs of the release are read as a client reads those of a cluster: integers among them, such as minimum: 1, are not fractions.
 func TestDefinitionsAreReadAsThoseOfACluster(t *testing.T) {
 	all, err := definitions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(all) < 3 {
 		t.Errorf("there are %d CRDs", len(all))
 	}
 	for _, definition := range all {
 		text, err := definition.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		read, _, err := unstructured.UnstructuredJSONScheme.Decode(text, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !equality.Semantic.DeepEqual(read.(*unstructured.Unstructured).Object, definition.Object) {
 			t.Errorf("%s is another one when a client has read it", definition.GetName())
 		}
@@ -39,9 +33,7 @@ func TestDefinitionsAreReadAsThoseOfACluster(t *testing.T) {
 // The rights that are looked for are those of the manifests, of all roles for the whole cluster.
 func TestRights(t *testing.T) {
 	all, err := rights()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	has := func(group, resource, verb string) bool {
 		return slices.ContainsFunc(all, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)

@@ -89,13 +89,9 @@ func cluster(t *testing.T) string {
 func saved(t *testing.T, s *snapshot.Snapshot) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := s.Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Write(&out))
 	file := filepath.Join(t.TempDir(), "cluster.json")
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, out.Bytes(), 0o600))
 	return file
 }
 
@@ -133,19 +129,13 @@ func TestPrinted(t *testing.T) {
 				full = append(full, "--snapshot", file)
 			}
 			got, err := run(t, full...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			golden := filepath.Join("testdata", name)
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got != string(want) {
 				t.Errorf("%s prints\n%s\nwant\n%s", args, got, want)
 			}
@@ -156,9 +146,7 @@ func TestPrinted(t *testing.T) {
 // What docs/kubectl-espalier.md shows is what the commands print.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/kubectl-espalier.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page := pages.Page{Path: "docs/kubectl-espalier.md", Text: string(text)}
 	file, shown := cluster(t), 0
 	for _, block := range page.Blocks() {
@@ -182,9 +170,7 @@ func TestDocs(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	file := cluster(t)
 	other := filepath.Join(t.TempDir(), "other.json")
-	if err := os.WriteFile(other, []byte(`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v9"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(other, []byte(`{"kind":"ClusterSnapshot","apiVersion":"snapshot.espalier.dev/v9"}`), 0o600))
 	for args, want := range map[string]string{
 		"tree":                                "wants one argument, a workload, such as deployment/web",
 		"tree web":                            `"web" is no workload: write kind/name, such as deployment/web`,
@@ -225,5 +211,13 @@ func TestMistakes(t *testing.T) {
 			_, err := run(t, full...)
 			commandtest.WantMistake(t, err, want)
 		})
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

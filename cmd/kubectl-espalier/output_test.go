@@ -55,9 +55,7 @@ func TestFormats(t *testing.T) {
 func TestKubeconfig(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	text := `{"apiVersion":"v1","kind":"Config","current-context":"one","contexts":[{"name":"one","context":{"namespace":"shop"}},{"name":"other","context":{"namespace":"none"}}]}`
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
 	file := cluster(t)
 	for _, args := range []string{"", "--context other -n shop"} {
 		full := append(strings.Fields(args), "tree", "deployment/web", "--kubeconfig", kubeconfig, "--snapshot", file)

@@ -17,9 +17,7 @@ import (
 // Every `kubectl espalier` in the blocks of the pages is a command that there is, with flags that it has.
 func TestCommandsOfPages(t *testing.T) {
 	all, err := pages.All(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := 0
 	for i := range all {
 		for _, block := range all[i].Blocks() {

@@ -56,9 +56,7 @@ func TestColours(t *testing.T) {
 		t.Setenv("TERM", "xterm")
 		full := append(strings.Fields(args), "-n", "shop", "--snapshot", file)
 		plain, err := run(t, full...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if escapes.MatchString(plain) {
 			t.Errorf("%s: colours in a file", args)
 		}
@@ -67,9 +65,7 @@ func TestColours(t *testing.T) {
 			out, all := terminal(t)
 			cmd := newCommand("v0.0.0", genericiooptions.IOStreams{Out: out, ErrOut: io.Discard})
 			cmd.SetArgs(full)
-			if err := cmd.ExecuteContext(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.ExecuteContext(t.Context()))
 			shown := all()
 			if escapes.MatchString(shown) != (noColour == "") {
 				t.Errorf("%s with NO_COLOR=%q shows %q", args, noColour, shown)

@@ -32,9 +32,7 @@ func tenants(t *testing.T, page string, more ...*corev1.Pod) string {
 	block, _, _ := strings.Cut(after, "```\n")
 	for i, text := range strings.Split(block, "---\n") {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), object))
 		object.SetCreationTimestamp(metav1.Unix(int64(i), 0))
 		s.Add(object)
 	}
@@ -73,9 +71,7 @@ func podAt(namespace, name, node string) *corev1.Pod {
 // The order that the page shows is that of its example.
 func TestTheWorkedExample(t *testing.T) {
 	page, err := os.ReadFile(tenantsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := tenants(t, string(page))
 	got, err := run(t, "queue", "shared", "--snapshot", file)
 	if err != nil || !strings.Contains(string(page), "```\n"+got+"```\n") {
@@ -129,9 +125,7 @@ func TestNoOrder(t *testing.T) {
 // Pods of priority 0 come last, and one that cannot be read is in no order.
 func TestQueueOfOthers(t *testing.T) {
 	page, err := os.ReadFile(tenantsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last, bad := podAt("shop", "cache", "n3"), podAt("shop", "bad", "")
 	last.Annotations = map[string]string{"espalier.dev/allocation-priority": "0"}
 	bad.Annotations = map[string]string{"espalier.dev/allocation-priority": "high"}

@@ -35,9 +35,7 @@ var syntaxes = map[string]string{
 // Reference -update` writes it.
 func TestAnnotationsReference(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../clusterview/keys.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var page strings.Builder
 	page.WriteString("# Annotations and labels\n\nAfter reading this page you know every annotation, label and taint of Espalier.\n")
 	syntax := regexp.MustCompile(`in\s+the\s+syntax\s+of\s+([a-z]+\.Parse[A-Za-z]*)`)
@@ -93,7 +91,5 @@ func documented(t *testing.T, keys map[string]bool) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

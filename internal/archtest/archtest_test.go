@@ -45,17 +45,13 @@ func TestRulesBindSomething(t *testing.T) {
 func own(t *testing.T) []source {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
 		t.Fatalf("%s is not the root of %s: %v", root, module, err)
 	}
 	sources, err := load(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sources
 }
 
@@ -169,9 +165,7 @@ func expect(t *testing.T, files map[string]string, rule string, in ...string) {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	sources, err := load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, v := range check(sources) {
 		if v.rule == rule {
@@ -188,5 +182,13 @@ func TestUnreadableSourceIsAnError(t *testing.T) {
 	_, err := load(fstest.MapFS{"pkg/a/x.go": {Data: []byte("package")}})
 	if err == nil || !strings.Contains(err.Error(), "pkg/a/x.go") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

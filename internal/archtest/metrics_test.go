@@ -127,9 +127,7 @@ func textOf(e ast.Expr, room string, texts map[string]string) string {
 func wantPage(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	if is, err := os.ReadFile(file); err != nil || string(is) != text {
 		t.Errorf("%s is not of the code: write it anew with -update: %v", file, err)
@@ -170,9 +168,7 @@ func TestMetricsReference(t *testing.T) {
 	pages := []string{"docs/operations.md", "docs/moves.md", "docs/several-schedulers.md", "docs/tenants.md"}
 	for _, name := range pages {
 		text, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		explained.Write(text)
 	}
 	for _, m := range metrics(sources, "pkg/...", "internal/...") {

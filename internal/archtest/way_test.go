@@ -15,9 +15,7 @@ import (
 // each function it names is in the package that it names.
 func TestTheWayThrough(t *testing.T) {
 	page, err := os.ReadFile("../../docs/algorithm.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, section, found := strings.Cut(string(page), "\n## One pod, from PreFilter to its binding\n")
 	section, _, ends := strings.Cut(section, "\n## ")
 	if !found || !ends {

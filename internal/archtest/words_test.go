@@ -34,9 +34,7 @@ var coined = []struct{ word, field string }{
 // word by word: newCensus is new and Census.
 func TestWords(t *testing.T) {
 	found, err := coinedIn(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range found {
 		t.Error(f)
 	}
@@ -50,9 +48,7 @@ func TestWordsAreFound(t *testing.T) {
 		"docs/z.md":    {Data: []byte("It fell. The census-taker sees forests.\n")},
 		"CHANGELOG.md": {Data: []byte("The census is gone.\n")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := "docs/y.md:1: felled: say evict\ndocs/z.md:1: census: say index of pod counts\npkg/x.go:3: Census: say index of pod counts"
 	if got := strings.Join(found, "\n"); got != want {
 		t.Errorf("found\n%s\nwant\n%s", got, want)

@@ -13,16 +13,12 @@ import (
 // Workflows run actions by their commits, with the version beside it for people: a tag can be moved.
 func TestActionsArePinned(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uses, pinned := regexp.MustCompile(`(?m)^.*\buses: *(\S+)(.*)$`), regexp.MustCompile(`^[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 	actions := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
 			if action := m[1] + m[2]; len(m[1]) > 2 && m[1][:2] != "./" {
 				actions++

@@ -105,13 +105,9 @@ func TestExplainWithoutSamples(t *testing.T) {
 		PodAffinityExists("app", corev1.LabelTopologyZone, st.PodAffinityWithPreferredReq).Obj())
 	sampling := strings.Replace(string(shipped(t)), "      - name: Preferences\n", "      - name: Preferences\n      - name: NodeSampling\n", 1)
 	opened, err := Open(t.Context(), &c.Snapshot, []byte(sampling), AllNodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := opened.Explain(t.Context(), "ns", "choosy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if e.Fits == nil || *e.Fits != 20 || len(e.Reasons) != 0 {
 		t.Errorf("it fits on %v of %d nodes, and others refuse it: %v", e.Fits, e.Nodes, e.Reasons)
 	}

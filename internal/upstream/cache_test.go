@@ -58,15 +58,11 @@ func newShelf(t *testing.T, nodes int) *shelf {
 // journal's saying so.
 func (s *shelf) unsaid(t placementtest.TB) []string {
 	t.Helper()
-	if err := s.UpdateSnapshot(s.logger, s.snapshot); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.UpdateSnapshot(s.logger, s.snapshot))
 	said, now, known := s.journal.Since(s.position)
 	s.position = now
 	infos, err := s.snapshot.NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var unsaid []string
 	for _, info := range infos {
 		name := info.Node().Name
@@ -176,9 +172,7 @@ func TestJournalOfAStandby(t *testing.T) {
 	if n := s.noted.Len(); n > maxJournal {
 		t.Errorf("%d nodes are noted, more than %d", n, maxJournal)
 	}
-	if err := s.UpdateSnapshot(s.logger, s.snapshot); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.UpdateSnapshot(s.logger, s.snapshot))
 	if _, _, known := s.journal.Since(s.position); known {
 		t.Error("the journal claims to know what has changed, which it has forgotten")
 	}
@@ -221,9 +215,7 @@ func TestJournalAfterAFailedSnapshot(t *testing.T) {
 	s := newShelf(t, 1)
 	s.unsaid(t)
 	late := st.MakeNode().Name("late").Obj()
-	if err := s.AddPod(s.logger, st.MakePod().Name("a").UID("a").Node("late").Obj()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AddPod(s.logger, st.MakePod().Name("a").UID("a").Node("late").Obj()))
 	s.UpdateNode(s.logger, late, late)
 	s.unsaid(t)
 	s.AddNode(s.logger, late)

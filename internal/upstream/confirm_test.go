@@ -146,13 +146,9 @@ func TestClientHasALimitOfItsOwn(t *testing.T) {
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: 0.001, Burst: 1}
 	binds, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	asks, err := NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	get := func(client kubernetes.Interface) error {

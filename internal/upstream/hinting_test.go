@@ -88,9 +88,7 @@ func calm() *corev1.Pod {
 func counted(t *testing.T, of *metrics.CounterVec, outcome string) float64 {
 	t.Helper()
 	n, err := testutil.GetCounterMetricValue(of.WithLabelValues("espalier-scheduler", outcome))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 

@@ -113,14 +113,10 @@ func TestNarrowedQueue(t *testing.T) {
 	for _, pod := range waiting {
 		narrowed.Add(ctx, pod)
 		entity, err := queue.Pop(logger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		info := entity.(*framework.QueuedPodInfo)
 		info.UnschedulablePlugins.Insert(names.InterPodAffinity)
-		if err := queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()))
 		queue.Done(info.Pod.UID)
 	}
 	for _, tc := range []struct {
@@ -140,16 +136,12 @@ func TestNarrowedQueue(t *testing.T) {
 	// A pod that is being tried at the moment is told of what happens, whatever it waits for.
 	queue.Add(ctx, pod("tried").Obj())
 	entity, err := queue.Pop(logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	asked = nil
 	narrowed.MoveAllToActiveOrBackoffQueue(logger, framework.EventAssignedPodAdd, nil, pod("bound").Node("n").Obj(), nil)
 	info := entity.(*framework.QueuedPodInfo)
 	info.UnschedulablePlugins.Insert(names.InterPodAffinity)
-	if err := queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, queue.AddUnschedulablePodIfNotPresent(logger, info, queue.SchedulingCycle()))
 	if !slices.Contains(asked, "tried") {
 		t.Errorf("a pod that was being tried was not asked: %v", asked)
 	}

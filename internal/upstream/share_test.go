@@ -92,9 +92,7 @@ func newSharing(t *testing.T) *sharing {
 			s.failed = append(s.failed, pod.Pod.Name)
 		},
 	}
-	if err := share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", nil, s.owner); err != nil {
-		t.Fatal(err)
-	}
+	must(t, share(ctx, s.sched, s.known.Core().V1().Pods().Lister(), "Owner", nil, s.owner))
 	return s
 }
 
@@ -160,12 +158,8 @@ func TestShareHandsBack(t *testing.T) {
 	}
 	s.owner.own = []string{"own"}
 	pods := s.known.Core().V1().Pods().Informer().GetIndexer()
-	if err := pods.Delete(st.MakePod().Name("gone").Namespace("ns").Obj()); err != nil {
-		t.Fatal(err)
-	}
-	if err := pods.Update(st.MakePod().Name("bound").Namespace("ns").UID("bound").Node("n").Obj()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pods.Delete(st.MakePod().Name("gone").Namespace("ns").Obj()))
+	must(t, pods.Update(st.MakePod().Name("bound").Namespace("ns").UID("bound").Node("n").Obj()))
 	s.add("own")
 	own := s.next("own")
 	s.waits(nil, []string{"lost"})

@@ -37,9 +37,7 @@ func TestEventsToRegister(t *testing.T) {
 			continue
 		}
 		events, err := pl.EventsToRegister(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		registered[name] = len(events)
 		for _, e := range events {
 			if e.QueueingHintFn == nil || e.Event.Resource == fwk.WildCard || e.Event.ActionType == fwk.All {
@@ -72,9 +70,7 @@ func TestEveryRefusalIsCounted(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lines, refusals := strings.Split(string(text), "\n"), 0
 		for i, line := range lines {
 			if !strings.Contains(line, "NewStatus(fwk.Unschedulable") {

@@ -82,13 +82,9 @@ func profile(t *testing.T, snapshot *cache.Snapshot) (context.Context, framework
 func profileOf(t testing.TB, configuration string, snapshot fwk.MutableSnapshotSharedLister) (context.Context, framework.Framework) {
 	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	registry := frameworkplugins.NewInTreeRegistry()
-	if err := registry.Merge(plugins.Registry()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, registry.Merge(plugins.Registry()))
 	metrics.Register()
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -99,9 +95,7 @@ func profileOf(t testing.TB, configuration string, snapshot fwk.MutableSnapshotS
 		frameworkruntime.WithMutableSnapshotLister(snapshot),
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return t.Context(), f
 }
@@ -193,9 +187,7 @@ func fitting(t placementtest.TB, f framework.Framework, state fwk.CycleState, po
 		t.Fatalf("PreFilter of %s: %v", pod.Name, status)
 	}
 	all, err := f.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	statuses := framework.NewDefaultNodeToStatus()
 	for _, n := range all {
 		if status := f.RunFilterPlugins(context.Background(), state, pod, n); status.IsSuccess() {
@@ -257,5 +249,13 @@ func TestVector_2_6_R1(t *testing.T) {
 	fit, _ = fitting(t, f, framework.NewCycleState(), pod)
 	if !slices.Equal(names(fit), []string{"large"}) {
 		t.Errorf("%q fit beside a node that is large enough", names(fit))
+	}
+}
+
+// must ends the test if there is an error.
+func must(t placementtest.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -163,15 +163,11 @@ func (h *house) run(t placementtest.TB, s *scenario) (o outcome) {
 		zones[n.Name], soft[n.Name] = n.Labels[zoneKey], len(n.Spec.Taints) > 0
 	}
 	if s.service != nil {
-		if err := h.f.SharedInformerFactory().Core().V1().Services().Informer().GetIndexer().Add(s.service); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.f.SharedInformerFactory().Core().V1().Services().Informer().GetIndexer().Add(s.service))
 	}
 	inZone := make(map[string]int)
 	for _, p := range s.there {
-		if err := h.cache.AddPod(klog.Background(), p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.cache.AddPod(klog.Background(), p))
 		inZone[zones[p.Spec.NodeName]]++
 	}
 	for _, p := range s.pods {

@@ -129,9 +129,7 @@ const ofActiveReplicas = "espalier_active_replica_placing"
 // TestMetricOfActiveReplicas wants the reference to have the metric that the alert looks for as it looks for it.
 func TestMetricOfActiveReplicas(t *testing.T) {
 	reference, err := os.ReadFile("../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if row := "| `" + ofActiveReplicas + "` | gauge |  |"; !strings.Contains(string(reference), row) {
 		t.Errorf("docs/reference/metrics.md has no row %q", row)
 	}

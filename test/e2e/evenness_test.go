@@ -107,9 +107,7 @@ func writeEvenness() error {
 // docs/evenness.md has a row for each case, and no other.
 func TestEvennessIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/evenness.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat("../../docs/evenness.svg"); err != nil {
 		t.Error(err)
 	}

@@ -211,3 +211,11 @@ func given(name string) bool {
 	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found
 }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -63,9 +63,7 @@ func selected(t *testing.T, l label) {
 	t.Helper()
 	stories.all.Add(1)
 	names, err := selectedLabels(*labelsFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if slices.Contains(names, l.name) && (l.inCore || !*coreFlag) {
 		t.Cleanup(func() {
 			if !t.Skipped() {
@@ -99,23 +97,17 @@ func tally() (string, error) {
 // Each label has a core, and the page of scenarios says what it is about. What no label is called selects nothing, and is an error.
 func TestEveryLabelHasACore(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cores := make(map[string]int)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range regexp.MustCompile(`\b(\w+)\.core\(\)`).FindAllStringSubmatch(string(text), -1) {
 			cores[m[1]]++
 		}
 	}
 	page, err := os.ReadFile("../../docs/scenarios.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range labels {
 		if cores[name] == 0 {
 			t.Errorf("no story is in the core of %s: -core would tell nothing of it", name)

@@ -46,9 +46,7 @@ func swarmPass(b *testing.B, c *Cluster) {
 	s := &swarm{Cluster: c, store: store.NewMemoryStore(nil)}
 	defer func() { _ = s.store.Close() }()
 	for _, fill := range []func(store.Tx) error{s.populate, s.createTasks} {
-		if err := s.store.Update(fill); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.store.Update(fill))
 	}
 	sched := scheduler.New(s.store)
 	ended := make(chan error, 1)
@@ -56,9 +54,7 @@ func swarmPass(b *testing.B, c *Cluster) {
 	go func() { ended <- sched.Run(b.Context()) }()
 	sched.Stop()
 	b.StopTimer()
-	if err := <-ended; err != nil {
-		b.Fatal(err)
-	}
+	must(b, <-ended)
 	placed, err := s.read()
 	if err != nil || placed.Total() != c.Service.Tasks {
 		b.Fatalf("%d of %d tasks placed, error %v", placed.Total(), c.Service.Tasks, err)

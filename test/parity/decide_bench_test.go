@@ -101,15 +101,11 @@ func swarmDecides(b *testing.B, c *Cluster) {
 func assemble(b *testing.B, c *Cluster) (*swarm, *scheduler.Scheduler) {
 	s := &swarm{Cluster: c, store: store.NewMemoryStore(nil)}
 	b.Cleanup(func() { _ = s.store.Close() })
-	if err := s.store.Update(s.populate); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.store.Update(s.populate))
 	sched := scheduler.New(s.store)
 	var err error
 	s.store.View(func(tx store.ReadTx) { err = setupTasksList(sched, tx) })
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return s, sched
 }
 
@@ -161,9 +157,7 @@ func treeNodes(c *Cluster) []placement.Node {
 
 func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*simulation.Tree, placement.Fits) {
 	levels, err := Levels(c.Service.Labels)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	t := simulation.New(levels, nodes...)
 	free := c.Nodes[0].CPU // all have as much
 	return t, func(name string) bool {

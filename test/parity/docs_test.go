@@ -36,9 +36,7 @@ func TestNamesInTheDocs(t *testing.T) {
 	packages := testsBelow(t, root)
 	for i, page := range pages {
 		text, err := fs.ReadFile(root, page.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if names := nameInDocs.FindAllString(string(text), -1); len(names) < page.names {
 			t.Errorf("%s names %d tests: it has been read wrongly", page.name, len(names))
 		}
@@ -117,9 +115,7 @@ func testsBelow(t *testing.T, root fs.FS) map[string][]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return packages
 }
 
@@ -127,9 +123,7 @@ func testsBelow(t *testing.T, root fs.FS) map[string][]string {
 func TestRowsOfTreadmill(t *testing.T) {
 	const name = "docs/parity-treadmill.md"
 	text, err := os.ReadFile("../../" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, tables, _ := strings.Cut(string(text), "\n## ")
 	rows, vectors := regexp.MustCompile(`(?m)^\| (.*) \| (.*) \| (.*) \|$`).FindAllStringSubmatch(tables, -1), make(map[string]int)
 	for _, row := range rows {

@@ -159,9 +159,7 @@ func runMeasured(t *testing.T, cases []measured) {
 			// More often, because of the lots.
 			for range 5 {
 				swarm, err := Swarm(t.Context(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got := sorted(ends(c, swarm))
 				if !slices.Contains(want, got) {
 					t.Errorf("SwarmKit ends with %s, and was measured to end with one of %q", got, want)
@@ -192,4 +190,12 @@ func sorted(counts string) string {
 		return strings.Compare(a, b)
 	})
 	return strings.Join(words, " ")
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,24 +47,16 @@ func TestSmoke(t *testing.T) {
 	rows := []string{"ScaleDownAny", "Spread2", "Unrecorded", "Churn", "Claims", "Allocations200", "Ordinary"}
 	o := options{scale: "tiny", rounds: 1, only: append([]string{"Refused", "AttackOwners"}, rows...), bin: bin, tools: "../../_output/perf", out: out}
 	earlier := filepath.Join(out, "perf", "logs", "Ordinary", "ours.log")
-	if err := os.MkdirAll(filepath.Dir(earlier), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(earlier, []byte("of an earlier measurement\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(earlier), 0o755))
+	must(t, os.WriteFile(earlier, []byte("of an earlier measurement\n"), 0o600))
 	if err := run(ctx, o, &printed); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the error is %v, and it was interrupted:\n%s", err, printed.String())
 	}
 	t.Log(printed.String())
 	content, err := os.ReadFile(filepath.Join(out, "perf.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var report judge.Report
-	if err := json.Unmarshal(content, &report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(content, &report))
 	var measured []string
 	for _, row := range report.Rows {
 		measured = append(measured, row.Workload)
@@ -116,9 +108,7 @@ func TestMistakesAreNamed(t *testing.T) {
 // Every row of the benchmark is explained, and no other.
 func TestRowsAreDocumented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/performance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, w := range load.Workloads(5000) {
 		name := w.Name
 		for _, family := range []string{"Crowded", "Workloads"} {
@@ -129,5 +119,13 @@ func TestRowsAreDocumented(t *testing.T) {
 		if !strings.Contains(string(content), "\n| **"+name+"** |") {
 			t.Errorf("docs/performance.md has no row %s", name)
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

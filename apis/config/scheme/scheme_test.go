@@ -78,9 +78,7 @@ var defaultBinder = config.RecordingBinderArgs{Candidates: 3, ScheduledEvents: c
 // Plugins without a pluginConfig must get typed, defaulted arguments too.
 func TestPluginsWithoutConfigGetDefaults(t *testing.T) {
 	cfg, err := decode(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantArgs(t, cfg, map[string]runtime.Object{
 		"Preferences": &defaultPreferences, "HostPorts": &config.HostPortsArgs{}, "DomainLimits": &config.DomainLimitsArgs{}, "FaultyNode": &defaultFaults,
 		"NodeLifetime": &config.NodeLifetimeArgs{Leases: config.LeasesDisabled}, "SpreadTree": &defaultTree, "RecordingBinder": &defaultBinder,
@@ -117,9 +115,7 @@ const everything = `  pluginConfig:
 
 func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 	cfg, err := decode(t, everything)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	faults := defaultFaults
 	faults.WindowSeconds, faults.Record.Enabled = 50, false
 	wantArgs(t, cfg, map[string]runtime.Object{
@@ -141,9 +137,7 @@ func TestWrittenValuesAreKeptAndTheRestDefaulted(t *testing.T) {
 // A zero that was written is a value, not an absence.
 func TestWrittenZeroIsKept(t *testing.T) {
 	cfg, err := decode(t, "  pluginConfig: [{name: FaultyNode, args: {threshold: 0, provenAfterSeconds: 0}}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	faults := defaultFaults
 	faults.Threshold, faults.ProvenAfterSeconds = 0, 0
 	wantArgs(t, cfg, map[string]runtime.Object{"FaultyNode": &faults})
@@ -204,9 +198,7 @@ func TestDecodingIsStrict(t *testing.T) {
 // What is written out, for --write-config-to, reads back as the same.
 func TestRoundTrip(t *testing.T) {
 	cfg, err := decode(t, everything)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const mediaType = runtime.ContentTypeYAML
 	info, ok := runtime.SerializerInfoForMediaType(schedulerscheme.Codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
@@ -214,9 +206,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	var buf bytes.Buffer
 	encoder := schedulerscheme.Codecs.EncoderForVersion(info.Serializer, schedulerconfigv1.SchemeGroupVersion)
-	if err := encoder.Encode(cfg, &buf); err != nil {
-		t.Fatal(err)
-	}
+	must(t, encoder.Encode(cfg, &buf))
 	if err := yaml.UnmarshalStrict(buf.Bytes(), &map[string]any{}); err != nil {
 		t.Fatalf("not YAML: %v\n%s", err, buf.String())
 	}
@@ -226,5 +216,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(cfg, again); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -80,9 +80,7 @@ func refused(t *testing.T, reason string) float64 {
 		counter = portReserved
 	}
 	n, err := testutil.GetCounterMetricValue(counter.CounterMetric)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -136,9 +134,7 @@ func TestTerminatingPodHoldsItsPorts(t *testing.T) {
 	if status := filter(t, pl, pod, info); status.Code() != fwk.Unschedulable {
 		t.Fatalf("beside a pod that is terminating: %v", status)
 	}
-	if err := info.RemovePod(klog.Background(), leaving); err != nil {
-		t.Fatal(err)
-	}
+	must(t, info.RemovePod(klog.Background(), leaving))
 	if status := filter(t, pl, pod, info); !status.IsSuccess() {
 		t.Errorf("after it has gone: %v", status)
 	}
@@ -150,9 +146,7 @@ func TestPreemption(t *testing.T) {
 	pl, pod := newPlugin(t), wanting(t, "80/tcp").Obj()
 	info := infoOf(t, keeping("n", "").Obj(), []string{"80/tcp"}, []string{"81/tcp"})
 	imagined := info.Snapshot()
-	if err := imagined.RemovePod(klog.Background(), info.GetPods()[0].GetPod()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, imagined.RemovePod(klog.Background(), info.GetPods()[0].GetPod()))
 	for range 2 {
 		if status := filter(t, pl, pod, info); status.Code() != fwk.Unschedulable {
 			t.Errorf("the node as it is: %v", status)
@@ -172,9 +166,7 @@ func TestRegression_FirstPodToGoFreesThePortOfTheSecond(t *testing.T) {
 		if status := filter(t, pl, pod, info); status.Code() != fwk.Unschedulable {
 			t.Errorf("with %d pods on the port: %v", len(info.GetPods()), status)
 		}
-		if err := info.RemovePod(klog.Background(), info.GetPods()[0].GetPod()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, info.RemovePod(klog.Background(), info.GetPods()[0].GetPod()))
 	}
 	if status := filter(t, pl, pod, info); !status.IsSuccess() {
 		t.Errorf("with no pod left: %v", status)
@@ -272,9 +264,7 @@ func TestRegression_PodsOfAGroupShareAPort(t *testing.T) {
 	expect := func(step string, want fwk.Code) {
 		t.Helper()
 		info, err := snapshot.NodeInfos().Get("n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if status := filter(t, pl, next, info); status.Code() != want {
 			t.Errorf("%s: %v, want %v", step, status, want)
 		}
@@ -283,24 +273,14 @@ func TestRegression_PodsOfAGroupShareAPort(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		member := wanting(t, "80/tcp").Name(name).UID(name).Node("n").Obj()
 		info, err := framework.NewPodInfo(member)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := snapshot.AssumePod(info); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, snapshot.AssumePod(info))
 		expect("beside "+name+" of the group", fwk.Unschedulable)
-		if err := snapshot.ForgetPod(klog.Background(), member); err != nil {
-			t.Fatal(err)
-		}
+		must(t, snapshot.ForgetPod(klog.Background(), member))
 		expect("when "+name+" is forgotten", fwk.Success)
 	}
 	udp, err := framework.NewPodInfo(wanting(t, "80/udp").Name("u").UID("u").Node("n").Obj())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := snapshot.AssumePod(udp); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, snapshot.AssumePod(udp))
 	expect("beside one on another port", fwk.Success)
 }

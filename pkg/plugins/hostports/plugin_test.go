@@ -34,9 +34,7 @@ func containerPorts(t testing.TB, texts ...string) (ports []corev1.ContainerPort
 	t.Helper()
 	for _, text := range texts {
 		r, err := hostport.ParseRange(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := corev1.ContainerPort{ContainerPort: 80, HostPort: int32(r.First), Protocol: corev1.Protocol(strings.ToUpper(string(r.Protocol)))}
 		if r.Address.IsValid() {
 			p.HostIP = r.Address.String()
@@ -154,5 +152,13 @@ func TestReport(t *testing.T) {
 	}
 	if n := strings.Count(text, "No pod with host ports"); n != 2 {
 		t.Errorf("%d lines, want 2:\n%s", n, text)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

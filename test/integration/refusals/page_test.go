@@ -56,9 +56,7 @@ var row = regexp.MustCompile("(?m)^\\| `([^`]*?)(?:PORT|RESOURCE)?` \\|")
 // is explained that none of them gives.
 func TestTroubleshootingExplainsEveryReason(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The tables of what comes after are of other things.
 	told, _, found := strings.Cut(string(page), "\n## Pending without an event\n")
 	if !found {
@@ -123,17 +121,13 @@ func ours(t *testing.T) (reasons []string) {
 func inspect(t *testing.T, pattern string, look func(ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			look(n)
 			return true
@@ -177,9 +171,7 @@ func text(t *testing.T, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		s, err := strconv.Unquote(e.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	case *ast.BinaryExpr:
 		return text(t, e.X) + text(t, e.Y)

@@ -46,9 +46,7 @@ type cluster struct {
 func start(t *testing.T, objects ...runtime.Object) *cluster {
 	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(manifests.SchedulerConfig, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
 	c := &cluster{T: t, ctx: ctx, client: fake.NewClientset(objects...)}
@@ -60,14 +58,10 @@ func start(t *testing.T, objects ...runtime.Object) *cluster {
 		scheduler.WithPercentageOfNodesToScore(cfg.PercentageOfNodesToScore),
 		scheduler.WithFrameworkOutOfTreeRegistry(plugins.Registry()),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if err := s.WaitForHandlersSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.WaitForHandlersSync(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -149,4 +143,12 @@ func conditionOf(p *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -57,3 +57,11 @@ func prepare(ctx context.Context, d *rig.Devcluster, _ string) (end func() error
 	}
 	return nil, cluster.applier.Definitions(ctx, manifests.Files)
 }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -49,14 +49,10 @@ var resolver = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api",
 func startProxy(t *testing.T) *proxy {
 	t.Helper()
 	target, err := url.Parse(cluster.config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Nothing of the administrator's: whoever asks brings a token.
 	transport, err := rest.TransportFor(rest.AnonymousClientConfig(cluster.config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &proxy{answers: make(map[question]map[int]int)}
 	behind := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -40,9 +40,7 @@ const authority = "extension-apiserver-authentication-reader"
 func roleObjects(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := rig.Decode(manifests.Files, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return objects
 }
 
@@ -67,9 +65,7 @@ func expand(from string, rules []rbacv1.PolicyRule) (rights []right, single []rb
 func rulesOf(t *testing.T, o *unstructured.Unstructured) []rbacv1.PolicyRule {
 	t.Helper()
 	var role rbacv1.ClusterRole // a Role has the same rules
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role))
 	return role.Rules
 }
 
@@ -145,12 +141,8 @@ func setRules(t *testing.T, o *unstructured.Unstructured, rules []rbacv1.PolicyR
 			rules[i].ResourceNames[j] = renamed(object, old, name)
 		}
 		rule, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list = append(list, rule)
 	}
-	if err := unstructured.SetNestedSlice(o.Object, list, "rules"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unstructured.SetNestedSlice(o.Object, list, "rules"))
 }

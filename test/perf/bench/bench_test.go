@@ -45,20 +45,14 @@ func TestAlgorithmBetweenReadings(t *testing.T) {
 	defer server.Close()
 	read := func() (*dto.Histogram, error) {
 		families, err := scrape(t.Context(), server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return algorithmIn(families, judge.Ours)
 	}
 	first, err := read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text = after
 	second, err := read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := algorithmBetween(first, second)
 	if got.Count != 4 || math.Abs(got.Mean-2.5) > 1e-9 || math.Abs(got.P50-2) > 1e-9 || got.P99 <= 3.9 || got.P99 > 4 {
 		t.Errorf("got %+v, want four pods, a mean of 2.5 ms, half of them in 2 ms and all in 4", got)
@@ -75,9 +69,7 @@ func TestAlgorithmBetweenReadings(t *testing.T) {
 func TestMisplacedByGroup(t *testing.T) {
 	row := func(name string) load.Workload {
 		rows, err := load.Choose(load.Workloads(24), []string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return rows[0]
 	}
 	pod := func(group int, node *corev1.Node) corev1.Pod {
@@ -189,9 +181,7 @@ func TestRowsSwitchOneThing(t *testing.T) {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(dir + "/ours.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		others := 0
 		for _, other := range []string{"decisionRecord: Enabled", "scaleDown: Even", "scheduledEvents: All"} {
 			others += strings.Count(string(content), other)
@@ -211,9 +201,7 @@ func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 		name := c.Name
 		dir := t.TempDir()
 		args, err := c.args("/the/kubeconfig", dir, "1234", load.Workload{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !slices.Contains(args, "--secure-port=1234") {
 			t.Errorf("%s is started with %v", name, args)
 		}
@@ -224,9 +212,7 @@ func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 			continue
 		}
 		content, err := os.ReadFile(dir + "/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var config struct {
 			ClientConnection struct {
 				Kubeconfig string
@@ -235,12 +221,18 @@ func TestCandidatesDifferInTheirProfilesOnly(t *testing.T) {
 			LeaderElection struct{ ResourceName string }
 			Profiles       []struct{ SchedulerName string }
 		}
-		if err := yaml.Unmarshal(content, &config); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal(content, &config))
 		if config.ClientConnection.QPS != QPS || config.ClientConnection.Kubeconfig != "/the/kubeconfig" || config.Profiles[0].SchedulerName != c.profile() ||
 			config.LeaderElection.ResourceName != leaseName || strings.Contains(string(content), "AllocationOrder") != c.tenants {
 			t.Errorf("%s is configured by\n%s", name, content)
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

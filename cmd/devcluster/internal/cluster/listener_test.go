@@ -15,9 +15,7 @@ import (
 // itself still open: the API server takes one that fails for a fault.
 func TestSeveredListener(t *testing.T) {
 	c := &cluster{}
-	if err := c.listen(t.Context(), "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.listen(t.Context(), "127.0.0.1:0"))
 	accepted := make(chan error, 1)
 	go func() {
 		for {
@@ -28,17 +26,13 @@ func TestSeveredListener(t *testing.T) {
 		}
 	}()
 	before := dial(t, c)
-	if err := before.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, before.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	if _, err := before.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a connection before: %v", err)
 	}
 	c.listener.sever()
 	for name, client := range map[string]net.Conn{"before": before, "after": dial(t, c)} {
-		if err := client.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.SetReadDeadline(time.Now().Add(20*time.Second)))
 		if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a connection from %s is still there: %v", name, err)
 		}
@@ -55,18 +49,22 @@ func TestSeveredListener(t *testing.T) {
 		t.Errorf("closed, it says %v", err)
 	}
 	// A part that is restarted comes back where it was.
-	if err := c.listen(t.Context(), c.listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.listen(t.Context(), c.listener.Addr().String()))
 	_ = c.listener.Close()
 }
 
 func dial(t *testing.T, c *cluster) net.Conn {
 	t.Helper()
 	client, err := new(net.Dialer).DialContext(t.Context(), "tcp4", c.listener.Addr().String())
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }

@@ -29,9 +29,7 @@ func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
 		"sandbox":   {phase: corev1.PodPending, waiting: "ContainerCreating"},
 	} {
 		kind, err := FailureKindNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		status := render[corev1.PodStatus](t, kind.onNode("node-001", nil, false)[0].Status, aPod())
 		got := look{phase: status.Phase, reason: status.Reason}
 		for _, container := range status.ContainerStatuses {
@@ -60,9 +58,7 @@ func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
 func TestReasonsAreChosen(t *testing.T) {
 	for name, reason := range map[string]string{"rejected": "OutOfexample.com/gpu", "create": "RunContainerError", "sandbox": "NetworkNotReady"} {
 		kind, err := FailureKindNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if kind, err = kind.Because(reason); err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +76,7 @@ func TestReasonsAreChosen(t *testing.T) {
 		}
 	}
 	loop, err := FailureKindNamed("crashloop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := loop.Because("Error"); err == nil || !strings.Contains(err.Error(), "leave it out") {
 		t.Errorf("a reason of a crash loop: %v", err)
 	}
@@ -126,9 +120,7 @@ func TestFailureWinsOverHealthOnItsNodeOnly(t *testing.T) {
 
 func TestOnlyRunningPodsThatAreAskedForFail(t *testing.T) {
 	kind, err := FailureKindNamed("error")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	phases := func(running bool) []string {
 		for _, m := range kind.onNode("n", nil, running)[0].Match {
 			if m.JQ == ".status.phase" {
@@ -161,9 +153,7 @@ func TestWaitingFailuresComeToRest(t *testing.T) {
 
 func TestRestartsAreCounted(t *testing.T) {
 	kind, err := FailureKindNamed("crashloop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stages := kind.onNode("n", nil, false)
 	if len(stages) != 2 || stages[1].DelayMillis == 0 {
 		t.Fatalf("stages %+v", stages)

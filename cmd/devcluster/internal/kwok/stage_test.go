@@ -59,21 +59,13 @@ func toFloat(v any) float64 {
 func render[Status any](t *testing.T, text string, object any) Status {
 	t.Helper()
 	parsed, err := texttemplate.New("stage").Funcs(language).Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var data map[string]any
-	if err := yaml.Unmarshal(raw, &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(raw, &data))
 	var out strings.Builder
-	if err := parsed.Execute(&out, data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parsed.Execute(&out, data))
 	var status Status
 	if err := yaml.UnmarshalStrict([]byte(out.String()), &status); err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
@@ -204,5 +196,13 @@ func TestStageNamesAreValidAndDifferent(t *testing.T) {
 			t.Errorf("stage name %q: twice %v, problems %v", stage.Name, seen[stage.Name], problems)
 		}
 		seen[stage.Name] = true
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

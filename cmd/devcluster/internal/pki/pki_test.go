@@ -18,24 +18,16 @@ var serviceIP = net.IPv4(10, 96, 0, 1)
 
 func TestEveryIdentityIsVerifiedByItsCAOnly(t *testing.T) {
 	p, err := Ensure(filepath.Join(t.TempDir(), "pki"), serviceIP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, id := range identities(serviceIP) {
 		pair, err := tls.LoadX509KeyPair(p.Cert(id.name), p.Key(id.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		leaf, err := x509.ParseCertificate(pair.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, ca := range []string{"ca", "front-proxy-ca"} {
 			roots := x509.NewCertPool()
 			text, err := os.ReadFile(p.Cert(ca))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			roots.AppendCertsFromPEM(text)
 			_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 			if (err == nil) != (ca == id.signer) {
@@ -56,19 +48,13 @@ func TestEnsureKeepsWhatIsThere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	read := func() string {
 		p, err := Ensure(dir, serviceIP)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := os.ReadFile(p.Key("service-account"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	// Left by a process that was killed while it wrote.
-	if err := os.MkdirAll(dir+".new", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir+".new", 0o700))
 	if first, second := read(), read(); first != second {
 		t.Error("the key changed: tokens of the first run would be refused")
 	}
@@ -77,25 +63,25 @@ func TestEnsureKeepsWhatIsThere(t *testing.T) {
 func TestKubeconfigStandsOnItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Ensure(filepath.Join(dir, "pki"), serviceIP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "kubeconfig")
-	if err := p.WriteKubeconfig(path, "admin", "https://127.0.0.1:1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "pki")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.WriteKubeconfig(path, "admin", "https://127.0.0.1:1"))
+	must(t, os.RemoveAll(filepath.Join(dir, "pki")))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if config.Host != "https://127.0.0.1:1" || len(config.CertData) == 0 || len(config.CAData) == 0 {
 		t.Errorf("config %+v", config)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,9 +15,7 @@ func TestTemporaryFolderIsRemovedUnlessItIsKept(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		t.Setenv("TMPDIR", t.TempDir())
 		d, err := Open("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := os.Stat(d.File("logs")); err != nil {
 			t.Error(err)
 		}
@@ -35,16 +33,12 @@ func TestKeptFolderIsContinued(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	for run, continued := range []bool{false, false, true} {
 		d, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Continued != continued {
 			t.Errorf("run %d: Continued = %v", run, d.Continued)
 		}
 		if run == 1 { // the first run died before it was ready
-			if err := d.MarkMade(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.MarkMade())
 		}
 		d.Close()
 	}
@@ -53,9 +47,7 @@ func TestKeptFolderIsContinued(t *testing.T) {
 func TestFolderInUseIsRefused(t *testing.T) {
 	path := t.TempDir()
 	d, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "is in use by another devcluster") {
 		t.Errorf("error %v", err)
@@ -64,9 +56,7 @@ func TestFolderInUseIsRefused(t *testing.T) {
 
 func TestStrangeFolderIsRefused(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "thesis.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(path, "thesis.txt"), nil, 0o600))
 	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "thesis.txt") {
 		t.Errorf("error %v", err)
 	}
@@ -77,28 +67,18 @@ func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
 	old := time.Now().Add(-2 * sweepAge)
 	made := func(name string, when time.Time) string {
 		folder := filepath.Join(parent, name)
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(folder, 0o700))
 		lock := filepath.Join(folder, lockName)
-		if err := os.WriteFile(lock, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(lock, when, when); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(lock, nil, 0o600))
+		must(t, os.Chtimes(lock, when, when))
 		return folder
 	}
 	dead, young, strange := made("devcluster-dead", old), made("devcluster-young", time.Now()), made("other", old)
 	alive := made("devcluster-alive", old)
 	lock, err := takeLock(filepath.Join(alive, lockName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = lock.Close() }()
-	if err := os.Chtimes(filepath.Join(alive, lockName), old, old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(filepath.Join(alive, lockName), old, old))
 	sweep(parent)
 	if _, err := os.Stat(dead); !os.IsNotExist(err) {
 		t.Errorf("the dead one is still there: %v", err)
@@ -107,5 +87,13 @@ func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
 		if _, err := os.Stat(folder); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

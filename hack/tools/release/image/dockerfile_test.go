@@ -14,9 +14,7 @@ import (
 // packed here: from scratch, one file, the same user and the same entry point.
 func TestDockerfileSaysTheSame(t *testing.T) {
 	content, err := os.ReadFile("../../../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"scheduler", "controller"} {
 		_, stage, ok := strings.Cut(string(content), "FROM scratch AS "+name+"\n")
 		if !ok {
@@ -49,9 +47,7 @@ func TestDockerignoreLeavesOutWhatIsMade(t *testing.T) {
 func patterns(t *testing.T, name string) []string {
 	t.Helper()
 	content, err := os.ReadFile("../../../../" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
 	if len(all) == 0 {
 		t.Fatalf("%s is empty", name)

@@ -26,9 +26,7 @@ func compile(t *testing.T, env ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "espalier-scheduler")
-	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, []byte(program), 0o600))
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source)
 	cmd.Env = append(cmd.Environ(), append([]string{"CGO_ENABLED=0", "GOFLAGS="}, env...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -43,9 +41,7 @@ func TestImageHoldsOneProgram(t *testing.T) {
 			binary := compile(t, "GOOS=linux", "GOARCH="+architecture)
 			first, second := filepath.Join(t.TempDir(), "1.tar"), filepath.Join(t.TempDir(), "2.tar")
 			for _, archive := range []string{first, second} {
-				if err := run(binary, "v1.2.3", "registry.example.com/espalier-scheduler:v1.2.3", archive); err != nil {
-					t.Fatal(err)
-				}
+				must(t, run(binary, "v1.2.3", "registry.example.com/espalier-scheduler:v1.2.3", archive))
 			}
 			one, errOne := os.ReadFile(first)
 			two, errTwo := os.ReadFile(second)
@@ -53,16 +49,12 @@ func TestImageHoldsOneProgram(t *testing.T) {
 				t.Error("two archives of the same binary are not the same")
 			}
 			img, err := tarball.ImageFromPath(first, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := validate.Image(img); err != nil {
 				t.Error(err)
 			}
 			config, err := img.ConfigFile()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if config.OS != "linux" || config.Architecture != architecture {
 				t.Errorf("the image is for %s/%s", config.OS, config.Architecture)
 			}
@@ -73,14 +65,10 @@ func TestImageHoldsOneProgram(t *testing.T) {
 				t.Errorf("it says that it is version %q", v)
 			}
 			content, err := os.ReadFile(binary)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			files := tar.NewReader(mutate.Extract(img))
 			header, err := files.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := io.ReadAll(files)
 			if err != nil || header.Name != "espalier-scheduler" || header.Mode != 0o555 || !bytes.Equal(got, content) {
 				t.Errorf("it holds %s, mode %o, %d bytes of %d: %v", header.Name, header.Mode, len(got), len(content), err)
@@ -94,9 +82,7 @@ func TestImageHoldsOneProgram(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o600))
 	linux := compile(t, "GOOS=linux", "GOARCH=amd64")
 	tests := map[string]struct{ binary, tag, want string }{
 		"no binary":          {"", "a:b", "--binary is empty"},
@@ -114,5 +100,13 @@ func TestRefused(t *testing.T) {
 				t.Errorf("want an error with %q, got %v", tc.want, err)
 			}
 		})
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
