@@ -5,8 +5,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +17,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -220,4 +224,133 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Every command takes every format; the names of what it is about are one a line.
+func TestFormats(t *testing.T) {
+	file := cluster(t)
+	for args, names := range map[string]string{
+		"tree deployment/web": "deployment/web\n",
+		"explain pod/web-3":   "pod/web-3\n",
+		"balance":             "deployment/web\n",
+		"simulate -f testdata/web.yaml --drain c-1": "pod/choosy\npod/web-simulated-5\npod/web-simulated-6\n",
+		"lint -f testdata/web.yaml":                 "deployment/web\n",
+		"convert -f testdata/compose.yaml":          "daemonset/agent\ndeployment/web\n",
+	} {
+		for _, format := range append([]string{""}, forms...) {
+			full := append(strings.Fields(args), "-n", "shop", "-o", format)
+			if !strings.HasPrefix(args, "convert") {
+				full = append(full, "--snapshot", file)
+			}
+			got, err := run(t, full...)
+			if err != nil || got == "" {
+				t.Errorf("%s -o %q: %v: %q", args, format, err, got)
+			}
+			if format == "name" && got != names {
+				t.Errorf("%s: the names are %q, want %q", args, got, names)
+			}
+		}
+	}
+	for _, cmd := range newCommand("v0.0.0", genericiooptions.IOStreams{}).Commands() {
+		if flag := cmd.Flags().Lookup("output"); cmd.Name() != "snapshot" && (flag == nil || !strings.Contains(flag.Usage, strings.Join(forms, ", "))) {
+			t.Errorf("%s has no --output of all formats", cmd.Name())
+		}
+	}
+}
+
+// A namespace comes from the context of the kubeconfig, or from the flag; contexts, and what of the cluster is not asked for, are completed.
+func TestKubeconfig(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	text := `{"apiVersion":"v1","kind":"Config","current-context":"one","contexts":[{"name":"one","context":{"namespace":"shop"}},{"name":"other","context":{"namespace":"none"}}]}`
+	must(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
+	file := cluster(t)
+	for _, args := range []string{"", "--context other -n shop"} {
+		full := append(strings.Fields(args), "tree", "deployment/web", "--kubeconfig", kubeconfig, "--snapshot", file)
+		if got, err := run(t, full...); err != nil || !strings.Contains(got, "in namespace shop") {
+			t.Errorf("%s: %v: %s", args, err, got)
+		}
+	}
+	_, err := run(t, "tree", "deployment/web", "--kubeconfig", kubeconfig, "--context", "other", "--snapshot", file)
+	commandtest.WantMistake(t, err, `in namespace "none"`)
+	got, err := run(t, "__complete", "tree", "--kubeconfig", kubeconfig, "--context", "o")
+	if err != nil || !strings.HasPrefix(got, "one\nother\n:4\n") {
+		t.Errorf("contexts are completed by %q, %v", got, err)
+	}
+}
+
+// What a library says is followed by what to do about it, in one line.
+func TestLine(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for want, err := range map[string]error{
+		"--snapshot":                           fmt.Errorf("listing pods: %w", apierrors.NewForbidden(pods, "", errors.New("no"))),
+		"log in again":                         apierrors.NewUnauthorized("no"),
+		"--kubeconfig and --context choose it": fmt.Errorf("asking:\n%w", &net.OpError{Op: "dial", Err: errors.New("connection refused")}),
+		"get-contexts":                         errors.New(`context "x" does not exist`),
+	} {
+		if got := line(err); !strings.Contains(got, want) || strings.Contains(got, "\n") || !strings.HasPrefix(got, strings.Fields(err.Error())[0]) {
+			t.Errorf("of %q it is said %q", err, got)
+		}
+	}
+	if got := line(errors.New("two\n\tlines")); got != "two lines" {
+		t.Errorf("two lines become %q", got)
+	}
+}
+
+// Every `kubectl espalier` in the blocks of the pages is a command that there is, with flags that it has.
+func TestCommandsOfPages(t *testing.T) {
+	all, err := pages.All(os.DirFS("../.."))
+	must(t, err)
+	found := 0
+	for i := range all {
+		for _, block := range all[i].Blocks() {
+			for line := range strings.Lines(strings.ReplaceAll(block.Text, "\\\n", " ")) {
+				line, _, _ = strings.Cut(line, " #")
+				args, is := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "$ "), "kubectl espalier ")
+				if !is || strings.HasSuffix(args, "[flags]") {
+					continue
+				}
+				args, _, _ = strings.Cut(args, " >")
+				args, _, _ = strings.Cut(args, " |")
+				found++
+				root := newCommand("v0.0.0", genericiooptions.IOStreams{})
+				cmd, rest, err := root.Find(strings.Fields(args))
+				switch {
+				case err != nil:
+				case cmd == root && !strings.Contains(args, "--help"):
+					t.Errorf("%s: there is no command for %q", all[i].Path, line)
+				default:
+					err = cmd.ParseFlags(rest)
+				}
+				if err != nil && !strings.Contains(err.Error(), "help requested") {
+					t.Errorf("%s: %q: %v", all[i].Path, strings.TrimSpace(line), err)
+				}
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("the pages have %d commands", found)
+	}
+}
+
+// docs/reference/kubectl-espalier.md has all commands with their flags: `go test ./cmd/kubectl-espalier -run Reference -update` writes it.
+func TestReference(t *testing.T) {
+	cmd := newCommand("v0.0.0", genericiooptions.IOStreams{})
+	var out strings.Builder
+	out.WriteString("# Commands of kubectl espalier\n\nAfter reading this page you know every command and flag. [kubectl espalier](../kubectl-espalier.md) shows what the commands print.\n")
+	for _, c := range cmd.Commands() {
+		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
+			continue
+		}
+		text := c.Long
+		if text == "" {
+			text = c.Short + "."
+		}
+		out.WriteString("\n## " + c.Name() + "\n\n" + text + "\n\n```text\n" + c.UseLine() + "\n")
+		if c.Example != "" {
+			out.WriteString("\n" + c.Example + "\n")
+		}
+		out.WriteString("```\n\n" + commandtest.Reference(c.LocalFlags()))
+	}
+	out.WriteString("\n## Flags of all commands\n\n" + commandtest.Reference(cmd.PersistentFlags()))
+	commandtest.WantPage(t, "../../docs/reference/kubectl-espalier.md", out.String(), *update)
 }

@@ -5,6 +5,10 @@ package faultcache
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +25,9 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
+	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
@@ -164,4 +170,164 @@ func TestRunWithoutEvents(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for events for ever")
 	}
+}
+
+// faultPolicy is a policy of namespace ns for the pods of a tier, made so many seconds ago.
+func faultPolicy(tier string, threshold int32, ago time.Duration) *clusterview.Policy {
+	return clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "of-" + tier, CreationTimestamp: metav1.Time{Time: noon.Add(-ago)}},
+		Spec: placementv1alpha1.PlacementPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": tier}},
+			Faults:      &placementv1alpha1.Faults{Threshold: &threshold},
+		},
+	})
+}
+
+// Two policies govern pods of one revision, and four of them failed on a node: by the older
+// policy the node is faulty.
+func twoPolicies(t *testing.T) (r *rig, older, younger *corev1.Pod) {
+	t.Helper()
+	r = newRig(t, without(options()))
+	r.policies = []*clusterview.Policy{faultPolicy("a", 3, time.Hour), faultPolicy("b", 5, time.Minute)}
+	older, younger = pod("a", "n2").Label("tier", "a").Obj(), pod("b", "n3").Label("tier", "b").Obj()
+	for i := range 4 {
+		r.see(r.rejected(pod(fmt.Sprintf("failed-%d", i), "n1").Label("tier", "b")))
+	}
+	r.see(younger)
+	r.see(older)
+	return r, older, younger
+}
+
+// faulty wants the rule of the revision to have a threshold, whichever pod is looked at.
+func (r *rig) faulty(threshold int, looks ...*corev1.Pod) {
+	r.Helper()
+	for i, p := range looks {
+		if got := r.For(p).Rule().Threshold; got != threshold {
+			r.Errorf("look %d, at %s: its threshold is %d, want %d", i, p.Name, got, threshold)
+		}
+		if got := len(r.ledger.Marks()) == 1; got != (threshold <= 4) {
+			r.Errorf("look %d, at %s: the node is faulty: %t", i, p.Name, got)
+		}
+	}
+}
+
+// What is faulty does not depend on which pod was looked at last, and to look at one has
+// nothing judged again.
+func TestTheOldestPolicyGovernsARevision(t *testing.T) {
+	r, older, younger := twoPolicies(t)
+	without := pod("c", "n4").Obj() // no policy governs it
+	looks := []*corev1.Pod{younger, older, without, younger}
+	r.faulty(3, looks...)
+	history := r.ledger.History()
+	for range 3 {
+		for _, p := range looks {
+			r.see(p)
+			r.faulty(3, p)
+		}
+	}
+	if got := r.ledger.History(); got != history {
+		t.Errorf("to look at pods has changed the ledger %d times", got-history)
+	}
+}
+
+// An edit takes effect at the next look at any of the pods.
+func TestAPolicyOfARevisionIsEdited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edited    []*clusterview.Policy
+		threshold int
+	}{
+		"another threshold":        {[]*clusterview.Policy{faultPolicy("a", 5, time.Hour), faultPolicy("b", 5, time.Minute)}, 5},
+		"the older one is gone":    {[]*clusterview.Policy{faultPolicy("b", 6, time.Minute)}, 6},
+		"the younger one is gone":  {[]*clusterview.Policy{faultPolicy("a", 2, time.Hour)}, 2},
+		"none is left":             {nil, 5},
+		"it is made anew, younger": {[]*clusterview.Policy{faultPolicy("b", 6, time.Minute), faultPolicy("a", 3, time.Second)}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for first := range 2 {
+				r, older, younger := twoPolicies(t)
+				looks := []*corev1.Pod{older, younger, pod("asking", "").Label("tier", "b").Obj()}
+				r.faulty(3, looks...)
+				r.policies = tc.edited
+				if first == 1 {
+					slices.Reverse(looks)
+				}
+				r.faulty(tc.threshold, looks...)
+			}
+		})
+	}
+}
+
+// A policy that is older than the one that governs takes over when one of its own pods is looked
+// at, and then for all.
+func TestAnOlderPolicyTakesOver(t *testing.T) {
+	r, older, younger := twoPolicies(t)
+	r.faulty(3, older, younger)
+	r.policies = slices.Insert(r.policies, 0, faultPolicy("b", 7, 2*time.Hour))
+	r.faulty(7, younger, older, younger)
+}
+
+// TestOperations wants docs/operations.md to name every Event and metric, and every
+// argument with its default.
+func TestOperations(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Nodes on which")
+	if !found {
+		t.Fatal("it has no section about faulty nodes")
+	}
+	var got []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(section, -1) {
+		if !strings.HasPrefix(m[1], "--") { // of the controller, which holds them itself
+			got = append(got, m[1])
+		}
+	}
+	want := []string{ReasonFaulty, ReasonFaultyCleared, ReasonSuspect, ReasonSuspectCleared, ReasonRecordUnreadable}
+	for _, metric := range []interface{ FQName() string }{faultyNodes, marksTotal, failuresTotal, suspectNodes, recordWritesTotal, sourceErrorsTotal} {
+		want = append(want, metric.FQName())
+	}
+	defaults := arguments(t)
+	for name, value := range defaults {
+		want = append(want, name)
+		// Durations are written shorter than Go prints them.
+		row := "(?m)^\\| `" + regexp.QuoteMeta(name) + "` \\| [^|]+ \\| `" + regexp.QuoteMeta(strings.TrimSuffix(value, "m0s")) + "m?` \\|"
+		if !regexp.MustCompile(row).MatchString(section) {
+			t.Errorf("%s is %s by default, and its row says something else", name, value)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("it has rows of\n%q, want\n%q", got, want)
+	}
+	for _, text := range []string{clusterview.FailuresForgivenAnnotation + "=", "delete configmap espalier-scheduler" + record.Suffix, clusterview.SuspectTaint} {
+		if !strings.Contains(section, text) {
+			t.Errorf("it does not say %q", text)
+		}
+	}
+}
+
+// arguments are those of the plugin with their defaults, by their paths.
+func arguments(t *testing.T) map[string]string {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, configv1.AddToScheme(scheme))
+	args := &configv1.FaultyNodeArgs{}
+	scheme.Default(args)
+	text, err := yaml.Marshal(args)
+	must(t, err)
+	var tree map[string]any
+	must(t, yaml.Unmarshal(text, &tree))
+	all := make(map[string]string)
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		if below, ok := value.(map[string]any); ok {
+			for key, value := range below {
+				walk(strings.TrimPrefix(path+"."+key, "."), value)
+			}
+			return
+		}
+		all[path] = fmt.Sprint(value)
+	}
+	walk("", tree)
+	return all
 }

@@ -14,9 +14,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/manifests"
 )
 
 // start starts the scheduler with these arguments and nothing else, and ends it with the test.
@@ -142,4 +145,37 @@ func fatal(t *testing.T, err error) {
 func until(t *testing.T, what string, check func() error) {
 	t.Helper()
 	fatal(t, rig.Poll(t.Context(), timeout, 50*time.Millisecond, what, check))
+}
+
+const (
+	// binFolder is where make build puts the binaries, seen from this folder.
+	binFolder = "../../bin"
+	// timeout bounds anything that a test waits for.
+	timeout = 60 * time.Second
+)
+
+// cluster is shared by all tests: twelve nodes in three zones, and no scheduler.
+var cluster struct {
+	config *rest.Config
+	client kubernetes.Interface
+	// admin is the path of the administrator's kubeconfig, account of the scheduler's own.
+	admin, account string
+	binary         string
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(rig.Suite{Name: "integration", Bin: binFolder}.Main(m, prepare))
+}
+
+// prepare applies the rights of the manifests and writes a kubeconfig with them.
+func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() error, err error) {
+	if cluster.binary, err = rig.Binary("espalier-scheduler", binFolder); err != nil {
+		return nil, err
+	}
+	cluster.admin, cluster.account = d.Kubeconfig, filepath.Join(dir, "scheduler.kubeconfig")
+	if cluster.config, cluster.client, err = rig.Client(cluster.admin); err != nil {
+		return nil, err
+	}
+	_, err = rig.Entitle(ctx, cluster.config, cluster.client, manifests.Files, cluster.account)
+	return nil, err
 }

@@ -6,8 +6,11 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -171,4 +176,126 @@ func (s *story) zones(o *rig.Observation, many, one int) {
 	if got["zone-a"] != many || got["zone-b"] != one {
 		s.Errorf("zone-a has %d pods and zone-b %d, want %d and %d\n%s", got["zone-a"], got["zone-b"], many, one, o.Draw())
 	}
+}
+
+var (
+	kubeconfigFlag = flag.String("kubeconfig", "", "administrator's kubeconfig of a cluster of kind that runs the scheduler")
+	imageFlag      = flag.String("image", "", "the image of test/kubelet/workload, loaded into all nodes")
+)
+
+// world is the cluster, and the client that all stories share.
+var world struct {
+	config *rest.Config
+	client kubernetes.Interface
+	image  string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if rig.Listing() {
+		os.Exit(m.Run())
+	}
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "kubelet:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func prepare() (err error) {
+	if *kubeconfigFlag == "" || *imageFlag == "" {
+		return errors.New("-kubeconfig or -image is not given: these stories need a cluster of kind, which make e2e-kind makes")
+	}
+	world.image = *imageFlag
+	world.config, world.client, err = rig.Client(*kubeconfigFlag)
+	return err
+}
+
+// engine runs a command of the engine, whatever has become of the story's own context:
+// what was broken must be mended also when the story has failed. It returns all that was said.
+func (s *story) engine(args ...string) string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+	if err != nil {
+		s.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// shell runs a script on a node.
+func (s *story) shell(node, script string) string {
+	s.Helper()
+	return s.engine("exec", node, "sh", "-euc", script)
+}
+
+// broken breaks something now, and mends it when mend is called or the story ends.
+func (s *story) broken(breakIt, mendIt func()) (mend func()) {
+	s.Helper()
+	done := false
+	mend = func() {
+		if !done {
+			done = true
+			mendIt()
+		}
+	}
+	s.Cleanup(mend)
+	breakIt()
+	return mend
+}
+
+// notReady waits until the node is known not to be, and pods are kept away from it.
+func (s *story) notReady(node string) {
+	s.Helper()
+	s.Until("node "+node+" not to be ready", func() error {
+		n, err := s.Client.CoreV1().Nodes().Get(s.Ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, t := range n.Spec.Taints {
+			if t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoSchedule {
+				return nil
+			}
+		}
+		return fmt.Errorf("its taints are %v", n.Spec.Taints)
+	})
+}
+
+// marked waits until an Event says that the node is faulty for a workload of the story.
+func (s *story) marked(node string) {
+	s.Helper()
+	s.Until("node "+node+" to be called faulty", func() error {
+		events, err := s.Client.CoreV1().Events(corev1.NamespaceAll).List(s.Ctx, metav1.ListOptions{FieldSelector: "reason=NodeFaulty"})
+		if err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == node && strings.Contains(e.Message, s.NS) {
+				s.Logf("%s: %s", node, e.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d events says so", len(events.Items))
+	})
+}
+
+// runningOn counts the app's pods that are ready, and are not to end, on some nodes.
+func (s *story) runningOn(app string, nodes ...string) (int, error) {
+	list, err := s.Client.CoreV1().Pods(s.NS).List(s.Ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range list.Items {
+		if p := &list.Items[i]; rig.IsReady(p) && slices.Contains(nodes, p.Spec.NodeName) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// podEvents selects what has happened to a pod for a reason.
+func podEvents(p *corev1.Pod, reason string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fmt.Sprintf("involvedObject.uid=%s,reason=%s", p.UID, reason)}
 }

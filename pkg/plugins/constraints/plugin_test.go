@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -67,4 +68,122 @@ func TestSignPod(t *testing.T) {
 	if fragments, status := newPlugin(t).SignPod(t.Context(), asking("role == worker").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
 		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
 	}
+}
+
+func TestFilter(t *testing.T) {
+	node := st.MakeNode().Name("n1").UID("4711").Label("disk", "ssd").Label(corev1.LabelHostname, "h1").Label(corev1.LabelArchStable, "amd64").Obj()
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.1.2.3"}}
+	for _, tc := range []struct {
+		annotation string
+		want       fwk.Code
+	}{
+		{"node.id == 4711", fwk.Success},
+		{"node.hostname == H1", fwk.Success},
+		{"node.name == n1", fwk.Success},
+		{"node.role == worker", fwk.Success},
+		{"node.role == manager", fwk.UnschedulableAndUnresolvable},
+		{"node.ip == 10.1.0.0/16", fwk.Success},
+		{"node.platform.arch == x86_64", fwk.Success},
+		{"node.platform.os == linux", fwk.UnschedulableAndUnresolvable},
+		{"node.labels.disk == ssd, engine.labels.gpu == a100", fwk.UnschedulableAndUnresolvable},
+		{"", fwk.Skip},
+	} {
+		t.Run(tc.annotation, func(t *testing.T) {
+			status := plugintest.Filter(t, newPlugin(t), asking(tc.annotation).Obj(), node)
+			if status.Code() != tc.want || (tc.want == fwk.UnschedulableAndUnresolvable && status.Message() != constraints.ErrReasonConstraints) {
+				t.Errorf("got %v, %q, want %v", status.Code(), status.Message(), tc.want)
+			}
+		})
+	}
+}
+
+// The whole of what a user reads, and not only some of it.
+func TestMalformed(t *testing.T) {
+	const want = `annotation espalier.dev/constraints: constraint 2 "node.ip == 10.1.2": invalid address "10.1.2": ` +
+		`use an address such as 10.1.2.3 or 2001:db8::2, or a range such as 10.1.0.0/16`
+	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("node.role == worker, node.ip == 10.1.2").Obj(), nil), want)
+	plugintest.WantNoExtensions(t, newPlugin(t))
+}
+
+func TestMessage(t *testing.T) {
+	got := plugintest.Message(t, newPlugin(t), asking("node.labels.disk == ssd").Obj(),
+		st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), st.MakeNode().Name("n3").Obj())
+	const want = "0/3 nodes are available: 3 node(s) didn't match the pod's constraints."
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestFilterWithoutPreFilter(t *testing.T) {
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
+}
+
+func TestHintAfterPodUpdate(t *testing.T) {
+	empty := asking("").Annotation(clusterview.ConstraintsAnnotation, "")
+	for _, tc := range []struct {
+		name          string
+		before, after *st.PodWrapper
+		want          fwk.QueueingHint
+	}{
+		{"mended", asking("role == worker"), asking("node.role == worker"), fwk.Queue},
+		{"loosened", asking("node.role == worker, node.id == x"), asking("node.role == worker"), fwk.Queue},
+		{"taken away", asking("role == worker"), asking(""), fwk.Queue},
+		{"empty and taken away", empty, asking(""), fwk.Queue},
+		{"changed, still bad", asking("role == worker"), asking("rule == worker"), fwk.QueueSkip},
+		{"something else changed", asking("node.id == x"), asking("node.id == x").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
+		})
+	}
+}
+
+func TestHintAfterNodeChange(t *testing.T) {
+	bare, ssd := st.MakeNode().Name("n").Obj(), st.MakeNode().Name("n").Label("disk", "ssd").Obj()
+	more := st.MakeNode().Name("n").Label("disk", "ssd").Label("x", "y").Obj()
+	at := func(address string) *corev1.Node {
+		n := bare.DeepCopy()
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+		return n
+	}
+	for _, tc := range []struct {
+		name          string
+		annotation    string
+		action        fwk.ActionType
+		before, after *corev1.Node
+		want          fwk.QueueingHint
+	}{
+		{"a node comes on which they hold", "node.labels.disk == ssd", fwk.Add, nil, ssd, fwk.Queue},
+		{"a node comes on which they do not", "node.labels.disk == ssd", fwk.Add, nil, bare, fwk.QueueSkip},
+		{"a label comes", "node.labels.disk == ssd", fwk.UpdateNodeLabel, bare, ssd, fwk.Queue},
+		{"a label goes", "node.labels.disk != ssd", fwk.UpdateNodeLabel, ssd, bare, fwk.Queue},
+		{"a label goes that was wanted", "node.labels.disk == ssd", fwk.UpdateNodeLabel, ssd, bare, fwk.QueueSkip},
+		{"another label comes", "node.labels.disk == ssd", fwk.UpdateNodeLabel, ssd, more, fwk.QueueSkip},
+		{"one of two labels comes", "node.labels.disk == ssd, node.labels.x == y", fwk.UpdateNodeLabel, bare, ssd, fwk.QueueSkip},
+		{"a taint goes", "node.labels.disk == ssd", fwk.UpdateNodeTaint, ssd, ssd, fwk.QueueSkip},
+		{"an address comes", "node.ip == 10.0.0.1", fwk.UpdateNodeCondition, bare, at("10.0.0.1"), fwk.Queue},
+		{"an address has come before", "node.ip == 10.0.0.1", fwk.UpdateNodeTaint, at("10.0.0.1"), at("10.0.0.1"), fwk.Queue},
+		{"another address comes", "node.ip == 10.0.0.1", fwk.UpdateNodeCondition, bare, at("10.0.0.2"), fwk.QueueSkip},
+		{"no node mends an annotation", "role == worker", fwk.Add, nil, ssd, fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(tc.action, tc.before, tc.after), tc.want)
+		})
+	}
+}
+
+// An address that is attached to a node that runs leaves it ready, and the framework
+// has no event. The pod that is woken must fit at once, although the scheduler's
+// cache may not have seen the address.
+func TestRegression_NewAddressOfAReadyNodeWakesNobody(t *testing.T) {
+	waits := asking("node.ip == 10.0.0.1").Name("waits").UID("waits").Obj()
+	before := st.MakeNode().Name("n").Obj()
+	after := before.DeepCopy()
+	after.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
+	pl, c := newCluster(t, before, waits,
+		asking("node.ip == 10.0.0.2").Name("elsewhere").UID("elsewhere").Obj(),
+		asking("node.ip == 10.0.0.1").Name("placed").UID("placed").Node("n").Obj(),
+		asking("node.id == n").Name("other").UID("other").Obj(),
+		asking("role == worker").Name("malformed").UID("malformed").Obj())
+	c.WantWoken(t, pl, waits, before, after)
 }

@@ -5,6 +5,7 @@ package domainlimits_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -21,9 +23,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
@@ -169,4 +173,150 @@ func (r *rig) expect(step string, pod *st.PodWrapper, want ...string) {
 	if got, _ := r.filter(pod.Obj()); !slices.Equal(got, want) {
 		r.Errorf("%s: %q fit, want %q", step, got, want)
 	}
+}
+
+func TestNew(t *testing.T) {
+	limits := func(property string, pods int64) *config.DomainLimitsArgs {
+		return &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: property, MaxPods: pods}}}
+	}
+	for _, tc := range []struct {
+		name string
+		args runtime.Object
+		want []string // the error holds them all; none: there is no error
+	}{
+		{"no limits", &config.DomainLimitsArgs{}, nil},
+		{"limits", limits("rack", 2), nil},
+		{"args of another plugin", &config.SpreadTreeArgs{}, []string{domainlimits.Name, "*config.DomainLimitsArgs", "*config.SpreadTreeArgs"}},
+		{"no args", nil, []string{domainlimits.Name, "*config.DomainLimitsArgs", "<nil>"}},
+		{"bad limits", limits("node.id", 0), []string{domainlimits.Name, "defaultLimits[0].topologyKey", `"node.id"`, "defaultLimits[0].maxPods"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pl, err := domainlimits.New(t.Context(), tc.args, handle{snapshot: cache.NewEmptySnapshot()})
+			plugintest.WantNew(t, domainlimits.Name, pl, err, tc.want...)
+		})
+	}
+}
+
+func TestSignPod(t *testing.T) {
+	plain := newRig(t.Context(), t)
+	if fragments, s := plain.pl.SignPod(t.Context(), web("p", "2", "").Obj()); !s.IsSuccess() || len(fragments) != 0 {
+		t.Errorf("a pod without limits is signed %v, %v", fragments, s)
+	}
+	limited := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 1})
+	if fragments, s := limited.pl.SignPod(t.Context(), web("p", "2", "").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
+		t.Errorf("a pod of a DaemonSet, which has no default limits, is signed %v, %v", fragments, s)
+	}
+	for name, try := range map[string]func() ([]fwk.SignFragment, *fwk.Status){
+		"limits of its own": func() ([]fwk.SignFragment, *fwk.Status) {
+			return plain.pl.SignPod(t.Context(), web("p", "2", "rack=1").Obj())
+		},
+		"default limits": func() ([]fwk.SignFragment, *fwk.Status) {
+			return limited.pl.SignPod(t.Context(), web("p", "2", "").Obj())
+		},
+		"unreadable limits": func() ([]fwk.SignFragment, *fwk.Status) {
+			return plain.pl.SignPod(t.Context(), web("p", "2", "rack").Obj())
+		},
+	} {
+		if fragments, s := try(); s.Code() != fwk.Unschedulable || fragments != nil {
+			t.Errorf("a pod with %s is signed %v, %v", name, fragments, s)
+		}
+	}
+}
+
+// whatIf is a cycle of a pod, and clones of its state in which pods come and go.
+type whatIf struct {
+	*rig
+	pod   *corev1.Pod
+	nodes []fwk.NodeInfo
+}
+
+func (r *rig) whatIf(pod *corev1.Pod) (*whatIf, fwk.CycleState) {
+	r.Helper()
+	w := &whatIf{r, pod, r.nodes()}
+	state := framework.NewCycleState()
+	if _, s := r.pl.PreFilter(r.ctx, state, pod, w.nodes); !s.IsSuccess() {
+		r.Fatalf("PreFilter: %v", s)
+	}
+	return w, state
+}
+
+func (w *whatIf) node(name string) fwk.NodeInfo {
+	return w.nodes[slices.IndexFunc(w.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == name })]
+}
+
+func (w *whatIf) add(state fwk.CycleState, pod *corev1.Pod, node string) {
+	w.Helper()
+	info, err := framework.NewPodInfo(pod)
+	w.must(err)
+	if s := w.pl.PreFilterExtensions().AddPod(w.ctx, state, w.pod, info, w.node(node)); !s.IsSuccess() {
+		w.Fatal(s)
+	}
+}
+
+func (w *whatIf) remove(state fwk.CycleState, pod *corev1.Pod, node string) {
+	w.Helper()
+	info, err := framework.NewPodInfo(pod)
+	w.must(err)
+	if s := w.pl.PreFilterExtensions().RemovePod(w.ctx, state, w.pod, info, w.node(node)); !s.IsSuccess() {
+		w.Fatal(s)
+	}
+}
+
+func (w *whatIf) fits(state fwk.CycleState) (names []string) {
+	for _, n := range w.nodes {
+		if w.pl.Filter(w.ctx, state, w.pod, n).IsSuccess() {
+			names = append(names, n.Node().Name)
+		}
+	}
+	return names
+}
+
+// A what-if says the same as a cycle would in which it had come true.
+func TestWhatIfsComeTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t.Context(), t)
+		names := []string{"a1", "a2", "b1", "b2", "n"}
+		r.join("a1 rack=a", "a2 rack=a", "b1 rack=b", "b2 rack=b", "n")
+		serial := 0
+		draw := func() (*corev1.Pod, string) {
+			serial++
+			revision := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "revision")
+			on := rapid.SampledFrom(names).Draw(t, "node")
+			p := web(fmt.Sprint("x", serial), revision, "").Node(on)
+			if rapid.IntRange(0, 4).Draw(t, "terminating") == 0 {
+				p.Terminating()
+			}
+			return p.Obj(), on
+		}
+		var there []*corev1.Pod
+		for range rapid.IntRange(0, 8).Draw(t, "there") {
+			p, _ := draw()
+			r.must(r.cache.AddPod(r.logger, p))
+			there = append(there, p)
+		}
+		limits := fmt.Sprintf("node.name=%d,rack=%d", rapid.IntRange(1, 3).Draw(t, "perNode"), rapid.IntRange(1, 4).Draw(t, "perRack"))
+		w, state := r.whatIf(web("p", "2", limits).Obj())
+		before, original := w.fits(state), state
+		state = original.Clone()
+		for range rapid.IntRange(0, 8).Draw(t, "steps") {
+			if len(there) > 0 && rapid.Bool().Draw(t, "remove") {
+				i := rapid.IntRange(0, len(there)-1).Draw(t, "which")
+				w.remove(state, there[i], there[i].Spec.NodeName)
+				r.must(r.cache.RemovePod(r.logger, there[i]))
+				there = slices.Delete(there, i, i+1)
+				continue
+			}
+			p, on := draw()
+			w.add(state, p, on)
+			r.must(r.cache.AddPod(r.logger, p))
+			there = append(there, p)
+		}
+		if now := w.fits(original); !slices.Equal(now, before) {
+			t.Fatalf("without what is supposed %q fit, and %q by now", before, now)
+		}
+		supposed := w.fits(state)
+		if came, _ := r.filter(w.pod); !slices.Equal(supposed, came) {
+			t.Fatalf("under %s, the what-if lets %q fit, and when it is true %q do", limits, supposed, came)
+		}
+	})
 }

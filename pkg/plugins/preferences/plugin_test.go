@@ -5,6 +5,7 @@ package preferences_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
 
@@ -91,5 +94,155 @@ func TestSignPod(t *testing.T) {
 	}
 	if fragments, status := pl.SignPod(t.Context(), asking("sprd=zone").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
 		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
+	}
+}
+
+func TestPreFilter(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	web := st.MakeLabelSelector().Label("app", "web").Obj()
+	for _, tc := range []struct {
+		name   string
+		pod    *st.PodWrapper
+		code   fwk.Code
+		levels string
+	}{
+		{"defaults", asking(""), fwk.Skip, "spread=zone"},
+		{"defaults, of a DaemonSet", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
+		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
+		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
+		{"a level that leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, pinned to a node", asking("spread=rack;nodesWithoutKey=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, of a DaemonSet", asking("spread=rack;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;nodesWithoutKey=Exclude"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			if result != nil || status.Code() != tc.code {
+				t.Errorf("got %v, %v, want %v", result, status, tc.code)
+			}
+			// They are there after a Skip as well: it is Filter that is skipped.
+			if levels, found, err := clusterview.ReadLevels(state); !found || err != nil || level.Format(levels.List) != tc.levels {
+				t.Errorf("the cycle has the levels %q (found: %t, %v), want %q", level.Format(levels.List), found, err, tc.levels)
+			}
+		})
+	}
+}
+
+func TestPreFilterRefusesWhatItCannotRead(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	for _, tc := range []struct {
+		name string
+		pod  *st.PodWrapper
+		want []string // the message holds them all
+	}{
+		{"annotation", asking("spread=zone,sprd=rack"), []string{clusterview.PlacementAnnotation, `level 2 "sprd=rack"`, `"sprd"`, "use spread=PROPERTY or pack=PROPERTY"}},
+		{"annotation of a DaemonSet's pod", asking("spread=node.id").OwnerReference("ds", daemonSet), []string{`"node.id"`, "use node.name"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable {
+				t.Fatalf("got %v, %v", result, status)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(status.Message(), part) {
+					t.Errorf("the message does not say %q: %s", part, status.Message())
+				}
+			}
+			if _, found, _ := clusterview.ReadLevels(state); found {
+				t.Error("levels were left for the cycle")
+			}
+		})
+	}
+	plugintest.WantNoExtensions(t, pl)
+}
+
+func TestFilter(t *testing.T) {
+	pl := newPlugin(t, byZone)
+	for _, tc := range []struct {
+		annotation string
+		node       *st.NodeWrapper
+		want       fwk.Code
+	}{
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", ""), fwk.Success},
+		{"spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("zone", "a"), fwk.UnschedulableAndUnresolvable},
+		{"spread=zone,pack=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.Success},
+		{"spread=zone;nodesWithoutKey=Exclude,spread=rack;nodesWithoutKey=Exclude", st.MakeNode().Name("n").Label("rack", "1"), fwk.UnschedulableAndUnresolvable},
+		{"spread=node.name;nodesWithoutKey=Exclude", st.MakeNode().Name("n"), fwk.Success},
+	} {
+		t.Run(tc.annotation, func(t *testing.T) {
+			status := plugintest.Filter(t, pl, asking(tc.annotation).Obj(), tc.node.Obj())
+			if status.Code() != tc.want {
+				t.Fatalf("got %v, want %v", status, tc.want)
+			}
+			if !status.IsSuccess() && status.Message() != preferences.ErrReasonMissing {
+				t.Errorf("the reason is %q", status.Message())
+			}
+		})
+	}
+	if !strings.HasPrefix(preferences.ErrReasonMissing, "node(s) ") {
+		t.Errorf("the reason %q does not read after a number of nodes", preferences.ErrReasonMissing)
+	}
+}
+
+func TestFilterWithoutPreFilter(t *testing.T) {
+	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
+}
+
+func TestHintAfterPodUpdate(t *testing.T) {
+	web := st.MakeLabelSelector().Label("app", "web").Obj()
+	constrained := func(app string) *st.PodWrapper {
+		return asking("").Label("app", app).SpreadConstraint(1, "zone", corev1.ScheduleAnyway, web, nil, nil, nil, nil)
+	}
+	for _, tc := range []struct {
+		name          string
+		before, after *st.PodWrapper
+		want          fwk.QueueingHint
+	}{
+		{"annotation mended", asking("sprd=zone"), asking("spread=zone"), fwk.Queue},
+		{"annotation taken away", asking("sprd=zone"), asking(""), fwk.Queue},
+		{"annotation changed, still bad", asking("sprd=zone"), asking("sprd=rack"), fwk.QueueSkip},
+		{"annotation no longer leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack"), fwk.Queue},
+		{"label changed", constrained("db"), constrained("web"), fwk.Queue},
+		{"label changed, annotation bad", asking("sprd=zone"), asking("sprd=zone").Label("x", "y"), fwk.QueueSkip},
+		{"something else changed", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack;nodesWithoutKey=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
+		{"nothing changed", asking("sprd=zone"), asking("sprd=zone"), fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
+		})
+	}
+}
+
+// An empty annotation is refused, and reads like none where only values are compared.
+func TestRegression_EmptyAnnotationTakenAway(t *testing.T) {
+	before, after := asking(" ").Obj(), asking("").Obj()
+	for key := range before.Annotations {
+		before.Annotations[key] = ""
+	}
+	plugintest.WantHint(t, newPlugin(t), before, plugintest.PodUpdate(before, after), fwk.Queue)
+}
+
+func TestHintAfterNodeChange(t *testing.T) {
+	bare, racked := st.MakeNode().Name("n").Obj(), st.MakeNode().Name("n").Label("rack", "1").Obj()
+	more := st.MakeNode().Name("n").Label("rack", "1").Label("x", "y").Obj()
+	for _, tc := range []struct {
+		name          string
+		annotation    string
+		before, after *corev1.Node
+		want          fwk.QueueingHint
+	}{
+		{"a node with the property comes", "spread=rack;nodesWithoutKey=Exclude", nil, racked, fwk.Queue},
+		{"a node without it comes", "spread=rack;nodesWithoutKey=Exclude", nil, bare, fwk.QueueSkip},
+		{"a node is given it", "spread=rack;nodesWithoutKey=Exclude", bare, racked, fwk.Queue},
+		{"a node has had it", "spread=rack;nodesWithoutKey=Exclude", racked, more, fwk.QueueSkip},
+		{"a node loses it", "spread=rack;nodesWithoutKey=Exclude", racked, bare, fwk.QueueSkip},
+		{"one of two properties", "spread=rack;nodesWithoutKey=Exclude,spread=zone;nodesWithoutKey=Exclude", bare, racked, fwk.QueueSkip},
+		{"no node mends an annotation", "sprd=rack", nil, racked, fwk.QueueSkip},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
+		})
 	}
 }

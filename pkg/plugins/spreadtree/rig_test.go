@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -28,6 +29,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
@@ -250,3 +252,53 @@ func mustLevels(t placementtest.TB, pod *corev1.Pod) clusterview.Levels {
 }
 
 var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+
+// factoryHandle is what New asks for.
+type factoryHandle struct{ fwk.Handle }
+
+func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
+
+func (factoryHandle) SharedDRAManager() fwk.SharedDRAManager { return nil }
+
+func (factoryHandle) ProfileName() string { return "espalier" }
+
+func (factoryHandle) EventRecorder() events.EventRecorderLogger { return nil }
+
+func TestNew(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args runtime.Object
+		want []string // the error holds them all; none: there is no error
+	}{
+		{"defaults", args(), nil},
+		{"args of another plugin", &config.PreferencesArgs{}, []string{Name, "*config.SpreadTreeArgs", "*config.PreferencesArgs"}},
+		{"no args", nil, []string{Name, "<nil>"}},
+		{"bad values", &config.SpreadTreeArgs{CountRevisions: "Some", NodeHint: "off"}, []string{Name, "countRevisions", `"Some"`, "nodeHint", `"off"`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pl, err := New(t.Context(), tc.args, factoryHandle{})
+			plugintest.WantNew(t, Name, pl, err, tc.want...)
+		})
+	}
+}
+
+// A pod of a workload that is still growing waits for no other.
+func TestEveryPodIsLetIn(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	for _, pod := range []*st.PodWrapper{webPod("p", ""), webPod("q", "sprd=zone"), webPod("r", "").PodGroupName("g")} {
+		if s := r.pl.PreEnqueue(r.ctx, pod.Obj()); !s.IsSuccess() {
+			t.Errorf("%s: %v", pod.Obj().Name, s)
+		}
+	}
+}
+
+// Equal signatures say that another pod of it gets the same scores.
+func TestSignPod(t *testing.T) {
+	r := newRig(t.Context(), t, args())
+	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").Obj()); s.Code() != fwk.Unschedulable || fragments != nil {
+		t.Errorf("a pod that is spread is signed %v, %v", fragments, s)
+	}
+	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
+		t.Errorf("a pod that is not spread is signed %v, %v", fragments, s)
+	}
+}

@@ -4,10 +4,12 @@
 package rights
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // story is something that the program does, and an error is that it does not. Stories of one
@@ -247,3 +252,43 @@ func (s *stage) status(pod *corev1.Pod, status string) {
 }
 
 const mergePatch = types.MergePatchType
+
+// metrics asks for /metrics until it is served.
+func (s *stage) metrics(token string, certificates ...tls.Certificate) error {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, //nolint:gosec // a self-signed certificate of this test's own child
+	}}
+	return s.wait("/metrics", func() error {
+		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://127.0.0.1:"+s.port+"/metrics", http.NoBody)
+		s.must(err)
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+		return nil
+	})
+}
+
+// serves: whoever may read /metrics reads them, known by a token.
+func serves(s *stage) error {
+	token, err := rig.ReaderToken(s.Context(), cluster.client, s.name, s.name+"-reader", "/metrics")
+	s.must(err)
+	return s.metrics(token)
+}
+
+// recognizes: or by a certificate that the cluster's authority has signed.
+func recognizes(s *stage) error {
+	config := rest.CopyConfig(cluster.config)
+	s.must(rest.LoadTLSFiles(config))
+	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
+	s.must(err)
+	return s.metrics("", certificate)
+}
