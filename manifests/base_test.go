@@ -54,8 +54,7 @@ func must(t rapid.TB, err error) {
 	}
 }
 
-// TestDeploymentFindsItsConfiguration follows the path from the flag to the file:
-// volume, ConfigMap, generator.
+// TestDeploymentFindsItsConfiguration follows the path from the flag to the file: volume, ConfigMap, generator.
 func TestDeploymentFindsItsConfiguration(t *testing.T) {
 	d := first[*appsv1.Deployment](t, "base/deployment.yaml")
 	pod := d.Spec.Template.Spec
@@ -189,8 +188,7 @@ func TestRightsOfPeople(t *testing.T) {
 	}
 }
 
-// TestExamplesAskForEspalier wants every example to name the scheduler, and to ask
-// for something that it can read.
+// TestExamplesAskForEspalier wants every example to name the scheduler, and to ask for something that it can read.
 func TestExamplesAskForEspalier(t *testing.T) {
 	names, err := fs.Glob(files, "examples/*.yaml")
 	more, moreErr := fs.Glob(files, "examples/filters/*.yaml")

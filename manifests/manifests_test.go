@@ -63,8 +63,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 )
 
-// files are those on disk and not the embedded ones: a file that was forgotten
-// there must not be forgotten here as well.
+// files are those on disk and not the embedded ones: a file that was forgotten there must not be forgotten here as well.
 var files = os.DirFS(".")
 
 // strict decodes what an API server would take, and no field more.
@@ -301,8 +300,7 @@ func clusterScoped(obj runtime.Object) bool {
 	return false
 }
 
-// validateExtension validates what extends the API. That compiles the expressions in
-// it, and sees what they could cost.
+// validateExtension validates what extends the API. That compiles the expressions in it, and sees what they could cost.
 func validateExtension(obj runtime.Object) field.ErrorList {
 	switch o := obj.(type) {
 	case *rbac.ClusterRole:

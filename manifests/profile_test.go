@@ -63,8 +63,7 @@ func schedulerConfig(doc []byte) (*schedulerapi.KubeSchedulerConfiguration, erro
 	return cfg, nil
 }
 
-// enabled builds the shipped profile with the plugins of the scheduler's binary and
-// returns what is enabled where.
+// enabled builds the shipped profile with the plugins of the scheduler's binary and returns what is enabled where.
 func enabled(t *testing.T) *schedulerapi.Plugins {
 	t.Helper()
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
@@ -177,9 +176,8 @@ func TestFiltersKeepTheOrderOfSwarmKit(t *testing.T) {
 	}
 }
 
-// TestOneClassOutweighsAllOtherScorers holds what the profile's comment says: a
-// node in a worse class of the tree never wins, whatever the others think of it, and
-// of nodes in one class a faulty one never does, whatever the in-tree scorers think.
+// TestOneClassOutweighsAllOtherScorers holds what the profile's comment says: a node in a worse class of the tree never wins, whatever the
+// others think of it, and of nodes in one class a faulty one never does, whatever the in-tree scorers think.
 func TestOneClassOutweighsAllOtherScorers(t *testing.T) {
 	const best, faultyLoses = 100, 50
 	var tree, faults, inTree int32

@@ -250,8 +250,7 @@ func annotated(kind string, annotations map[string]any) map[string]any {
 	}
 }
 
-// What the API server refuses at creation is what the scheduler could not read, no
-// more and no less, but for lengths.
+// What the API server refuses at creation is what the scheduler could not read, no more and no less, but for lengths.
 func TestAdmissionAgreesWithTheParser(t *testing.T) {
 	a := compileAdmission(t)
 	part := rapid.SampledFrom([]string{
@@ -311,8 +310,7 @@ func TestAdmissionLooksAtWhatIsWritten(t *testing.T) {
 	}
 }
 
-// A stale annotation of a template, from before the policy, must not stop the
-// controllers that make pods from it, whoever schedules those.
+// A stale annotation of a template, from before the policy, must not stop the controllers that make pods from it, whoever schedules those.
 func TestRegression_AdmissionStopsAReplacement(t *testing.T) {
 	a := compileAdmission(t)
 	bad := map[string]any{clusterview.PlacementAnnotation: "sprd=zone", clusterview.Prefix + "stale": ""}

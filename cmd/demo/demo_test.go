@@ -172,8 +172,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestPicture places the pods of the picture in docs/evenness.md, and wants the picture
-// to be what comes of it.
+// TestPicture places the pods of the picture in docs/evenness.md, and wants the picture to be what comes of it.
 func TestPicture(t *testing.T) {
 	levels, err := level.Parse("spread=topology.kubernetes.io/zone")
 	must(t, err)
@@ -199,8 +198,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestWorkloadsSayWhatTheirFilesAsk keeps the demo from judging by other levels, or
-// waiting for other numbers, than the examples ask for.
+// TestWorkloadsSayWhatTheirFilesAsk keeps the demo from judging by other levels, or waiting for other numbers, than the examples ask for.
 func TestWorkloadsSayWhatTheirFilesAsk(t *testing.T) {
 	examples, err := manifests.Files.ReadDir("examples")
 	if err != nil || len(examples) != len(workloads) {

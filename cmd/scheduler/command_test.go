@@ -24,8 +24,7 @@ import (
 // TestMain fails if anything that a test has started runs on.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run executes the command, and returns what it prints. It must end before it needs
-// an API server.
+// run executes the command, and returns what it prints. It must end before it needs an API server.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := newCommand("v1.2.3")

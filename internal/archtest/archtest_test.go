@@ -55,8 +55,7 @@ func own(t *testing.T) []source {
 	return sources
 }
 
-// Every import rule must be broken by its example, and by nothing else than it:
-// the same file without the import is clean.
+// Every import rule must be broken by its example, and by nothing else than it: the same file without the import is clean.
 func TestEveryImportRuleCanFail(t *testing.T) {
 	examples := map[string][2]string{}
 	for _, r := range importRules {

@@ -120,8 +120,7 @@ func checkSize(src *source) []violation {
 	}}
 }
 
-// checkKeys finds the files that spell our label and annotation keys, and allows
-// one: the first in the room that owns them.
+// checkKeys finds the files that spell our label and annotation keys, and allows one: the first in the room that owns them.
 func checkKeys(sources []source) []violation {
 	var found []violation
 	owner := ""
@@ -153,8 +152,7 @@ func spells(file *ast.File, prefix string) bool {
 	return spelled
 }
 
-// containsKey looks for the prefix as a whole: in "devcluster.espalier.dev/x" it
-// is the end of another one, which is not ours to own.
+// containsKey looks for the prefix as a whole: in "devcluster.espalier.dev/x" it is the end of another one, which is not ours to own.
 func containsKey(text, prefix string) bool {
 	for i, rest := 0, text; ; {
 		at := strings.Index(rest, prefix)

@@ -22,8 +22,7 @@ type importRule struct {
 	later bool
 }
 
-// impure are the packages whose answers depend on more than their arguments. Of net,
-// netip is not one: it is the arithmetic of addresses.
+// impure are the packages whose answers depend on more than their arguments. Of net, netip is not one: it is the arithmetic of addresses.
 var impure = []string{
 	"context", "crypto/rand", "log/...", "math/rand/...", "net", "net/http/...", "net/rpc/...", "net/smtp", "os/...",
 	"runtime/...", "sync/...", "syscall/...", "testing/...", "unsafe",

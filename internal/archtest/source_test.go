@@ -23,8 +23,7 @@ const module = "github.com/espalier-scheduler/espalier"
 type source struct {
 	// path is relative to the root, with slashes; room is the folder it is in.
 	path, room string
-	// test says that the file is compiled for tests only: a _test.go file, or
-	// anything below test/.
+	// test says that the file is compiled for tests only: a _test.go file, or anything below test/.
 	test      bool
 	generated bool
 	lines     int
@@ -139,8 +138,7 @@ func matchesAny(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, pkg) })
 }
 
-// rooms are the top folders that hold our packages; what else has no dot in its
-// first element is the standard library.
+// rooms are the top folders that hold our packages; what else has no dot in its first element is the standard library.
 var rooms = []string{"apis/...", "cmd/...", "internal/...", "manifests/...", "pkg/...", "test/..."}
 
 func isStandard(pkg string) bool {

@@ -30,8 +30,7 @@ var coined = []struct{ word, field string }{
 	{`nobody's`, "say whose it is, or that it has no owner"},
 }
 
-// TestWords holds that the words of code and pages are the field's. Identifiers are read
-// word by word: newCensus is new and Census.
+// TestWords holds that the words of code and pages are the field's. Identifiers are read word by word: newCensus is new and Census.
 func TestWords(t *testing.T) {
 	found, err := coinedIn(os.DirFS("../.."))
 	must(t, err)

@@ -129,8 +129,7 @@ func TestSelectorThatCannotBeReadSelectsAll(t *testing.T) {
 	}
 }
 
-// What the API server lets pass in a selector, however long, is not repeated in the
-// status of every pod.
+// What the API server lets pass in a selector, however long, is not repeated in the status of every pod.
 func TestRegression_ALongSelectorIsCut(t *testing.T) {
 	long := strings.Repeat("ä", 20000)
 	for _, selector := range []metav1.LabelSelector{
@@ -264,8 +263,7 @@ func TestFaultRule(t *testing.T) {
 	}
 }
 
-// Whatever order policies are seen in, the same one governs, and no other that
-// selects the pod comes before it.
+// Whatever order policies are seen in, the same one governs, and no other that selects the pod comes before it.
 func TestGoverningDoesNotDependOnTheOrderSeen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var policies []*clusterview.Policy

@@ -222,8 +222,7 @@ func TestPreassigned(t *testing.T) {
 	}
 }
 
-// Whatever the affinity, a pod that is preassigned by it fits one node, by the
-// affinity's own rules, and has the name of this node in it.
+// Whatever the affinity, a pod that is preassigned by it fits one node, by the affinity's own rules, and has the name of this node in it.
 func TestPreassignedPodsFitOneNode(t *testing.T) {
 	nodes := []string{"n1", "n2", "n3"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -36,8 +36,7 @@ func (r *rig) crashLoops(namespace string, revisions, nodes, failures int) {
 	}
 }
 
-// One tenant's failures, however many, take neither memory without end nor the memory
-// of others.
+// One tenant's failures, however many, take neither memory without end nor the memory of others.
 func TestOneTenantFillsNothing(t *testing.T) {
 	r := newRig(t, without(options()))
 	r.reject("other/db", "n1", 1)
@@ -150,8 +149,7 @@ func TestNodesThatPodsHaveVisitedAreBounded(t *testing.T) {
 	}
 }
 
-// A Deployment that is deleted takes its ReplicaSets along, and nothing is made of them
-// any more: they need no startTimeout.
+// A Deployment that is deleted takes its ReplicaSets along, and nothing is made of them any more: they need no startTimeout.
 func TestAReplicaSetThatIsGone(t *testing.T) {
 	for name, wrap := range map[string]func(*appsv1.ReplicaSet) any{
 		"seen":   func(rs *appsv1.ReplicaSet) any { return rs },

@@ -280,8 +280,7 @@ func TestVector_2_5_F1(t *testing.T) {
 	}
 }
 
-// What was assumed of a pod does not outlive that it is seen to be otherwise: its node
-// would be on trial for ever.
+// What was assumed of a pod does not outlive that it is seen to be otherwise: its node would be on trial for ever.
 func TestRegression_AssumedOtherwise(t *testing.T) {
 	for name, otherwise := range map[string]func(*corev1.Pod){
 		"bound elsewhere":     func(p *corev1.Pod) { p.Spec.NodeName = "n2" },
@@ -322,8 +321,7 @@ func TestRegression_SeenAndRelabelled(t *testing.T) {
 	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1})
 }
 
-// A pod whose ReplicaSet is not seen yet is on trial where it was assumed, until it is
-// gone.
+// A pod whose ReplicaSet is not seen yet is on trial where it was assumed, until it is gone.
 func TestAssumedAndProvisional(t *testing.T) {
 	r := newRig(t, without(options()))
 	_, gone := r.seeReplicaSet("uid")

@@ -74,8 +74,7 @@ func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
 	r.announced()
 }
 
-// A workload of one pod that crashes has been on one node only, and that may be as good
-// as any other; three of them make no suspect of it.
+// A workload of one pod that crashes has been on one node only, and that may be as good as any other; three of them make no suspect of it.
 func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
 	r := newRig(t, options())
 	r.activate()
@@ -151,8 +150,7 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 }
 
-// After a long record the next one waits, but not when it has a new mark in it; and
-// then not less than after a short one.
+// After a long record the next one waits, but not when it has a new mark in it; and then not less than after a short one.
 func TestANewMarkEndsTheRest(t *testing.T) {
 	r := newRig(t, options())
 	r.reject("web", "n1", 1)
@@ -208,8 +206,7 @@ func (r *rig) step(d time.Duration) {
 	r.clock.Step(d)
 }
 
-// A right that is missing is said once, however often it is missed, and again when it
-// was there meanwhile.
+// A right that is missing is said once, however often it is missed, and again when it was there meanwhile.
 func TestRegression_AMissingRightIsSaidOnce(t *testing.T) {
 	r := newRig(t, options())
 	missing := true
@@ -258,8 +255,7 @@ func TestRegression_WhoStandsByHasNoGauges(t *testing.T) {
 	}
 }
 
-// What is logged goes to the logger of the context that the cache was made with, as all that
-// the scheduler logs.
+// What is logged goes to the logger of the context that the cache was made with, as all that the scheduler logs.
 func TestLogsGoToTheLoggerOfTheContext(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(4)))
 	r := newRig(t, options())

@@ -37,8 +37,7 @@ func (r *rig) writes() (n int) {
 	return n
 }
 
-// What a scheduler knows the next one knows, though the pods are gone that told it; and
-// it does not say again what has been said.
+// What a scheduler knows the next one knows, though the pods are gone that told it; and it does not say again what has been said.
 func TestTheNextSchedulerKnows(t *testing.T) {
 	r := newRig(t, options())
 	r.activate()
@@ -135,8 +134,7 @@ func TestARecordOfForgivenNodes(t *testing.T) {
 	next.record("n3", placement.Record{Failures: 5, Unforgiven: 5})
 }
 
-// A crash-looping image on 200 nodes does not displace what failed last elsewhere,
-// nor lose a node.
+// A crash-looping image on 200 nodes does not displace what failed last elsewhere, nor lose a node.
 func TestRegression_ACrashLoopLeavesRoom(t *testing.T) {
 	r := newRig(t, options())
 	r.crashLoops("ns", 1, 200, 64)
@@ -177,8 +175,7 @@ func newStandby(t *testing.T) (leader, standby *rig) {
 	return leader, standby
 }
 
-// Who stood by does not replace a record that he could not read when he took over: he
-// has read an older one.
+// Who stood by does not replace a record that he could not read when he took over: he has read an older one.
 func TestRegression_TakeoverWithoutARecord(t *testing.T) {
 	r, by := newStandby(t)
 	broken := true
@@ -207,8 +204,7 @@ func TestRegression_TakeoverWithoutEvents(t *testing.T) {
 	by.record("n1", placement.Record{Failures: 5, Unforgiven: 5})
 }
 
-// A scheduler that does not know its nodes yet makes nothing of the record, and leaves
-// it alone.
+// A scheduler that does not know its nodes yet makes nothing of the record, and leaves it alone.
 func TestTakeoverBeforeTheBeginning(t *testing.T) {
 	r := newRig(t, options())
 	r.activate()
@@ -235,8 +231,7 @@ func recordOf(rule string) string {
 		"family":"uid-of-web","regarding":{"kind":"StatefulSet","name":"web"},"marked":["n1","","n99"]}]}`, rule)
 }
 
-// Whoever may write ConfigMaps could write anything: a scheduler that ends by it would
-// end at every start.
+// Whoever may write ConfigMaps could write anything: a scheduler that ends by it would end at every start.
 func FuzzRecord(f *testing.F) {
 	for _, rule := range []string{
 		"null", "{}", `{"threshold":5,"window":300000000000}`, `{"threshold":2,"window":0}`, `{"threshold":1,"window":-1}`,

@@ -33,9 +33,8 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 )
 
-// start runs a cache over real informers, and returns what ends it: all that it has
-// started must have ended with it. The scheduler's informers start late, as those of the
-// framework do.
+// start runs a cache over real informers, and returns what ends it: all that it has started must have ended with it. The scheduler's
+// informers start late, as those of the framework do.
 func start(t *testing.T, client *fake.Clientset, r *rig, late func()) (*Cache, func()) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -81,8 +80,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// A scheduler learns of failures from all its sources, writes them down, and the next
-// one knows of them when it places its first pod.
+// A scheduler learns of failures from all its sources, writes them down, and the next one knows of them when it places its first pod.
 func TestRun(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	r := &rig{TB: t}
@@ -183,8 +181,7 @@ func faultPolicy(tier string, threshold int32, ago time.Duration) *clusterview.P
 	})
 }
 
-// Two policies govern pods of one revision, and four of them failed on a node: by the older
-// policy the node is faulty.
+// Two policies govern pods of one revision, and four of them failed on a node: by the older policy the node is faulty.
 func twoPolicies(t *testing.T) (r *rig, older, younger *corev1.Pod) {
 	t.Helper()
 	r = newRig(t, without(options()))
@@ -211,8 +208,7 @@ func (r *rig) faulty(threshold int, looks ...*corev1.Pod) {
 	}
 }
 
-// What is faulty does not depend on which pod was looked at last, and to look at one has
-// nothing judged again.
+// What is faulty does not depend on which pod was looked at last, and to look at one has nothing judged again.
 func TestTheOldestPolicyGovernsARevision(t *testing.T) {
 	r, older, younger := twoPolicies(t)
 	without := pod("c", "n4").Obj() // no policy governs it
@@ -257,8 +253,7 @@ func TestAPolicyOfARevisionIsEdited(t *testing.T) {
 	}
 }
 
-// A policy that is older than the one that governs takes over when one of its own pods is looked
-// at, and then for all.
+// A policy that is older than the one that governs takes over when one of its own pods is looked at, and then for all.
 func TestAnOlderPolicyTakesOver(t *testing.T) {
 	r, older, younger := twoPolicies(t)
 	r.faulty(3, older, younger)
@@ -266,8 +261,7 @@ func TestAnOlderPolicyTakesOver(t *testing.T) {
 	r.faulty(7, younger, older, younger)
 }
 
-// TestOperations wants docs/operations.md to name every Event and metric, and every
-// argument with its default.
+// TestOperations wants docs/operations.md to name every Event and metric, and every argument with its default.
 func TestOperations(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)

@@ -97,8 +97,7 @@ func TestOneTenantTaintsNothing(t *testing.T) {
 	}
 }
 
-// A node that is to be tainted stays so for as long as it is suspect, though the pods that showed
-// it end.
+// A node that is to be tainted stays so for as long as it is suspect, though the pods that showed it end.
 func TestASuspectOutlivesItsPods(t *testing.T) {
 	r := suspecting(t)
 	r.reject("web", "n1", 5)

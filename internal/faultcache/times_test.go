@@ -101,8 +101,7 @@ func TestRegression_SucceededWithoutATime(t *testing.T) {
 	r.record("n2", placement.Record{Failures: 1, Unforgiven: 1, Proven: true})
 }
 
-// A time in the future forgives nothing, neither now nor once it has come: who writes the
-// year 9999 has not mended what breaks until then.
+// A time in the future forgives nothing, neither now nor once it has come: who writes the year 9999 has not mended what breaks until then.
 func TestRegression_TheFutureIsNotForgiven(t *testing.T) {
 	for _, text := range []string{"9999-01-01T00:00:00Z", noon.Add(time.Hour).Format(time.RFC3339)} {
 		r := newRig(t, without(options()))
@@ -117,8 +116,7 @@ func TestRegression_TheFutureIsNotForgiven(t *testing.T) {
 	}
 }
 
-// A clock that is some seconds fast forgives what was before it was looked at, and
-// nothing of the seconds after.
+// A clock that is some seconds fast forgives what was before it was looked at, and nothing of the seconds after.
 func TestRegression_ALittleFutureIsNow(t *testing.T) {
 	r := newRig(t, without(options()))
 	r.reject("web", "n1", 2)

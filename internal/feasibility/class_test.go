@@ -12,8 +12,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// The words of a preemption that helps nobody begin with the number of nodes, which the
-// reasons do not tell where nodes have several.
+// The words of a preemption that helps nobody begin with the number of nodes, which the reasons do not tell where nodes have several.
 func TestRefusalOfAsManyReasonsOnMoreNodes(t *testing.T) {
 	nodes := tree.NewNodes(0)
 	f := NewClass(nodes, new(corev1.Pod))

@@ -84,8 +84,7 @@ func apply(t *testing.T, config *logsapi.LoggingConfiguration, gates featuregate
 	must(t, Apply(config, gates))
 }
 
-// TestFormats wants a log in either format to be written at once, though a buffer is asked for,
-// and to be masked.
+// TestFormats wants a log in either format to be written at once, though a buffer is asked for, and to be masked.
 func TestFormats(t *testing.T) {
 	for _, format := range []string{logsapi.DefaultLogFormat, logsapi.JSONLogFormat} {
 		t.Run(format, func(t *testing.T) {

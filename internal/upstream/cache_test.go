@@ -35,8 +35,7 @@ func TestCacheHasNoUnknownMethods(t *testing.T) {
 	}
 }
 
-// shelf is a tracked cache and its snapshots, and for every node the generation that
-// its reader saw last.
+// shelf is a tracked cache and its snapshots, and for every node the generation that its reader saw last.
 type shelf struct {
 	*trackedCache
 	logger   logr.Logger
@@ -54,8 +53,7 @@ func newShelf(t *testing.T, nodes int) *shelf {
 	return s
 }
 
-// unsaid takes a snapshot, and returns the nodes in it that have changed without the
-// journal's saying so.
+// unsaid takes a snapshot, and returns the nodes in it that have changed without the journal's saying so.
 func (s *shelf) unsaid(t placementtest.TB) []string {
 	t.Helper()
 	must(t, s.UpdateSnapshot(s.logger, s.snapshot))

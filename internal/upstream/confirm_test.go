@@ -221,8 +221,7 @@ func choose(of preemption.Interface, candidates []preemption.Candidate) choice {
 	return choice{c.Name(), c.Victims()}
 }
 
-// What the in-tree criteria tell apart they tell apart here, whatever the order is; what they find equal is told apart
-// by the order.
+// What the in-tree criteria tell apart they tell apart here, whatever the order is; what they find equal is told apart by the order.
 func TestPropertyPreemption(t *testing.T) {
 	inTree := &defaultpreemption.DefaultPreemption{}
 	rapid.Check(t, func(t *rapid.T) {

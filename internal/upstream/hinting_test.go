@@ -28,8 +28,7 @@ import (
 
 var apps = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
 
-// oddPods are the pods that something is to be thought of for: whether the answers
-// of their filters last, and what becomes of them.
+// oddPods are the pods that something is to be thought of for: whether the answers of their filters last, and what becomes of them.
 var oddPods = map[string]struct {
 	pod     func(*st.PodWrapper) *st.PodWrapper
 	lasting bool

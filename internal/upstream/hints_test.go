@@ -76,8 +76,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// With the plugins that ship, the answers of an ordinary pod's filters last. One pod a
-// plugin that looks further shows that it is noticed.
+// With the plugins that ship, the answers of an ordinary pod's filters last. One pod a plugin that looks further shows that it is noticed.
 func TestLasting(t *testing.T) {
 	r := newRig(t.Context(), t)
 	for i := range 2 {

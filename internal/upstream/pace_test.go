@@ -100,8 +100,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What hangs is waited for once, and others have the road to themselves; until as many have
-// ended, which may be those that hung.
+// What hangs is waited for once, and others have the road to themselves; until as many have ended, which may be those that hung.
 func TestPaceBesideBindingsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoad(t)

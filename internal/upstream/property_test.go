@@ -25,8 +25,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-// TestMain settles how hard the properties are tried, unless flags say otherwise. The
-// scheduler's cache and queue want metrics.
+// TestMain settles how hard the properties are tried, unless flags say otherwise. The scheduler's cache and queue want metrics.
 func TestMain(m *testing.M) {
 	placementtest.Settle(map[string]string{"rapid.checks": "300", "rapid.steps": "40"})
 	metrics.Register()
@@ -88,8 +87,7 @@ func (w *world) drawNode(name string) *corev1.Node {
 	return n.Unschedulable(w.rarely(8, "cordoned")).Obj()
 }
 
-// drawPod is a pod of one of two workloads: mostly alike, so that what was said of one
-// is remembered for the next.
+// drawPod is a pod of one of two workloads: mostly alike, so that what was said of one is remembered for the next.
 func (w *world) drawPod() *st.PodWrapper {
 	w.born++
 	name := fmt.Sprint("p", w.born)

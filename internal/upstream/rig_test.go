@@ -57,9 +57,8 @@ profiles:
   - {name: NodeLifetime, args: {leases: Annotations}}
 `
 
-// rig is two frameworks of one profile over the scheduler's real cache, snapshot and
-// nominator: one is wrapped, and one judges it by the full path. The judge has plugins
-// of its own, so that nothing it asks is remembered by what it judges.
+// rig is two frameworks of one profile over the scheduler's real cache, snapshot and nominator: one is wrapped, and one judges it by the
+// full path. The judge has plugins of its own, so that nothing it asks is remembered by what it judges.
 type rig struct {
 	placementtest.TB
 	ctx       context.Context

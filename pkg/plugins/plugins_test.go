@@ -62,9 +62,8 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// configuration has our plugins beside the in-tree ones. DynamicResources is off: it
-// wants a cluster's devices to be tracked. So are the in-tree default constraints: with
-// them no pod is signed at all.
+// configuration has our plugins beside the in-tree ones. DynamicResources is off: it wants a cluster's devices to be tracked. So are the
+// in-tree default constraints: with them no pod is signed at all.
 const configuration = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -50,8 +50,7 @@ type scenario struct {
 	nodes []*corev1.Node
 	// there are pods that run already; pods ask for a node.
 	there, pods []*corev1.Pod
-	// zones says that the pods are to be spread over zones first; roomy, that each zone has room for all pods on nodes that
-	// nobody taints.
+	// zones says that the pods are to be spread over zones first; roomy, that each zone has room for all pods on nodes that nobody taints.
 	zones, roomy bool
 	// service selects the pods, where nothing but that says that they belong together; nil for none.
 	service *corev1.Service
@@ -190,9 +189,8 @@ func (h *house) run(t placementtest.TB, s *scenario) (o outcome) {
 	return o
 }
 
-// Beside the stock scheduler's default profile, on random clusters: as many pods are placed; none more are on nodes with a soft
-// taint while there is room elsewhere; and zones are never less even, where they are asked for. Every answer is of the
-// real plugins.
+// Beside the stock scheduler's default profile, on random clusters: as many pods are placed; none more are on nodes with a soft taint while
+// there is room elsewhere; and zones are never less even, where they are asked for. Every answer is of the real plugins.
 func TestPropertyBesideStock(t *testing.T) {
 	houses := make(map[string]*house)
 	for name, configuration := range map[string]string{"stock": stockProfile, "ours": ourProfile} {
@@ -263,8 +261,7 @@ func TestPreferencesOfPodsThatRun(t *testing.T) {
 	}
 }
 
-// house is the profile over the scheduler's real cache: it goes through whole cycles
-// and leaves out only the API server.
+// house is the profile over the scheduler's real cache: it goes through whole cycles and leaves out only the API server.
 type house struct {
 	placementtest.TB
 	ctx      context.Context

@@ -194,9 +194,8 @@ func (s *story) row(what string, with bool, o outcome) {
 	s.Logf("arbiter %t: %+v", with, o)
 }
 
-// check has the story fail for what the arbiter should have kept from happening. With -short it may be told on a
-// machine without the time to answer, and what is bound without an answer the arbiter cannot help. Else of a hundred
-// bindings one at most may lack it.
+// check has the story fail for what the arbiter should have kept from happening. With -short it may be told on a machine without the time
+// to answer, and what is bound without an answer the arbiter cannot help. Else of a hundred bindings one at most may lack it.
 func (s *story) check(with bool, o outcome, pods int) {
 	s.Helper()
 	switch {

@@ -20,9 +20,8 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// Every panel of the dashboard has something to show of a scheduler that works, fails
-// and refuses, every metric that it has is explained to the operator, and the alerts look
-// for what it has.
+// Every panel of the dashboard has something to show of a scheduler that works, fails and refuses, every metric that it has is explained to
+// the operator, and the alerts look for what it has.
 func TestDashboard(t *testing.T) {
 	s := begin(t, faults.core())
 	s.needsFailures()
@@ -65,8 +64,7 @@ func TestDashboard(t *testing.T) {
 	s.Logf("%s", out)
 }
 
-// explained wants docs/operations.md to have a row for every metric of a page that is
-// ours, and for none that is not there.
+// explained wants docs/operations.md to have a row for every metric of a page that is ours, and for none that is not there.
 func (s *story) explained(page string) {
 	s.Helper()
 	docs, err := os.ReadFile("../../docs/operations.md")

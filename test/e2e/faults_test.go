@@ -31,8 +31,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// What the stories about faulty nodes share: nodes that fail their pods, and what was
-// lost on them.
+// What the stories about faulty nodes share: nodes that fail their pods, and what was lost on them.
 
 // failAnnotation makes a pod fail on any node, to devcluster.
 const failAnnotation = "devcluster.espalier.dev/fail"
@@ -43,8 +42,7 @@ const (
 	nodeCleared = "NodeFaultyCleared"
 )
 
-// needsFailures marks a story whose nodes or pods must fail as devcluster has them fail.
-// Elsewhere it cannot be told, and says so.
+// needsFailures marks a story whose nodes or pods must fail as devcluster has them fail. Elsewhere it cannot be told, and says so.
 func (s *story) needsFailures() {
 	s.Helper()
 	if *nodesFlag != "devcluster" {
@@ -195,10 +193,9 @@ func (s *story) tells(reason, kind, name string) {
 	})
 }
 
-// marked waits until people are told that a node is faulty for an app of n pods. A pod
-// that is made anew before the end of the last one on the node has been noticed goes
-// elsewhere, and with it the last failure that it takes may not come by itself, or not before
-// the first has left the window: it is asked for.
+// marked waits until people are told that a node is faulty for an app of n pods. A pod that is made anew before the end of the last one on
+// the node has been noticed goes elsewhere, and with it the last failure that it takes may not come by itself, or not before the first has
+// left the window: it is asked for.
 func (s *story) marked(l *losses, node, kind, app string, n int) {
 	s.Helper()
 	s.until(fmt.Sprintf("%s to be faulty for %s", node, app), func() error {
@@ -252,8 +249,7 @@ func (s *story) ownFaults(args map[string]any) (flag string) {
 	return "--config=" + path
 }
 
-// recordHere gives the scheduler in the story's namespace what the manifests give it in
-// its own: a record of failures, and a Lease.
+// recordHere gives the scheduler in the story's namespace what the manifests give it in its own: a record of failures, and a Lease.
 func (s *story) recordHere() {
 	s.Helper()
 	for _, o := range entitled(s.ns, rig.SchedulerName, []rbacv1.PolicyRule{
@@ -264,8 +260,7 @@ func (s *story) recordHere() {
 	}
 }
 
-// ownScheduler starts a scheduler that is stopped when the story ends, unless the story
-// has killed it. It must not have ended by itself.
+// ownScheduler starts a scheduler that is stopped when the story ends, unless the story has killed it. It must not have ended by itself.
 func (s *story) ownScheduler(name string, flags ...string) *rig.Process {
 	s.Helper()
 	p, err := startScheduler(name, flags...)

@@ -28,8 +28,7 @@ func TestOneNodeRejects(t *testing.T) {
 	s.lostAtMost(lost, 6, bad)
 }
 
-// The same of a whole zone: its nodes add up, or each of them would be tried until it
-// is marked.
+// The same of a whole zone: its nodes add up, or each of them would be tried until it is marked.
 func TestOneZoneRejects(t *testing.T) {
 	s := begin(t, faults, byZone)
 	bad := s.nodes(4, 20, zone("zone-a"))
@@ -105,8 +104,7 @@ func (s *story) hanging(node string) int {
 	return n
 }
 
-// What becomes of a mark: it fades, it is not of the next revision, and it outlives
-// the scheduler that made it.
+// What becomes of a mark: it fades, it is not of the next revision, and it outlives the scheduler that made it.
 
 // A node is repaired. Its mark fades with the window; then one pod is tried on it, and
 // when that has proven itself the node is like any other.
@@ -157,9 +155,8 @@ func (s *story) replicas(app string) int {
 	return int(*d.Spec.Replicas)
 }
 
-// The scheduler dies after the mark. Its successor knows what it knew, though nothing
-// of the failed pods is left in the API: neither those of a Deployment nor those of a
-// StatefulSet, whose controller deletes a pod that failed to make it anew.
+// The scheduler dies after the mark. Its successor knows what it knew, though nothing of the failed pods is left in the API: neither those
+// of a Deployment nor those of a StatefulSet, whose controller deletes a pod that failed to make it anew.
 func TestSuccessorKnowsTheBadNode(t *testing.T) {
 	s := begin(t, faults.core())
 	flag := s.ownFaults(map[string]any{})

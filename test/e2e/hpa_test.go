@@ -236,8 +236,7 @@ func (s *story) tryLabelled(placement, scheduler string, labels map[string]strin
 	return s.client.CoreV1().Pods(s.ns).Create(s.ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// With the admission policy, a malformed annotation is refused when it is written, on
-// a pod and on what makes pods.
+// With the admission policy, a malformed annotation is refused when it is written, on a pod and on what makes pods.
 func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 	s := begin(t, spread.core())
 	s.admit("admission/annotations.yaml")

@@ -37,9 +37,8 @@ var (
 // binFolder is where make build puts the binaries, seen from this folder.
 const binFolder = "../../bin"
 
-// parallelStories is how many stories run at once where -parallel does not say.
-// They mostly wait, so that many do not need as many cores; but beyond this one
-// story's pods wait long enough for another's to make deadlines doubtful.
+// parallelStories is how many stories run at once where -parallel does not say. They mostly wait, so that many do not need as many cores;
+// but beyond this one story's pods wait long enough for another's to make deadlines doubtful.
 const parallelStories = "8"
 
 // world is the cluster that all stories share. It is set up once and then only read.
@@ -141,9 +140,8 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	return code, err
 }
 
-// prepareScheduler starts the scheduler with the rights of the manifests, unless the cluster
-// runs it already. Then it has been installed with all that it needs, which is what the stories
-// are about: to apply the manifests would put their rights in the place of those.
+// prepareScheduler starts the scheduler with the rights of the manifests, unless the cluster runs it already. Then it has been installed
+// with all that it needs, which is what the stories are about: to apply the manifests would put their rights in the place of those.
 func prepareScheduler(ctx context.Context) error {
 	world.schedulerKubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
 	switch *schedulerFlag {

@@ -80,8 +80,7 @@ func (s *story) replace(p *placementv1alpha1.PlacementPolicy, levels ...placemen
 	s.must(world.objects.Patch(s.ctx, p, client.MergeFrom(before)), "changing policy "+p.Name)
 }
 
-// status waits until the status is about the policy as it is now, governs so many
-// pods, and has each of these conditions: TYPE=REASON.
+// status waits until the status is about the policy as it is now, governs so many pods, and has each of these conditions: TYPE=REASON.
 func (s *story) status(p *placementv1alpha1.PlacementPolicy, governed int32, conditions ...string) {
 	s.Helper()
 	becomes(s, p.Name, "the status of policy "+p.Name, func(got *placementv1alpha1.PlacementPolicy) error {
@@ -112,8 +111,7 @@ func (s *story) placedBy(o *rig.Observation, want string) {
 	}
 }
 
-// Pods that wait because of a policy are placed when it changes, and when it is
-// deleted. Nothing else happens that could wake them.
+// Pods that wait because of a policy are placed when it changes, and when it is deleted. Nothing else happens that could wake them.
 func TestPolicyWakesPods(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
 	s.zones(20, 1, 1)

@@ -18,8 +18,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// refusal waits until the pod is said to be unschedulable, in its condition and in
-// an event, and returns what the two say.
+// refusal waits until the pod is said to be unschedulable, in its condition and in an event, and returns what the two say.
 func (s *story) refusal(name string) (condition, event string) {
 	s.Helper()
 	becomes(s, name, "pod "+name+" to be refused", func(pod *corev1.Pod) error {
@@ -142,8 +141,7 @@ func (s *story) highPriority() func(*corev1.PodSpec) {
 
 const limitsAnnotation = "espalier.dev/domain-limits"
 
-// stuck waits until so many pods of the app run and so many others are refused for a
-// reason, and returns where they are.
+// stuck waits until so many pods of the app run and so many others are refused for a reason, and returns where they are.
 func (s *story) stuck(app string, running, refused int, reason string) *rig.Observation {
 	s.Helper()
 	return s.seen(fmt.Sprintf("%d pods of %s to run and %d to be refused", running, app, refused), "app="+app, func(o *rig.Observation) error {

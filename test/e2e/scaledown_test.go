@@ -93,8 +93,7 @@ func TestScaleDownOneByOne(t *testing.T) {
 	}
 }
 
-// 30 pods over three equal zones, scaled to three, 20 times: never a zone without a pod. By the order of UIDs that is
-// three times in four.
+// 30 pods over three equal zones, scaled to three, 20 times: never a zone without a pod. By the order of UIDs that is three times in four.
 func TestScaleDownToThree(t *testing.T) {
 	s := begin(t, spread, byZone)
 	s.zones(50, 3, 3, 3)

@@ -17,8 +17,7 @@ import (
 // What the tree makes of any cluster is told by the data and the properties of pkg/placement/tree and pkg/plugins/spreadtree. These are the
 // stories in which the API server, a controller or a node has a part.
 
-// A zone that goes leaves its pods to the others, and when it comes back it gets
-// new pods until it is level with them.
+// A zone that goes leaves its pods to the others, and when it comes back it gets new pods until it is level with them.
 func TestZoneGoesAndComesBack(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
 	s.zones(50, 2, 2)

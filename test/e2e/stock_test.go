@@ -258,8 +258,7 @@ func TestStockUnequalNodes(t *testing.T) {
 	s.beside(evennessCases[8], fmt.Sprintf("%d %% to %d %%", stockLeast, stockMost), fmt.Sprintf("%d %% to %d %%", least, most))
 }
 
-// Pods of high priority take the place of others in a cluster that is full: as many as with the stock scheduler, and
-// even by zone.
+// Pods of high priority take the place of others in a cluster that is full: as many as with the stock scheduler, and even by zone.
 func TestStockPreemption(t *testing.T) {
 	s := begin(t, spread, byZone)
 	high := s.highPriority()

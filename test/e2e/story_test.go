@@ -40,8 +40,7 @@ var (
 	byRack = evenness.Level{Name: rackLabel}
 )
 
-// story is one test with nodes and a namespace of its own. Everything it makes
-// carries its name, and is deleted when the test ends.
+// story is one test with nodes and a namespace of its own. Everything it makes carries its name, and is deleted when the test ends.
 type story struct {
 	testing.TB
 	ctx    context.Context

@@ -56,8 +56,7 @@ func ways(t *testing.T) map[string][]object {
 // rendered is what ways has rendered.
 var rendered map[string][]object
 
-// makeNamespace makes a namespace whose API server says what the strictest of the Pod
-// Security Standards would not allow there.
+// makeNamespace makes a namespace whose API server says what the strictest of the Pod Security Standards would not allow there.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	must(t, `{apiVersion: v1, kind: Namespace, metadata: {name: "`+name+`", labels: {pod-security.kubernetes.io/warn: restricted}}}`,

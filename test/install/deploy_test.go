@@ -148,8 +148,7 @@ func keepsValues(t *testing.T) {
 	}
 }
 
-// TestTwoReleases installs two releases side by side: each places the pods that ask
-// for it, and they share the kind and nothing else.
+// TestTwoReleases installs two releases side by side: each places the pods that ask for it, and they share the kind and nothing else.
 func TestTwoReleases(t *testing.T) {
 	before := everything(t)
 	must(t, "", "helm", "install", "one", chart, "--namespace", "one", "--create-namespace")
@@ -183,9 +182,8 @@ func leavesNothing(t *testing.T, before map[string]bool) {
 	}
 }
 
-// places runs the scheduler of a release as this cluster cannot, for want of kubelets:
-// outside, but as the release's ServiceAccount, with its ConfigMap and behind its Lease.
-// A pod of each profile is placed and fails, and the profile writes that down.
+// places runs the scheduler of a release as this cluster cannot, for want of kubelets: outside, but as the release's ServiceAccount, with
+// its ConfigMap and behind its Lease. A pod of each profile is placed and fails, and the profile writes that down.
 func places(t *testing.T, name, namespace string) {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()

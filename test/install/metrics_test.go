@@ -153,8 +153,7 @@ func selects(t *testing.T, selector *metav1.LabelSelector, is labels.Set) bool {
 	return by.Matches(is)
 }
 
-// withoutProfile are the alerts about what has no such label. Those about the Lease are
-// told apart by its name.
+// withoutProfile are the alerts about what has no such label. Those about the Lease are told apart by its name.
 var withoutProfile = []string{"EspalierSchedulerAbsent", "EspalierNoLeader", "EspalierPoliciesUnknown", "EspalierPolicyConflicts", "EspalierMovesStuck", "EspalierMovesBelowWanted", "EspalierAllocationsUnknown", "EspalierReservedPodsWait"}
 
 var (

@@ -48,10 +48,9 @@ func quoted(t *testing.T, page, pattern string) string {
 	return found[0]
 }
 
-// TestUpgradeAsDocumented installs a chart that is older in what upgrades stumble over, a value
-// that it does not know yet and a kind that allows less, with images that were named as README.md tells
-// to, and upgrades it by the very commands of docs/versions.md. What the operator has set is kept, but for
-// the images, which are the new chart's; and there is a way back.
+// TestUpgradeAsDocumented installs a chart that is older in what upgrades stumble over, a value that it does not know yet and a kind that
+// allows less, with images that were named as README.md tells to, and upgrades it by the very commands of docs/versions.md. What the
+// operator has set is kept, but for the images, which are the new chart's; and there is a way back.
 func TestUpgradeAsDocumented(t *testing.T) {
 	const namespace = "upgrade"
 	before := everything(t)

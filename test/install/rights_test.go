@@ -37,9 +37,8 @@ func recordOf(profile schedulerapi.KubeSchedulerProfile) *record {
 	return nil
 }
 
-// rightsGoWithTheConfiguration installs the rights of a way, and asks the API
-// server whether the scheduler may do what its configuration has it do: renew its
-// Lease and keep the record of each profile, and may not touch any other ConfigMap.
+// rightsGoWithTheConfiguration installs the rights of a way, and asks the API server whether the scheduler may do what its configuration
+// has it do: renew its Lease and keep the record of each profile, and may not touch any other ConfigMap.
 func rightsGoWithTheConfiguration(t *testing.T, objects []object, cfg *schedulerapi.KubeSchedulerConfiguration, want string) {
 	t.Helper()
 	user := runsAs(t, objects)
@@ -112,8 +111,7 @@ func runsAs(t *testing.T, objects []object) authorizationv1.SubjectAccessReviewS
 	return authorizationv1.SubjectAccessReviewSpec{}
 }
 
-// grant installs the rights among the objects and wants them to be enough. What it
-// returns takes them back.
+// grant installs the rights among the objects and wants them to be enough. What it returns takes them back.
 func grant(t *testing.T, objects []object, user authorizationv1.SubjectAccessReviewSpec, rights []authorizationv1.ResourceAttributes) (revoke func()) {
 	t.Helper()
 	var stored []string

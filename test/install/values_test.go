@@ -250,8 +250,7 @@ func TestTemplatesRefuse(t *testing.T) {
 	}
 }
 
-// TestTheNameThatKubernetesGives wants a profile without a name to be told to the controller
-// by the name that the scheduler gives it.
+// TestTheNameThatKubernetesGives wants a profile without a name to be told to the controller by the name that the scheduler gives it.
 func TestTheNameThatKubernetesGives(t *testing.T) {
 	text := template(t, "espalier", "espalier-system", "--set-json", `scheduler.configuration={"profiles":[{}]}`)
 	for _, want := range []string{"\"--scheduler-names=default-scheduler\"\n", "schedulerName: default-scheduler\n"} {

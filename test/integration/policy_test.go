@@ -31,8 +31,7 @@ var installed = []string{"placementpolicies.placement.espalier.dev", "clusterpla
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// installPolicies installs the kinds, and a policy that spreads all pods of the
-// namespace over zones.
+// installPolicies installs the kinds, and a policy that spreads all pods of the namespace over zones.
 func installPolicies(t *testing.T, ns string) {
 	t.Helper()
 	applier, err := rig.NewApplier(cluster.config)
@@ -105,10 +104,9 @@ func waits(t *testing.T, ns, name string) {
 	})
 }
 
-// The scheduler runs without the kinds of policies, and has no policies then. It
-// notices when they are installed, removed, and installed again, and every time
-// takes up the pods for which that makes a difference: here the profile's default
-// level leaves out all nodes, and the policy's leaves out none.
+// The scheduler runs without the kinds of policies, and has no policies then. It notices when they are installed, removed, and installed
+// again, and every time takes up the pods for which that makes a difference: here the profile's default level leaves out all nodes, and the
+// policy's leaves out none.
 func TestPoliciesInstalledLater(t *testing.T) {
 	const scheduler = "policies-later"
 	config := write(t, "config.yaml", configHead+`profiles:

@@ -75,8 +75,7 @@ func TestRunsTheShippedProfile(t *testing.T) {
 	stop(t, p)
 }
 
-// Without the feature gate the scheduler says in one line that there are no hints, and
-// spreads without.
+// Without the feature gate the scheduler says in one line that there are no hints, and spreads without.
 func TestHintsWithoutTheirGate(t *testing.T) {
 	ns := namespace(t)
 	p, base := serve(t, "--feature-gates=OpportunisticBatching=false")
@@ -114,8 +113,7 @@ profiles:
   plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}}
 `
 
-// With --config it is whatever the file says: here two profiles, one of them the
-// stock scheduler's, and none with the shipped name.
+// With --config it is whatever the file says: here two profiles, one of them the stock scheduler's, and none with the shipped name.
 func TestRunsAForeignConfiguration(t *testing.T) {
 	start(t, "--config="+write(t, "config.yaml", foreignConfig), "--kubeconfig="+cluster.admin, "--secure-port=0")
 	ns := namespace(t)
@@ -197,8 +195,7 @@ func invoke(t *testing.T, args ...string) (status int, lines []string) {
 // logged is a line of the log, which kube-scheduler's libraries write before the command knows that it fails.
 var logged = regexp.MustCompile(`^[IWE]\d{4} `)
 
-// refuses wants a status that is not 0 and, beside the log, one line that names
-// everything wanted.
+// refuses wants a status that is not 0 and, beside the log, one line that names everything wanted.
 func refuses(t *testing.T, args, want []string) {
 	t.Helper()
 	status, lines := invoke(t, args...)

@@ -22,8 +22,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// start starts the scheduler with these arguments and nothing else, and ends it with the test.
-// By itself it must not end.
+// start starts the scheduler with these arguments and nothing else, and ends it with the test. By itself it must not end.
 func start(t *testing.T, args ...string) *rig.Process {
 	t.Helper()
 	p, err := rig.Start(rig.Command{Name: "espalier-scheduler", Path: cluster.binary, Args: args, Dir: t.TempDir()})

@@ -25,8 +25,7 @@ import (
 // secret is what nobody may read in a log, by a name to say instead.
 type secret struct{ name, text string }
 
-// secretsOf are the secrets of a kubeconfig, as they are and as they are written in
-// it: the token, and the lines of keys and certificates.
+// secretsOf are the secrets of a kubeconfig, as they are and as they are written in it: the token, and the lines of keys and certificates.
 func secretsOf(t *testing.T, kubeconfig string) []secret {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -72,8 +71,7 @@ func leaks(log []byte, secrets []secret) []string {
 	return found
 }
 
-// undumped is what can be read of the dumps in a log: what is not text is written as
-// sixteen bytes a line.
+// undumped is what can be read of the dumps in a log: what is not text is written as sixteen bytes a line.
 func undumped(log []byte) string {
 	var all strings.Builder
 	for _, line := range dumpLine.FindAllSubmatch(log, -1) {
@@ -136,8 +134,7 @@ func askForMetrics(t *testing.T, ns, port string) []secret {
 	return []secret{{"the token of who asks", token}, {"its signature", token[strings.LastIndex(token, ".")+1:]}}
 }
 
-// The scheduler writes no secret into its log, as much as it may write there: neither
-// its own, nor those of whoever asks it.
+// The scheduler writes no secret into its log, as much as it may write there: neither its own, nor those of whoever asks it.
 func TestSchedulerLogsNoSecret(t *testing.T) {
 	for name, tc := range map[string]struct{ kubeconfig, format string }{
 		"token": {cluster.account, "text"}, "certificate": {cluster.admin, "text"}, "token in JSON": {cluster.account, "json"},

@@ -23,8 +23,7 @@ import (
 
 var quickElection = []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s"}
 
-// With the rights of the manifests it takes the Lease of its own name and no
-// other, and of two only the holder schedules, until it dies.
+// With the rights of the manifests it takes the Lease of its own name and no other, and of two only the holder schedules, until it dies.
 func TestTakesItsOwnLease(t *testing.T) {
 	// An earlier run may have left it with a holder that is gone.
 	err := cluster.client.CoordinationV1().Leases("kube-system").Delete(t.Context(), "espalier-scheduler", metav1.DeleteOptions{})

@@ -17,10 +17,9 @@ import (
 // A name would be looked up, which may take long before it fails.
 const unpullable = "127.0.0.1:1/espalier/"
 
-// faulty is the story of the one node of a zone on which nothing works: all pods there
-// show what is seen, the node is called faulty, and what replaces the pods goes to the
-// other zone. Another workload has its pods there all the same if what is broken is none
-// of its business; and when all is mended, the next revision is as even as ever.
+// faulty is the story of the one node of a zone on which nothing works: all pods there show what is seen, the node is called faulty, and
+// what replaces the pods goes to the other zone. Another workload has its pods there all the same if what is broken is none of its
+// business; and when all is mended, the next revision is as even as ever.
 type faulty struct {
 	breakIt, mendIt func()
 	seen            func(*corev1.Pod) error
@@ -84,8 +83,7 @@ func TestContainersThatExitWithAnError(t *testing.T) {
 	})
 }
 
-// The runtime refuses to make containers and goes on with all else, so that what is
-// there can be ended.
+// The runtime refuses to make containers and goes on with all else, so that what is there can be ended.
 func TestRuntimeThatIsBroken(t *testing.T) {
 	s := begin(t)
 	s.tell(faulty{
@@ -127,9 +125,8 @@ func TestPullThatFailsOnOneNode(t *testing.T) {
 	}
 }
 
-// An image that is nowhere is the workload's own mistake. When it has failed on every node as
-// often as makes a node faulty, none is worse than another: pods that come then are as even
-// as those before, and so is what mends it.
+// An image that is nowhere is the workload's own mistake. When it has failed on every node as often as makes a node faulty, none is worse
+// than another: pods that come then are as even as those before, and so is what mends it.
 func TestPullThatFailsEverywhere(t *testing.T) {
 	s := begin(t)
 	s.apply("PlacementPolicy", "app", map[string]any{

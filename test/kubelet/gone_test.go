@@ -21,9 +21,8 @@ func running(p *corev1.Pod) error {
 	return nil
 }
 
-// A kubelet is stopped. Its containers run on and nobody deletes the pods, but nobody
-// knows how they are: they do not count, and what comes makes up for them. They count
-// again as soon as the kubelet is back.
+// A kubelet is stopped. Its containers run on and nobody deletes the pods, but nobody knows how they are: they do not count, and what comes
+// makes up for them. They count again as soon as the kubelet is back.
 func TestKubeletStoppedAndStarted(t *testing.T) {
 	s := begin(t)
 	s.deploy("app", 8)

@@ -134,9 +134,8 @@ func TestHostPortHeldByTheNode(t *testing.T) {
 	})
 }
 
-// What a manifest asks for is one thing, and what the kernel was told another: every
-// process of what is installed has a number for a user, no capability and no way to
-// get one, a filter of system calls, and a file system that it cannot write to.
+// What a manifest asks for is one thing, and what the kernel was told another: every process of what is installed has a number for a user,
+// no capability and no way to get one, a filter of system calls, and a file system that it cannot write to.
 func TestInstalledProcessesAreConfined(t *testing.T) {
 	s := begin(t)
 	want := map[string]string{

@@ -32,8 +32,7 @@ const (
 	gate = "e2e.espalier.dev/gate"
 )
 
-// template is a pod of the app that is spread over zones by our scheduler, and runs
-// until the node tells it to fail.
+// template is a pod of the app that is spread over zones by our scheduler, and runs until the node tells it to fail.
 func (s *story) template(app string, change ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{placementAnnotation: "spread=" + zoneLabel}},
@@ -151,9 +150,8 @@ func waitsFor(p *corev1.Pod) string {
 	return strings.Join(reasons, ", ")
 }
 
-// A Deployment that the default scheduler has placed, by soft constraints that the
-// manifest has had all along, is given to Espalier and nothing else is changed: half of
-// its pods are on the one node of the small zone then.
+// A Deployment that the default scheduler has placed, by soft constraints that the manifest has had all along, is given to Espalier and
+// nothing else is changed: half of its pods are on the one node of the small zone then.
 func TestNothingChangedButSchedulerName(t *testing.T) {
 	s := begin(t)
 	template := s.template("app", func(spec *corev1.PodSpec) {

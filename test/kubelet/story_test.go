@@ -84,8 +84,7 @@ func (s *story) allWell() {
 	})
 }
 
-// end deletes the story's namespace and waits until it is gone: its pods would be in
-// the way of the next story's.
+// end deletes the story's namespace and waits until it is gone: its pods would be in the way of the next story's.
 func (s *story) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -146,8 +145,7 @@ func (s *story) settled(app string, n int) *rig.Observation {
 	})
 }
 
-// observe waits until the app has n pods on nodes that pass the check, and no others
-// are left, and returns where they are.
+// observe waits until the app has n pods on nodes that pass the check, and no others are left, and returns where they are.
 func (s *story) observe(app string, n int, check func(*corev1.Pod) error) *rig.Observation {
 	s.Helper()
 	var o *rig.Observation

@@ -11,10 +11,9 @@ import (
 	"github.com/moby/swarmkit/v2/manager/state/store"
 )
 
-// BenchmarkPass places a batch on an empty cluster, from nothing: SwarmKit reads its
-// memory store, decides and writes each task back, which is nine tenths of its
-// time; ours grows the tree and decides. So ns/task tells how either grows, and
-// which is the faster scheduler it does not.
+// BenchmarkPass places a batch on an empty cluster, from nothing: SwarmKit reads its memory store, decides and writes each task back, which
+// is nine tenths of its time; ours grows the tree and decides. So ns/task tells how either grows, and which is the faster scheduler it does
+// not.
 func BenchmarkPass(b *testing.B) {
 	for _, size := range []struct{ nodes, tasks int }{{100, 100}, {1000, 1000}, {1000, 10_000}, {5000, 5000}} {
 		for _, labels := range [][]string{nil, {"az", "rack"}} {

@@ -33,9 +33,8 @@ type decision struct{ _, after *api.Task }
 
 var hierarchies = [][]string{nil, {"az", "rack"}, {"region", "az", "rack", "row"}}
 
-// BenchmarkDecide decides a batch on an empty cluster and writes nothing: SwarmKit's
-// batched path from its set of nodes, ours from a list of nodes, each building its
-// tree first. Both ask for a node's free CPU before it is taken.
+// BenchmarkDecide decides a batch on an empty cluster and writes nothing: SwarmKit's batched path from its set of nodes, ours from a list
+// of nodes, each building its tree first. Both ask for a node's free CPU before it is taken.
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range []struct{ nodes, tasks int }{{1000, 1000}, {1000, 10_000}, {5000, 5000}, {10_000, 10_000}, {100_000, 1000}, {100_000, 100_000}} {
 		for _, labels := range hierarchies {

@@ -15,8 +15,7 @@ import (
 )
 
 var (
-	// A test as a page names it: alone, or after its package as seen from the root;
-	// or in a command.
+	// A test as a page names it: alone, or after its package as seen from the root; or in a command.
 	nameInDocs   = regexp.MustCompile("(?:`(?:([\\w./-]+) )?|-run )(Test[A-Z]\\w*)")
 	anyName      = regexp.MustCompile(`\bTest[A-Z]\w*`)
 	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
@@ -92,8 +91,7 @@ func TestRegression_NamesThatSeveralPackagesHave(t *testing.T) {
 	}
 }
 
-// testsBelow returns the packages of all tests of the repository by the tests' names,
-// whatever module they are in.
+// testsBelow returns the packages of all tests of the repository by the tests' names, whatever module they are in.
 func testsBelow(t *testing.T, root fs.FS) map[string][]string {
 	t.Helper()
 	packages := make(map[string][]string)

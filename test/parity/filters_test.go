@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// More tasks than there is room for: SwarmKit, our filters and the mirror must find
-// the same room on each node.
+// More tasks than there is room for: SwarmKit, our filters and the mirror must find the same room on each node.
 func TestFiltersFindTheSameRoom(t *testing.T) {
 	plain := func() Cluster {
 		c := cluster(20, nil, in("a", 0).room(3), in("B", 1).room(2), in("", 0).room(1))

@@ -41,8 +41,7 @@ func (n Node) failing(failures int) Node { n.Failures = failures; return n }
 func (n Node) paused() Node              { n.State = Pause; return n }
 func (n Node) room(more int) Node        { n.CPU = int64(n.Running + more); return n }
 
-// cluster names nodes by their order. Where one has a room given, so that tasks
-// must reserve cpu, the others have plenty.
+// cluster names nodes by their order. Where one has a room given, so that tasks must reserve cpu, the others have plenty.
 func cluster(tasks int, labels []string, nodes ...Node) Cluster {
 	c := Cluster{Service: Service{Tasks: tasks, Labels: labels}, Nodes: nodes}
 	for _, n := range nodes {
@@ -83,8 +82,7 @@ var (
 	regionAZ = []string{"region", "az"}
 )
 
-// SwarmKit's fill is a staircase: it raises each node to the level of its successor
-// and does not come back.
+// SwarmKit's fill is a staircase: it raises each node to the level of its successor and does not come back.
 func TestMeasured_1_9_Nodes(t *testing.T) {
 	runMeasured(t, []measured{
 		{"0,0,5 and ten", flat(10, 0, 0, 5), "5 5 5", []string{"2 6 7"}, nil},
@@ -100,8 +98,7 @@ func TestMeasured_1_9_Nodes(t *testing.T) {
 	})
 }
 
-// SwarmKit counts over-full branches in the shares of the others, and totals as
-// they were before the batch.
+// SwarmKit counts over-full branches in the shares of the others, and totals as they were before the batch.
 func TestMeasured_1_9_Branches(t *testing.T) {
 	runMeasured(t, []measured{
 		{"100,0,0 and ten", zones(10, 100, 0, 0), "100 5 5", []string{"0 10 100"}, nil},

@@ -129,8 +129,7 @@ func (r result) String(c *Cluster) string {
 	return out.String()
 }
 
-// summary counts what the random clusters were like: a comparison in which nothing
-// ever was uneven, full or faulty would say nothing.
+// summary counts what the random clusters were like: a comparison in which nothing ever was uneven, full or faulty would say nothing.
 type summary struct {
 	clusters, even, uneven, refused, failed int
 	byLevels                                [4]int

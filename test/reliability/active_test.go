@@ -134,8 +134,7 @@ func TestActiveReplicaKilled(t *testing.T) {
 	s.divided(first, second)
 }
 
-// One of two active replicas stands still and wakes up when the other has its share: it has to find out before it
-// does harm, and to end.
+// One of two active replicas stands still and wakes up when the other has its share: it has to find out before it does harm, and to end.
 func TestActiveReplicaPaused(t *testing.T) {
 	s := beginActive(t, 10)
 	first, second := s.active("first", perSecond/4), s.active("second", perSecond/4)

@@ -14,8 +14,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// The leader dies without a word, with pods decided and not bound. The other waits for
-// the Lease to run out and goes on.
+// The leader dies without a word, with pods decided and not bound. The other waits for the Lease to run out and goes on.
 func TestLeaderKilled(t *testing.T) {
 	s := begin(t)
 	leader, _, holder := s.pair(world.kubeconfig, perSecond)
@@ -44,8 +43,7 @@ func TestLeaderPaused(t *testing.T) {
 	s.says(leader, anotherLeads)
 }
 
-// The leader loses its way to the API server. It has to give up before the other takes
-// over, who waits for longer.
+// The leader loses its way to the API server. It has to give up before the other takes over, who waits for longer.
 func TestLeaderCutOff(t *testing.T) {
 	s := begin(t)
 	server, err := url.Parse(world.config.Host)
@@ -93,8 +91,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s.noneRefused()
 }
 
-// missed is how long nothing is bound at least while a part is away, many times what lies
-// between two bindings otherwise.
+// missed is how long nothing is bound at least while a part is away, many times what lies between two bindings otherwise.
 const missed = 500 * time.Millisecond
 
 // The API server dies and comes back: some bindings were made whose answer nobody got.

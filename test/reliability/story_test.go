@@ -150,9 +150,8 @@ func (s *story) now() {
 	s.happened = time.Now()
 }
 
-// allBound waits for the end, and fails the story unless every pod was bound once, none was
-// made anew, and none could be placed better. What it measures becomes a row of the table;
-// the longest time without a binding is returned.
+// allBound waits for the end, and fails the story unless every pod was bound once, none was made anew, and none could be placed better.
+// What it measures becomes a row of the table; the longest time without a binding is returned.
 func (s *story) allBound(what string) (gap time.Duration) {
 	s.Helper()
 	var findings []string
@@ -164,8 +163,7 @@ func (s *story) allBound(what string) (gap time.Duration) {
 			if err != nil {
 				return err
 			}
-			// Whether they run is no part of it: what plays the nodes does not try again when etcd
-			// is away as it says so.
+			// Whether they run is no part of it: what plays the nodes does not try again when etcd is away as it says so.
 			if pods, bound := s.seen.Bound(); o.Pending+o.Leaving > 0 || pods < replicas || bound < replicas {
 				return fmt.Errorf("%d pods of %s, %d of them pending and %d leaving; %d were seen, and %d bound", len(o.Pods), app, o.Pending, o.Leaving, pods, bound)
 			}

@@ -46,8 +46,7 @@ type actor struct {
 	done map[string]int
 }
 
-// newActor returns one whose random numbers are its own, so that what one does does not depend on how
-// fast another is.
+// newActor returns one whose random numbers are its own, so that what one does does not depend on how fast another is.
 func newActor(name string, seed uint64) *actor {
 	stream := fnv.New64()
 	_, _ = stream.Write([]byte(name))

@@ -185,8 +185,7 @@ func (s *soak) calm() {
 	s.Logf("all is calm: %d nodes", len(s.operator.nodes))
 }
 
-// double has each workload twice the pods, and wants none of the new ones where another place would
-// have been more even.
+// double has each workload twice the pods, and wants none of the new ones where another place would have been more even.
 func (s *soak) double() {
 	ctx := s.Context()
 	before := make([]map[string]int, len(workloads))

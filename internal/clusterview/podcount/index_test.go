@@ -344,8 +344,7 @@ func TestIndexAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
 	}
 }
 
-// Anybody may make a pod that names a ReplicaSet which never comes. It must not be a
-// change of its node in every cycle, for everybody.
+// Anybody may make a pod that names a ReplicaSet which never comes. It must not be a change of its node in every cycle, for everybody.
 func TestRegression_OwnersThatNeverCome(t *testing.T) {
 	v := newView("n1", "n2")
 	v.put("n1", "web-3", st.MakePod()) // its ReplicaSet is not known

@@ -158,8 +158,7 @@ func TestOwnersOfOneNamespaceChange(t *testing.T) {
 	v.wantAsked(t, "a ReplicaSet got another owner", 5)
 }
 
-// In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot,
-// and takes them away, without a new generation.
+// In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot, and takes them away, without a new generation.
 func TestIndexSeesPodsAssumedInTheSnapshotAlone(t *testing.T) {
 	v := newView()
 	snapshot := cache.NewSnapshot(nil, []*corev1.Node{st.MakeNode().Name("n1").Obj()})

@@ -187,8 +187,7 @@ func revisions(index *podcount.Index, of clusterview.Identity) map[string]int64 
 	return counts
 }
 
-// A index that remembers pods says the same as one that counts all of them anew,
-// whatever has happened in between.
+// A index that remembers pods says the same as one that counts all of them anew, whatever has happened in between.
 func TestIndexSaysWhatOneMadeAnewSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &cluster{view: newView("n1", "n2", "n3"), t: rt, since: make([]uint64, len(askers()))}

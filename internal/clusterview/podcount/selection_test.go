@@ -49,8 +49,7 @@ func (v *view) under(t *testing.T, namespace string, service any) (*clusterview.
 	return s, v.index.Under(clusterview.Identity{Workload: clusterview.Workload{Namespace: namespace, Kind: clusterview.KindPod, Name: fmt.Sprint("a-", service)}}, s)
 }
 
-// checkUnder holds what an identity counts as under selectors to an index that has seen nothing before, and to a
-// count of all pods.
+// checkUnder holds what an identity counts as under selectors to an index that has seen nothing before, and to a count of all pods.
 func (c *cluster) checkUnder(anew *podcount.Index, of clusterview.Identity) {
 	for _, text := range []string{"svc=x", "svc=x,pod-template-hash=2", "svc in (x,y)", "svc", "!svc", "nobody=has", ""} {
 		s := selects(c.t, "ns", text)

@@ -32,8 +32,7 @@ func at(seconds int) metav1.Time {
 
 func exitKey(seconds int) string { return fmt.Sprintf("exit/%d", at(seconds).Unix()) }
 
-// bound is a pod on a node with an init container, a sidecar and the containers app
-// and log, of which app has a memory limit.
+// bound is a pod on a node with an init container, a sidecar and the containers app and log, of which app has a memory limit.
 func bound(change func(*corev1.Pod)) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
 	limit := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
@@ -229,8 +228,7 @@ func also2(first, second corev1.ContainerStatus, last *corev1.ContainerStateTerm
 	return []corev1.ContainerStatus{first, second}
 }
 
-// A failure keeps its key in every state through which a kubelet takes it, so that it
-// is counted once.
+// A failure keeps its key in every state through which a kubelet takes it, so that it is counted once.
 func TestFailuresKeepTheirKeys(t *testing.T) {
 	beside := running("log", nil)
 	for name, states := range map[string][]*corev1.Pod{
@@ -283,9 +281,8 @@ func TestFailuresAreBounded(t *testing.T) {
 	}
 }
 
-// TestOperationsTellsWhatIsAFailure holds the table of docs/operations.md to the code: what it says
-// is a failure is one of that name, what it says is none is none, and nothing is excused that
-// it does not name.
+// TestOperationsTellsWhatIsAFailure holds the table of docs/operations.md to the code: what it says is a failure is one of that name, what
+// it says is none is none, and nothing is excused that it does not name.
 func TestOperationsTellsWhatIsAFailure(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
@@ -332,8 +329,7 @@ func kinds(reason string) (all []string) {
 	return all
 }
 
-// excuses are the reasons for which a pod is ended and that are no failure: the first case of
-// endKind.
+// excuses are the reasons for which a pod is ended and that are no failure: the first case of endKind.
 func excuses(t *testing.T) (reasons []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "kinds.go", nil, 0)

@@ -297,9 +297,8 @@ func TestReconcileTheCluster(t *testing.T) {
 	}
 }
 
-// TestAStatusFromAStaleCacheIsMended has the last pod go before the cache has the status that
-// counted it. To a look at that cache there is nothing to write, and nothing but the event of that
-// status asks for another look.
+// TestAStatusFromAStaleCacheIsMended has the last pod go before the cache has the status that counted it. To a look at that cache there is
+// nothing to write, and nothing but the event of that status asks for another look.
 func TestAStatusFromAStaleCacheIsMended(t *testing.T) {
 	policy, pod := made("a", "web", 0), named("p", same)
 	var cached *unstructured.Unstructured // what a list says, while it is not nil

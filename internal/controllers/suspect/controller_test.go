@@ -148,8 +148,7 @@ func TestSoManyAtOnce(t *testing.T) {
 	r.want("the first is over", "", ours, "")
 }
 
-// A controller that starts takes away the taints that are not right, counts them, and leaves alone
-// what is not of its schedulers.
+// A controller that starts takes away the taints that are not right, counts them, and leaves alone what is not of its schedulers.
 func TestTaintsThatAreThere(t *testing.T) {
 	r := newRig(t, Options{Effect: corev1.TaintEffectPreferNoSchedule, MaxPerHour: 1, MaxNodes: 9})
 	taint := corev1.Taint{Key: clusterview.SuspectTaint, Value: "espalier", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: noon}}

@@ -127,8 +127,7 @@ func TestARecordIsWithinItsLimit(t *testing.T) {
 	})
 }
 
-// However late and much one namespace has failed, another that asks for little has its
-// room in the record.
+// However late and much one namespace has failed, another that asks for little has its room in the record.
 func TestOneTenantFillsNoRecord(t *testing.T) {
 	r := Record{Version: version}
 	for i := range 9 {

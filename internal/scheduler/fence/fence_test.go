@@ -121,8 +121,7 @@ func TestFormerLeaderWritesNothing(t *testing.T) {
 	f.wants(t, "renewed", http.MethodPost, true)
 }
 
-// Who sees another in its place ends, and who gives the Lease back writes nothing more
-// from before another can have it.
+// Who sees another in its place ends, and who gives the Lease back writes nothing more from before another can have it.
 func TestLeaderIsReplaced(t *testing.T) {
 	f := newFenced()
 	f.lease.record = held("other")
@@ -147,8 +146,7 @@ func TestLeaderIsReplaced(t *testing.T) {
 	f.wants(t, "given back", http.MethodPost, false)
 }
 
-// A machine that sleeps stops the clock that is never set, and one that is set back stops
-// the other: either ends the Lease.
+// A machine that sleeps stops the clock that is never set, and one that is set back stops the other: either ends the Lease.
 func TestEitherClockEndsTheLease(t *testing.T) {
 	for i := range 2 {
 		f := newFenced()
@@ -164,8 +162,7 @@ func TestEitherClockEndsTheLease(t *testing.T) {
 	}
 }
 
-// Who finds the Lease given back by another that has led meanwhile does not take it anew,
-// with what it decided before.
+// Who finds the Lease given back by another that has led meanwhile does not take it anew, with what it decided before.
 func TestLeaderDoesNotLeadTwice(t *testing.T) {
 	f := newFenced()
 	first := held("me")

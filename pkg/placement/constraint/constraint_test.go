@@ -18,9 +18,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// A name that begins with a number is that of the vectors of SwarmKit's own tests.
-// refused says that ours refuses the expression with a message where SwarmKit refuses
-// every node, or none, without one.
+// A name that begins with a number is that of the vectors of SwarmKit's own tests. refused says that ours refuses the expression with a
+// message where SwarmKit refuses every node, or none, without one.
 const refused = "refused"
 
 // vectorNode is the node of 2.12 with something more.
@@ -125,8 +124,7 @@ func TestVector_2_12(t *testing.T) {
 	}
 }
 
-// The last row of 2.12: constraints are joined by "and". Its "Ubuntu 14.04" cannot be
-// a label's value on Kubernetes, which has no blanks.
+// The last row of 2.12: constraints are joined by "and". Its "Ubuntu 14.04" cannot be a label's value on Kubernetes, which has no blanks.
 func TestVector_2_12_Several(t *testing.T) {
 	const two = "node.hostname == node-1, engine.labels.operatingsystem != Ubuntu_14.04"
 	const three = two + ", node.labels.security == high"
@@ -146,8 +144,7 @@ func TestVector_2_12_Several(t *testing.T) {
 	}
 }
 
-// The rows "Match" of 2.13. Where SwarmKit matches a set, a node of ours has several
-// of one thing: addresses.
+// The rows "Match" of 2.13. Where SwarmKit matches a set, a node of ours has several of one thing: addresses.
 func TestVector_2_13_Match(t *testing.T) {
 	foo := func(value string) *constraint.Node { return vectorNode(labelled("x", value)) }
 	for _, v := range []vector{

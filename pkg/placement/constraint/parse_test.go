@@ -122,8 +122,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parser to what its callers rely on: it never panics, what it
-// takes survives Format, what it refuses fits an event.
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it takes survives Format, what it refuses fits an event.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "node.role == worker", "node.id==[a-b]+c*(n|b)/, Engine.Labels.x/y != z", "node.ip == 10.1.2.3/8,node.ip!=2001:DB8:0::2/129",

@@ -115,8 +115,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// A program that ends with another number each time once blamed every node: no number
-// shows on more than half of them.
+// A program that ends with another number each time once blamed every node: no number shows on more than half of them.
 func TestRegression_AnotherExitCodeEachTime(t *testing.T) {
 	o := options
 	o.Class = class
@@ -168,8 +167,7 @@ func marked(t *testing.T, l *failure.Ledger, want ...string) {
 // The vectors are those of SwarmKit's own tests of faulty nodes, with its rule: nothing
 // counts but the number of failures, and below five it counts for nothing.
 
-// round places one task of a service on n1 and n2 and lets it fail there. On n1 a
-// task of the service runs, of the revision that stands.
+// round places one task of a service on n1 and n2 and lets it fail there. On n1 a task of the service runs, of the revision that stands.
 func (s *story) round(of failure.Revision, standing placement.Tally) (node string) {
 	spread := simulation.New(nil)
 	for _, n := range []placement.Node{{Name: "n1", Tally: standing}, {Name: "n2"}} {

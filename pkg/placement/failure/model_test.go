@@ -12,8 +12,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 )
 
-// plain is the ledger in its plainest form: lists of all that was told, walked anew for
-// every question.
+// plain is the ledger in its plainest form: lists of all that was told, walked anew for every question.
 type plain struct {
 	defaults  failure.Rule
 	ownErrors bool

@@ -40,8 +40,7 @@ func TestASuccessorKnowsWhatIsKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair(t)
 		actions := p.actions()
-		// The plain form was checked elsewhere; and what a clock gone back has brought
-		// back to life is not in any snapshot.
+		// The plain form was checked elsewhere; and what a clock gone back has brought back to life is not in any snapshot.
 		delete(actions, "")
 		delete(actions, "step back")
 		t.Repeat(actions)
@@ -113,8 +112,7 @@ func TestAnOldSnapshotIsWorthNothing(t *testing.T) {
 	}
 }
 
-// A rule that nobody has checked once ended every scheduler that read it: no failure was
-// in a window of no length, not even the last.
+// A rule that nobody has checked once ended every scheduler that read it: no failure was in a window of no length, not even the last.
 func TestRegression_ARuleOfNoWindow(t *testing.T) {
 	for _, rule := range []failure.Rule{
 		{Threshold: 1, Window: 0}, {Threshold: 1, Window: -time.Hour}, {Threshold: math.MinInt, Window: math.MinInt64},

@@ -17,8 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
-// cluster is a ledger beside the tree that goes by it, and a controller that replaces
-// what fails once a second. Bad nodes refuse every pod.
+// cluster is a ledger beside the tree that goes by it, and a controller that replaces what fails once a second. Bad nodes refuse every pod.
 type cluster struct {
 	*story
 	tree  *simulation.Tree
@@ -37,8 +36,7 @@ type running struct {
 	proof time.Time
 }
 
-// newCluster has nodes that a zone each, turn about, if there are any, and of which
-// only the bad ones are empty.
+// newCluster has nodes that a zone each, turn about, if there are any, and of which only the bad ones are empty.
 func newCluster(t *testing.T, o failure.Options, nodes, zones int, bad func(int) bool) *cluster {
 	t.Helper()
 	c := &cluster{story: tell(t, o), bad: make(map[string]bool), lost: make(map[string]int)}
@@ -244,9 +242,8 @@ func (c *crashing) want(counts ...int) {
 	}
 }
 
-// A program that crashes everywhere is known to only once it has crashed everywhere. Until then the
-// node of which nothing is heard looks the best, as a sound one would beside bad ones; from then on no
-// node is behind another, and pods go where the fewest are.
+// A program that crashes everywhere is known to only once it has crashed everywhere. Until then the node of which nothing is heard looks
+// the best, as a sound one would beside bad ones; from then on no node is behind another, and pods go where the fewest are.
 func TestAProgramThatCrashesEverywhereWhileItIsPlaced(t *testing.T) {
 	c := &crashing{story: tell(t, options), pods: map[string][]string{}}
 	c.place(10)

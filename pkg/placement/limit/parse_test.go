@@ -244,8 +244,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// plain is the rule in its plainest form: a list of the places of all pods, walked
-// anew for every question.
+// plain is the rule in its plainest form: a list of the places of all pods, walked anew for every question.
 type plain struct {
 	limits []limit.Limit
 	pods   [][]placement.Value
@@ -288,8 +287,7 @@ func drawLimits(t *rapid.T) (limits []limit.Limit) {
 	return limits
 }
 
-// Whatever comes and goes, on the counts or on clones of them, each answers as if it
-// had counted all over again.
+// Whatever comes and goes, on the counts or on clones of them, each answers as if it had counted all over again.
 func TestCountsAgreeWithCountingAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := drawLimits(t)

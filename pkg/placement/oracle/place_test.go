@@ -89,8 +89,7 @@ func within(room map[string]int) func(string, int) bool {
 	return func(node string, placed int) bool { return placed < room[node] }
 }
 
-// TestPlace has the cases by hand. Those where SwarmKit's fill came out uneven say
-// what it did.
+// TestPlace has the cases by hand. Those where SwarmKit's fill came out uneven say what it did.
 func TestPlace(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

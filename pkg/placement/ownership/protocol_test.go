@@ -257,8 +257,7 @@ func TestEveryWorkloadHasOneOwner(t *testing.T) {
 	}
 }
 
-// A member that goes hands on its own share and nothing else; who comes takes from others, and moves nothing
-// between them.
+// A member that goes hands on its own share and nothing else; who comes takes from others, and moves nothing between them.
 func TestOnlyTheShareOfWhoGoesMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := names(t, "members")

@@ -52,8 +52,7 @@ func leastMoves(piles []Pile) int64 {
 	return least
 }
 
-// divide calls found with every division in which no pod is better off elsewhere. A
-// pile that takes nothing has room for what it has.
+// divide calls found with every division in which no pod is better off elsewhere. A pile that takes nothing has room for what it has.
 func divide(now, piles []Pile, at int, left int64, found func([]Pile)) {
 	if at < len(now) {
 		most := left

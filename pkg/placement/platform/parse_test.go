@@ -72,8 +72,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parser to what its callers rely on: it never panics, what it
-// takes survives Format, what it refuses fits an event.
+// FuzzParse holds the parser to what its callers rely on: it never panics, what it takes survives Format, what it refuses fits an event.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "linux/amd64", "linux/x86_64, windows/,/arm64", "linux/arm/v7", "/", ",", "Linux", "pac\u212a/\x00\xff"} {
 		f.Add(seed)
@@ -100,8 +99,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The vectors of 2.7, on its three nodes. The words "2.7" in a name say that it
-// is SwarmKit's own case.
+// The vectors of 2.7, on its three nodes. The words "2.7" in a name say that it is SwarmKit's own case.
 func TestVector_2_7_Fits(t *testing.T) {
 	nodes := []struct {
 		name string

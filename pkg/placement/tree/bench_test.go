@@ -36,8 +36,7 @@ func BenchmarkRevisions(b *testing.B) {
 	}
 }
 
-// BenchmarkDeep builds a topology and places a pod, over a label that is unique per node
-// and levels below it.
+// BenchmarkDeep builds a topology and places a pod, over a label that is unique per node and levels below it.
 func BenchmarkDeep(b *testing.B) {
 	for _, levels := range []int{1, 16} {
 		b.Run(fmt.Sprintf("nodes=5000/levels=%d", levels), func(b *testing.B) {

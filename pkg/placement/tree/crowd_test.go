@@ -23,9 +23,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// Crowds of nodes in one leaf, and of branches below one, stay in order whoever
-// comes and goes. Other properties have few of each, and no heap of few is deep
-// enough for all that can go wrong in one.
+// Crowds of nodes in one leaf, and of branches below one, stay in order whoever comes and goes. Other properties have few of each, and no
+// heap of few is deep enough for all that can go wrong in one.
 func TestCrowdsStayInOrder(t *testing.T) {
 	checkShare(t, 2, func(t *rapid.T) {
 		racks := rapid.SampledFrom([]int{0, 2, 50}).Draw(t, "racks")

@@ -69,8 +69,7 @@ func wantMisplaced(t *testing.T, tr *simulation.Tree, when string, want ...int64
 	}
 }
 
-// A node that is refused to all pods is no place that some are missing from, also when
-// nobody remembers the answers any more.
+// A node that is refused to all pods is no place that some are missing from, also when nobody remembers the answers any more.
 func TestMisplacedBesideRefusedNodes(t *testing.T) {
 	tr := simulation.New(parseLevels(t, "spread=zone"))
 	for _, zone := range []string{"a", "b", "c"} {

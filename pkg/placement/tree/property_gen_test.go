@@ -23,14 +23,12 @@ var (
 	// checksInAll is how many random clusters the properties of this package are
 	// tried on, unless -rapid.checks says another number; checkShare divides it.
 	checksInAll = 50_000
-	// seed is given, or 0: then every property draws one of its own from seeds, so
-	// that no two of them go through the same clusters.
+	// seed is given, or 0: then every property draws one of its own from seeds, so that no two of them go through the same clusters.
 	seed  uint64
 	seeds *rand.Rand
 )
 
-// TestMain settles how many clusters are tried and from which seed, and says so: a
-// run that fails can be had again with -rapid.seed.
+// TestMain settles how many clusters are tried and from which seed, and says so: a run that fails can be had again with -rapid.seed.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := make(map[string]string)
@@ -94,8 +92,7 @@ type cluster struct {
 	rule   placement.Faults
 	nodes  []placement.Node
 	room   map[string]int64 // of more pods; a node fits while it has room
-	// from is the first of the values that occur: with few of them, branches are
-	// shared down to the last of several levels.
+	// from is the first of the values that occur: with few of them, branches are shared down to the last of several levels.
 	from int
 	// most is the highest count of pods of a kind on a node: where it is 0 or 1, branches tie.
 	most    int64
@@ -106,8 +103,7 @@ type cluster struct {
 	unique int
 	// request is what each pod requests of a node's CPU or memory, if anything.
 	request placement.Usage
-	// spotless: one node in so many has a record. Where most have, branches are faulty
-	// as a whole.
+	// spotless: one node in so many has a record. Where most have, branches are faulty as a whole.
 	spotless int
 }
 
@@ -154,8 +150,7 @@ func drawLevels(t *rapid.T, most int) []level.Level {
 	return levels
 }
 
-// drawNodesWithoutKey has some levels put nodes without their property last, or leave them out. At those
-// such nodes have no share.
+// drawNodesWithoutKey has some levels put nodes without their property last, or leave them out. At those such nodes have no share.
 func drawNodesWithoutKey(t *rapid.T, l level.Level) level.Level {
 	switch rapid.IntRange(0, 5).Draw(t, "nodes without key") {
 	case 0:
@@ -222,8 +217,7 @@ func drawRecord(t *rapid.T) placement.Record {
 	}
 }
 
-// drawRule has thresholds that the records drawn come up to one by one, and such as
-// only those of several nodes do.
+// drawRule has thresholds that the records drawn come up to one by one, and such as only those of several nodes do.
 func drawRule(t *rapid.T) placement.Faults {
 	return placement.Faults{Threshold: rapid.IntRange(0, 5).Draw(t, "threshold"), HalfOpen: !oneIn(t, 3, "not half-open")}
 }

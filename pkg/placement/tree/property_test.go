@@ -197,8 +197,7 @@ func (s *subject) loseSome(n placement.Node) {
 	s.add(n.Name, placement.Tally{}.Sub(placement.Tally{Revision: revision, Workload: revision + others, All: revision + others}))
 }
 
-// Whatever has happened to a cluster, the next pod goes where the oracle, who sees
-// only the present, would put it.
+// Whatever has happened to a cluster, the next pod goes where the oracle, who sees only the present, would put it.
 func TestNextIsTheOraclesPick(t *testing.T) {
 	checkShare(t, 35, func(t *rapid.T) {
 		s := grow(t, drawCluster(t, ordinary(t)))

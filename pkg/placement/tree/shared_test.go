@@ -19,9 +19,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// shared is a cluster on which revisions of several workloads are placed, as a scheduler
-// does it: one topology for each list of levels, one feasibility for each class of needs.
-// It keeps books of its own, from which the oracle is told.
+// shared is a cluster on which revisions of several workloads are placed, as a scheduler does it: one topology for each list of levels, one
+// feasibility for each class of needs. It keeps books of its own, from which the oracle is told.
 type shared struct {
 	t          *rapid.T
 	nodes      *tree.Nodes

@@ -14,9 +14,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
-// The vectors are the scenarios of SwarmKit's own tests, by the numbers that
-// docs/parity.md lists them under. Those upstream runs with and without spec versions
-// run here as one batch and pod by pod.
+// The vectors are the scenarios of SwarmKit's own tests, by the numbers that docs/parity.md lists them under. Those upstream runs with and
+// without spec versions run here as one batch and pod by pod.
 
 // swarm is a cluster as the vectors tell it: nodes, and the tasks of services on them.
 type swarm struct {

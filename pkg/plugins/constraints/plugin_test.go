@@ -172,9 +172,8 @@ func TestHintAfterNodeChange(t *testing.T) {
 	}
 }
 
-// An address that is attached to a node that runs leaves it ready, and the framework
-// has no event. The pod that is woken must fit at once, although the scheduler's
-// cache may not have seen the address.
+// An address that is attached to a node that runs leaves it ready, and the framework has no event. The pod that is woken must fit at once,
+// although the scheduler's cache may not have seen the address.
 func TestRegression_NewAddressOfAReadyNodeWakesNobody(t *testing.T) {
 	waits := asking("node.ip == 10.0.0.1").Name("waits").UID("waits").Obj()
 	before := st.MakeNode().Name("n").Obj()

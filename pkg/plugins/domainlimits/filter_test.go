@@ -141,8 +141,7 @@ type strangeData struct{}
 
 func (s strangeData) Clone() fwk.StateData { return s }
 
-// An annotation comes before a policy, a policy before the profile. One that cannot be
-// read refuses the pods that need it.
+// An annotation comes before a policy, a policy before the profile. One that cannot be read refuses the pods that need it.
 func TestLimitsOfAPolicy(t *testing.T) {
 	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 9})
 	policy := func(name, app string, limits ...placementv1alpha1.DomainLimit) *clusterview.Policy {

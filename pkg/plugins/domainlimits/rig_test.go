@@ -32,16 +32,14 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/domainlimits"
 )
 
-// TestMain settles how hard the properties are tried, unless flags say otherwise, and
-// fails if anything that a test has started runs on.
+// TestMain settles how hard the properties are tried, unless flags say otherwise, and fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
 	placementtest.Settle(map[string]string{"rapid.checks": "1000"})
 	metrics.Register()
 	goleak.VerifyTestMain(m)
 }
 
-// rig is the plugin over the scheduler's real cache and snapshot, with the test in the
-// place of everything else.
+// rig is the plugin over the scheduler's real cache and snapshot, with the test in the place of everything else.
 type rig struct {
 	placementtest.TB
 	ctx      context.Context
@@ -153,8 +151,7 @@ func (r *rig) filter(pod *corev1.Pod) (fits []string, diagnosis framework.Diagno
 	return fits, diagnosis
 }
 
-// place decides a pod, assumes it on the first node that fits, and returns that; ""
-// if none does.
+// place decides a pod, assumes it on the first node that fits, and returns that; "" if none does.
 func (r *rig) place(pod *st.PodWrapper) string {
 	r.Helper()
 	fits, _ := r.filter(pod.Obj())

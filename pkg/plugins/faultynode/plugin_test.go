@@ -76,8 +76,7 @@ func node(name string) fwk.NodeInfo {
 	return n
 }
 
-// scoresOf leads a pod through a cycle and returns what the nodes score; nil if the
-// plugin skips.
+// scoresOf leads a pod through a cycle and returns what the nodes score; nil if the plugin skips.
 func scoresOf(t *testing.T, pl *FaultyNode, p *corev1.Pod) (got []int64) {
 	t.Helper()
 	state, nodes := framework.NewCycleState(), []fwk.NodeInfo{node("n1"), node("n2"), node("n3")}

@@ -140,8 +140,7 @@ func TestTerminatingPodHoldsItsPorts(t *testing.T) {
 	}
 }
 
-// Preemption imagines the node without its pods: only where a pod is in the way is
-// that of use, and what it imagines must not stick.
+// Preemption imagines the node without its pods: only where a pod is in the way is that of use, and what it imagines must not stick.
 func TestPreemption(t *testing.T) {
 	pl, pod := newPlugin(t), wanting(t, "80/tcp").Obj()
 	info := infoOf(t, keeping("n", "").Obj(), []string{"80/tcp"}, []string{"81/tcp"})
@@ -157,8 +156,7 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// Two schedulers, or a pod with nodeName, can give one port to two pods. The kubelet
-// turns the second away; the port is not free for that.
+// Two schedulers, or a pod with nodeName, can give one port to two pods. The kubelet turns the second away; the port is not free for that.
 func TestRegression_FirstPodToGoFreesThePortOfTheSecond(t *testing.T) {
 	pl, pod := newPlugin(t), wanting(t, "80/tcp").Obj()
 	info := infoOf(t, keeping("n", "").Obj(), []string{"80/tcp"}, []string{"80/tcp"})
@@ -255,9 +253,8 @@ func TestFilterOfManyNodesAtOnce(t *testing.T) {
 	}
 }
 
-// In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot,
-// and takes them away, without a new generation. They hold their ports meanwhile, and
-// no longer.
+// In the cycle of a pod group the scheduler puts pods on the nodes of its snapshot, and takes them away, without a new generation. They
+// hold their ports meanwhile, and no longer.
 func TestRegression_PodsOfAGroupShareAPort(t *testing.T) {
 	pl, next := newPlugin(t), wanting(t, "80/tcp").Name("next").UID("next").Obj()
 	snapshot := cache.NewSnapshot(nil, []*corev1.Node{keeping("n", "").Obj()})

@@ -103,8 +103,7 @@ func TestSignPod(t *testing.T) {
 	}
 }
 
-// Sidecars hold their ports as long as the pod runs; other init containers are over
-// before its containers start.
+// Sidecars hold their ports as long as the pod runs; other init containers are over before its containers start.
 func TestHostPortsOfAPod(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := wanting(t, "443/tcp", "80/tcp", "80/udp").Obj()

@@ -16,9 +16,8 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodeplugins"
 )
 
-// The vectors of 2.10, in its sequence. A volume's plugin is a CSI driver. A network's has
-// no meaning on Kubernetes, where all pods share one; the runtime handler stands in for
-// it as what a node must have besides the driver.
+// The vectors of 2.10, in its sequence. A volume's plugin is a CSI driver. A network's has no meaning on Kubernetes, where all pods share
+// one; the runtime handler stands in for it as what a node must have besides the driver.
 func TestVector_2_10(t *testing.T) {
 	kata := runtimeClass("kata", "p1")
 	n1, n2, n3 := node("n1", "", "runc"), node("n2", "", "runc"), node("n3", "", "p1")

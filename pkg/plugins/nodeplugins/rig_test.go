@@ -228,9 +228,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A runtime that restarts quickly reports another handler while its node stays ready, of
-// which the framework has no event. The pod that is woken must fit at once, although
-// the scheduler's cache may not have seen the change.
+// A runtime that restarts quickly reports another handler while its node stays ready, of which the framework has no event. The pod that is
+// woken must fit at once, although the scheduler's cache may not have seen the change.
 func TestRegression_NewHandlerOfAReadyNodeWakesNobody(t *testing.T) {
 	waits, other := pod("kata"), pod("wasm")
 	waits.Name, waits.UID, other.Name, other.UID = "waits", "waits", "other", "other"

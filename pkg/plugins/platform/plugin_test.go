@@ -74,8 +74,7 @@ func node(name, os, arch string) *corev1.Node {
 	return n.Obj()
 }
 
-// The vectors of 2.7 on labels. The architecture of the first node is what a kubelet
-// says of a machine that Docker calls x86_64.
+// The vectors of 2.7 on labels. The architecture of the first node is what a kubelet says of a machine that Docker calls x86_64.
 func TestVector_2_7_Filter(t *testing.T) {
 	nodes := []*corev1.Node{node("n1", "linux", "amd64"), node("n2", "windows", "amd64"), node("n3", "", "")}
 	for _, tc := range []struct {

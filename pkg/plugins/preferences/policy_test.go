@@ -69,8 +69,7 @@ func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A DaemonSet's pod is not placed by policies: one that cannot be read does not
-// block it, only its own annotation does.
+// A DaemonSet's pod is not placed by policies: one that cannot be read does not block it, only its own annotation does.
 func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
 	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
 	pod, bad := asking("").OwnerReference("ds", daemonSet).Obj(), asking("spread=node.id").OwnerReference("ds", daemonSet).Obj()

@@ -28,8 +28,7 @@ func at(of clusterview.Identity, node string) where { return where{of.Workload, 
 type ledger struct {
 	rule    placement.Faults
 	records map[where]placement.Record
-	// news are the changes in their order; of those up to forgotten there are no
-	// particulars any more.
+	// news are the changes in their order; of those up to forgotten there are no particulars any more.
 	news      []where
 	forgotten uint64
 	asked     int // for records

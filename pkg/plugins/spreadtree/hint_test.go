@@ -58,8 +58,7 @@ func (f *filters) want(pod *corev1.Pod, lasting bool, node, asked string) {
 	}
 }
 
-// twoZones has two nodes in each of the zones a and b, and b has a pod more. The
-// first node of a is refused.
+// twoZones has two nodes in each of the zones a and b, and b has a pod more. The first node of a is refused.
 func twoZones(t *testing.T) (f *filters, pod *corev1.Pod) {
 	r := newRig(t.Context(), t, args())
 	for _, name := range []string{"a1", "a2", "b1", "b2"} {
@@ -111,8 +110,7 @@ func TestHintForgets(t *testing.T) {
 	}
 }
 
-// What a node has said to such needs it need not say again, whatever came in between and
-// whoever asks.
+// What a node has said to such needs it need not say again, whatever came in between and whoever asks.
 func TestHintKeepsAnswersByNeeds(t *testing.T) {
 	for name, between := range map[string]func(f *filters) (pod *corev1.Pod){
 		"a pod with other needs": func(f *filters) *corev1.Pod {

@@ -71,8 +71,7 @@ func TestMisplacedPods(t *testing.T) {
 	expect("and one of two levels that has no pods", misplaced{[]int64{2}, 0})
 }
 
-// Nodes that the filters refuse to every pod are no places that some are missing from,
-// whether or not their answers outlive the cycle.
+// Nodes that the filters refuse to every pod are no places that some are missing from, whether or not their answers outlive the cycle.
 func TestMisplacedPodsBesideRefusedNodes(t *testing.T) {
 	for _, lasting := range []bool{true, false} {
 		t.Run(fmt.Sprint("lasting=", lasting), func(t *testing.T) {

@@ -135,9 +135,8 @@ func TestAssumedPodsAreCounted(t *testing.T) {
 	}
 }
 
-// In a cycle for a group of pods the scheduler assumes them in the snapshot alone. A
-// node that is the only one that fits is taken without PreScore; when the group
-// fails the snapshot gives the node its old generation back.
+// In a cycle for a group of pods the scheduler assumes them in the snapshot alone. A node that is the only one that fits is taken without
+// PreScore; when the group fails the snapshot gives the node its old generation back.
 func TestRegression_GroupCycle(t *testing.T) {
 	r := zones(t)
 	other := st.MakePod().Namespace("x").Name("o").UID("o").Node("a1").Obj()

@@ -18,8 +18,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/oracle"
 )
 
-// schedule decides a new pod. The nodes that score best must be those that the
-// oracle calls best; any of them is taken.
+// schedule decides a new pod. The nodes that score best must be those that the oracle calls best; any of them is taken.
 func (w *world) schedule(*rapid.T) {
 	w.born++
 	i := rapid.IntRange(0, 1).Draw(w.t, "workload")
@@ -92,9 +91,8 @@ func TestPropertyTheBestAreTheOracles(t *testing.T) {
 	})
 }
 
-// propose returns the node that the plugin proposes for a pod, which must be one of those
-// that the oracle calls best, and "" only where none fits. All pods have the same needs:
-// what was said of a node to one is remembered for the next, whatever its levels are.
+// propose returns the node that the plugin proposes for a pod, which must be one of those that the oracle calls best, and "" only where
+// none fits. All pods have the same needs: what was said of a node to one is remembered for the next, whatever its levels are.
 func (w *world) propose(p *worldPod, seen []placement.Node, fit []string) string {
 	fits := func(name string) bool { return slices.Contains(fit, name) }
 	w.feasible()

@@ -74,8 +74,7 @@ func TestHintOfARareFit(t *testing.T) {
 	}
 }
 
-// Pods that fit nowhere cost no topology, whatever lists of levels they name: a node that has
-// changed since is asked about without one.
+// Pods that fit nowhere cost no topology, whatever lists of levels they name: a node that has changed since is asked about without one.
 func TestPodsThatFitNowhereCostNoTopology(t *testing.T) {
 	r := wide(t, 50)
 	c := &crowdOfFilters{asked: map[string]int{}}
@@ -147,8 +146,7 @@ func TestHintAfterAnErrorAmongMany(t *testing.T) {
 	}
 }
 
-// A cluster whose nodes are replaced one by one by nodes of other names, under a scheduler
-// that is never idle.
+// A cluster whose nodes are replaced one by one by nodes of other names, under a scheduler that is never idle.
 func TestRegression_AnswersAboutNodesThatAreGoneAreForgotten(t *testing.T) {
 	const nodes = 20
 	r, pod := newRig(t.Context(), t, args()), webPod("p", "spread=zone").Obj()

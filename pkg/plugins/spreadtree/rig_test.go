@@ -34,16 +34,14 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
-// TestMain settles how hard the properties are tried, unless flags say otherwise, and
-// fails if anything that a test has started runs on.
+// TestMain settles how hard the properties are tried, unless flags say otherwise, and fails if anything that a test has started runs on.
 func TestMain(m *testing.M) {
 	placementtest.Settle(map[string]string{"rapid.checks": "2000", "rapid.steps": "40"})
 	metrics.Register()
 	goleak.VerifyTestMain(m)
 }
 
-// rig is the plugin over the scheduler's real cache and snapshot, with the test in
-// the place of the filters and of the API server.
+// rig is the plugin over the scheduler's real cache and snapshot, with the test in the place of the filters and of the API server.
 type rig struct {
 	placementtest.TB
 	ctx      context.Context

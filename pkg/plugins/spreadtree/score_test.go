@@ -97,8 +97,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestNodesThatDoNotTakePods: a cordoned node's pods run, those of a node that is
-// not ready do not.
+// TestNodesThatDoNotTakePods: a cordoned node's pods run, those of a node that is not ready do not.
 func TestNodesThatDoNotTakePods(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -144,8 +143,7 @@ func TestPreScoreSkipsWhatIsNotSpread(t *testing.T) {
 	}
 }
 
-// The levels that Preferences left for the cycle are taken as they are, and in a
-// profile without it the pod is read.
+// The levels that Preferences left for the cycle are taken as they are, and in a profile without it the pod is read.
 func TestLevelsOfTheCycleComeFirst(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	r.join("a1", "zone=a", "rack=1")
@@ -221,8 +219,7 @@ func TestPreScoreWithoutASnapshot(t *testing.T) {
 	}
 }
 
-// Two tasks of a global service are confirmed on the first node, and the task that has
-// its choice takes the second.
+// Two tasks of a global service are confirmed on the first node, and the task that has its choice takes the second.
 func TestVector_2_8_G1(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	for _, name := range []string{"n1", "n2"} {

@@ -162,8 +162,7 @@ func TestRegression_ReplicaSetBecomesKnownInTheMiddle(t *testing.T) {
 	}
 }
 
-// The list of constraints has no order, and nodes that come may change how keys nest. Levels that somebody has put in
-// an order keep it.
+// The list of constraints has no order, and nodes that come may change how keys nest. Levels that somebody has put in an order keep it.
 func TestConstraintsAreOrderedByNesting(t *testing.T) {
 	r := newRig(t.Context(), t, args())
 	r.join("a1", "zone=a", "rack=1")

@@ -52,8 +52,7 @@ var keys = map[string]string{
 // row is the first cell of a row, a reason; PORT, RESOURCE and NAME stand for any.
 var row = regexp.MustCompile("(?m)^\\| `([^`]*?)(?:PORT|RESOURCE)?` \\|")
 
-// Every reason that a filter of the shipped profile gives is explained, and nothing
-// is explained that none of them gives.
+// Every reason that a filter of the shipped profile gives is explained, and nothing is explained that none of them gives.
 func TestTroubleshootingExplainsEveryReason(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/troubleshooting.md")
 	must(t, err)
@@ -101,8 +100,7 @@ func TestTroubleshootingExplainsEveryReason(t *testing.T) {
 	}
 }
 
-// ours are the constants named ErrReason of all our plugins. Of one that a message
-// is completed with a port, it is the part before.
+// ours are the constants named ErrReason of all our plugins. Of one that a message is completed with a port, it is the part before.
 func ours(t *testing.T) (reasons []string) {
 	t.Helper()
 	inspect(t, "../../../pkg/plugins/*/*.go", func(n ast.Node) {

@@ -191,9 +191,8 @@ var defects = []struct {
 	{"node(s) didn't have a property that the pod's placement requires", func(n *st.NodeWrapper) { delete(n.Labels, corev1.LabelTopologyZone) }},
 }
 
-// TestCountsAreExact makes clusters at random, in which some nodes accept a pod and
-// fill up with it, and the others have any of the defects at once. Each node must be
-// counted once, for the first of its defects. SwarmKit forgets its counts whenever a node accepts.
+// TestCountsAreExact makes clusters at random, in which some nodes accept a pod and fill up with it, and the others have any of the defects
+// at once. Each node must be counted once, for the first of its defects. SwarmKit forgets its counts whenever a node accepts.
 func TestCountsAreExact(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -108,8 +108,7 @@ func (c *cluster) create(pods ...*corev1.Pod) {
 	}
 }
 
-// decisions waits until every pod has a node or a refusal, and returns the nodes in
-// order and the refusals: what their conditions say.
+// decisions waits until every pod has a node or a refusal, and returns the nodes in order and the refusals: what their conditions say.
 func (c *cluster) decisions() (nodes []string, refusals map[string]string) {
 	c.Helper()
 	err := wait.PollUntilContextTimeout(c.ctx, 2*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {

@@ -21,8 +21,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 )
 
-// controllerNeeds are the stories of the controller's rights to do something. What it lists and
-// watches it needs to write a status.
+// controllerNeeds are the stories of the controller's rights to do something. What it lists and watches it needs to write a status.
 var controllerNeeds = map[string]need{
 	"patch placementpolicies/status":        {"governs", governs, nil},
 	"list placementpolicies":                {"governs", governs, []string{listing}},

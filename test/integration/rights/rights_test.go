@@ -15,8 +15,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// listing has a program list what it would otherwise have streamed, as it does where an API server
-// has no streams to give.
+// listing has a program list what it would otherwise have streamed, as it does where an API server has no streams to give.
 const listing = "--feature-gates=WatchListClient=false"
 
 // need is the story that breaks without a right.

@@ -17,8 +17,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// right is one verb on one resource, as a role gives it; or, with neither, what a
-// binding to a role of the cluster's own gives.
+// right is one verb on one resource, as a role gives it; or, with neither, what a binding to a role of the cluster's own gives.
 type right struct {
 	question
 	// names are the objects that it is for, "" for all.
@@ -95,8 +94,7 @@ func ours(objects []*unstructured.Unstructured, binding *unstructured.Unstructur
 	})
 }
 
-// grant applies the rights under another name and in the namespace of that name, but
-// for one of them.
+// grant applies the rights under another name and in the namespace of that name, but for one of them.
 func grant(t *testing.T, objects []*unstructured.Unstructured, old, name string, without right) {
 	t.Helper()
 	for _, o := range objects {

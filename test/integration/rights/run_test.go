@@ -30,8 +30,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 )
 
-// stage is a program under test with rights of its own, in a namespace of its own,
-// and with a node that is for its pods.
+// stage is a program under test with rights of its own, in a namespace of its own, and with a node that is for its pods.
 type stage struct {
 	*testing.T
 	// name is the namespace, the account, the scheduler, the Lease and the node.
@@ -111,8 +110,7 @@ func (s *stage) effective(objects []*unstructured.Unstructured, old string, miss
 	}
 }
 
-// stockProfile is the stock scheduler's beside ours: it asks for what the in-tree defaults of
-// topology spread need.
+// stockProfile is the stock scheduler's beside ours: it asks for what the in-tree defaults of topology spread need.
 const stockProfile = `- schedulerName: NAME-stock
   plugins:
     queueSort:
@@ -188,8 +186,7 @@ func (s *stage) node(name string) {
 	})
 }
 
-// lull is how long a story may still go well after the missing right was refused. With all
-// rights none of them takes so long from there.
+// lull is how long a story may still go well after the missing right was refused. With all rights none of them takes so long from there.
 const lull = 3 * time.Second
 
 // wait polls until there is no error. Without a right it gives up soon after that was refused.

@@ -72,9 +72,8 @@ func allocates(s *stage) error { return s.bound(s.create(s.claiming("claimed")))
 // lends: a pod that asks for a resource gets the device behind it, and a claim of its own.
 func lends(s *stage) error { return s.bound(s.create(s.asking("lent"))) }
 
-// persists: somebody else writes the claim at the same moment, and the pod is placed all the same,
-// without another try. Tries before that write are not counted: the class, the devices and the pod
-// come by watches of their own, and the pod may be known first.
+// persists: somebody else writes the claim at the same moment, and the pod is placed all the same, without another try. Tries before that
+// write are not counted: the class, the devices and the pod come by watches of their own, and the pod may be known first.
 func persists(s *stage) error {
 	pod := s.claiming("contested")
 	var once sync.Once

@@ -91,8 +91,7 @@ func (s *stage) placedBy(policy string) error {
 	})
 }
 
-// confirms: a pod that was bound is known to be, although the API server has said that
-// it is in trouble.
+// confirms: a pod that was bound is known to be, although the API server has said that it is in trouble.
 func confirms(s *stage) error {
 	const name = "unanswered"
 	s.proxy.before(func(w http.ResponseWriter, info *apirequest.RequestInfo) bool {
@@ -168,8 +167,7 @@ func (s *stage) told(name, reason string) error {
 	})
 }
 
-// repeats: what is said again of a pod is counted, and not written anew. The first time it
-// is told changes the pod, so it takes three.
+// repeats: what is said again of a pod is counted, and not written anew. The first time it is told changes the pod, so it takes three.
 func repeats(s *stage) error {
 	s.unbindable("repeated")
 	defer s.proxy.before(nil)

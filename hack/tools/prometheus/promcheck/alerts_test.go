@@ -121,8 +121,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// firing returns the alerts that fire, as annotations by labels: those that were there
-// at each evaluation, for as long as the rule says.
+// firing returns the alerts that fire, as annotations by labels: those that were there at each evaluation, for as long as the rule says.
 func (h *history) firing(t *testing.T, rule rulefmt.Rule, at, interval time.Duration) map[string]string {
 	t.Helper()
 	if at < time.Duration(rule.For) {
@@ -173,8 +172,7 @@ func written(labels map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// TestAlertsAreExplained wants each alert to say how bad it is and what to do, and
-// docs/operations.md to have a row for each.
+// TestAlertsAreExplained wants each alert to say how bad it is and what to do, and docs/operations.md to have a row for each.
 func TestAlertsAreExplained(t *testing.T) {
 	_, rules := readCases(t)
 	docs, err := os.ReadFile("../../../../docs/operations.md")
