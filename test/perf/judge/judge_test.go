@@ -82,97 +82,84 @@ func TestPromisesAreKept(t *testing.T) {
 	}
 }
 
+// of changes the runs of a scheduler and of a row; "" is any.
+func of(scheduler, row string, change func(*Run)) func(*Run) {
+	return func(r *Run) {
+		if (scheduler == "" || r.Scheduler == scheduler) && (row == "" || r.Workload == row) {
+			change(r)
+		}
+	}
+}
+
 // A promise that is broken is seen, each by itself.
 func TestPromisesAreMissed(t *testing.T) {
+	seconds := func(n float64) func(*Run) { return func(r *Run) { r.Seconds = n } }
 	for _, tc := range []struct {
-		name   string
-		change func(*Run)
-		missed []string
+		name    string
+		changes []func(*Run)
+		missed  []string
 	}{
-		{"slower than null", func(r *Run) {
-			if r.Scheduler == Null && r.Workload == "HostPort" {
-				r.Seconds = 3.5
-			}
-		}, []string{"HostPort: pods/s to null"}},
-		{"no faster than stock", func(r *Run) {
-			if r.Scheduler == Stock && r.Workload == "Spread4" {
-				r.Seconds = 5
-			}
-		}, []string{"Spread4: pods/s to stock"}},
-		{"a slow algorithm", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Drip" {
-				r.Algorithm.Mean = 0.5
-			}
-		}, []string{"Drip: mean algorithm time to stock"}},
-		{"CPU and memory", func(r *Run) {
-			if r.Scheduler == Ours {
-				r.CPUSeconds, r.PeakRSS = 4, 120
-			}
-		}, []string{"Spread3: CPU time to stock", "Memory: peak RSS to stock", "Workloads500: peak RSS to stock", "Workloads2000: peak RSS to stock"}},
-		{"many workloads are slower than few, and null is as slow", func(r *Run) {
-			if r.Scheduler != Stock && r.Workload == "Workloads2000" {
-				r.Seconds = 5
-			}
-		}, []string{"Workloads2000: pods/s to Workloads60"}},
-		{"what fits nowhere takes long", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Unschedulable" {
-				r.Seconds = 6
-			}
-		}, []string{"Unschedulable: pods/s to null"}},
-		{"levels are dear", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Deep" {
-				r.Algorithm.Mean, r.Growth = 0.5, 100
-			}
-		}, []string{"Deep: mean algorithm time to Shallow", "Deep: growth of memory to Shallow"}},
-		{"attacks succeed", func(r *Run) {
-			switch {
-			case r.Workload == "AttackLevels" && r.Scheduler == Ours:
-				r.PeakRSS, r.AllCPUSeconds = 133, 5.6
-			case r.Workload == "AttackOwners":
-				r.CPUSeconds, r.AllCPUSeconds = 3.4, 6.1
-			}
-		}, []string{
-			"AttackLevels: peak RSS to Refused", "AttackLevels: CPU time in all to Refused", "AttackOwners: CPU time to Ordinary",
-			"AttackOwners: CPU time in all to Ordinary",
-		}},
-		{"checks are dear", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Arbiter" {
-				r.Seconds = 4.9
-			}
-		}, []string{"Arbiter: pods/s to NullWebhook"}},
-		{"deletion costs are dear", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "ScaleDownAny" {
-				r.Seconds, r.CPUSeconds, r.Algorithm.Mean = 3.5, 2.6, 0.16
-			}
-		}, []string{"Spread2: pods/s to ScaleDownAny", "Spread2: mean algorithm time to ScaleDownAny", "Spread2: CPU time to ScaleDownAny"}},
-		{"more pods are read at the start", func(r *Run) {
-			if r.Workload == "AttackOwners" {
-				r.AllCPUSeconds = 5.9
-			}
-		}, nil},
-		{"refusals are dear for whoever writes them", func(r *Run) {
-			if r.Workload == "AttackLevels" || r.Workload == "Refused" {
-				r.AllCPUSeconds *= 1.5
-			}
-		}, nil},
-		{"one pod misplaced in one round", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Interleaved" && r.Round == 2 {
-				r.Misplaced = []Misplaced{{"zone", 1}}
-			}
-		}, []string{"Interleaved: misplaced pods"}},
-		{"crowds", func(r *Run) {
-			if r.Scheduler == Ours && r.Workload == "Crowded100" {
-				r.Seconds = 5
-			}
-		}, []string{"Crowded100: pods/s to Crowded10"}},
-		{"nothing was measured of the algorithm", func(r *Run) {
-			if r.Workload == "Drip" {
-				r.Algorithm = Algorithm{}
-			}
-		}, []string{"Drip: mean algorithm time to stock"}},
+		{"slower than null", []func(*Run){of(Null, "HostPort", seconds(3.5))}, []string{"HostPort: pods/s to null"}},
+		{"no faster than stock", []func(*Run){of(Stock, "Spread4", seconds(5))}, []string{"Spread4: pods/s to stock"}},
+		{
+			"a slow algorithm", []func(*Run){of(Ours, "Drip", func(r *Run) { r.Algorithm.Mean = 0.5 })},
+			[]string{"Drip: mean algorithm time to stock"},
+		},
+		{
+			"CPU and memory", []func(*Run){of(Ours, "", func(r *Run) { r.CPUSeconds, r.PeakRSS = 4, 120 })},
+			[]string{"Spread3: CPU time to stock", "Memory: peak RSS to stock", "Workloads500: peak RSS to stock", "Workloads2000: peak RSS to stock"},
+		},
+		{
+			"many workloads are slower than few, and null is as slow", []func(*Run){of(Null, "Workloads2000", seconds(5)), of(Ours, "Workloads2000", seconds(5))},
+			[]string{"Workloads2000: pods/s to Workloads60"},
+		},
+		{"what fits nowhere takes long", []func(*Run){of(Ours, "Unschedulable", seconds(6))}, []string{"Unschedulable: pods/s to null"}},
+		{
+			"levels are dear", []func(*Run){of(Ours, "Deep", func(r *Run) { r.Algorithm.Mean, r.Growth = 0.5, 100 })},
+			[]string{"Deep: mean algorithm time to Shallow", "Deep: growth of memory to Shallow"},
+		},
+		{
+			"attacks succeed", []func(*Run){
+				of(Ours, "AttackLevels", func(r *Run) { r.PeakRSS, r.AllCPUSeconds = 133, 5.6 }),
+				of("", "AttackOwners", func(r *Run) { r.CPUSeconds, r.AllCPUSeconds = 3.4, 6.1 }),
+			},
+			[]string{
+				"AttackLevels: peak RSS to Refused", "AttackLevels: CPU time in all to Refused", "AttackOwners: CPU time to Ordinary",
+				"AttackOwners: CPU time in all to Ordinary",
+			},
+		},
+		{"checks are dear", []func(*Run){of(Ours, "Arbiter", seconds(4.9))}, []string{"Arbiter: pods/s to NullWebhook"}},
+		{
+			"deletion costs are dear", []func(*Run){of(Ours, "ScaleDownAny", func(r *Run) { r.Seconds, r.CPUSeconds, r.Algorithm.Mean = 3.5, 2.6, 0.16 })},
+			[]string{"Spread2: pods/s to ScaleDownAny", "Spread2: mean algorithm time to ScaleDownAny", "Spread2: CPU time to ScaleDownAny"},
+		},
+		{"more pods are read at the start", []func(*Run){of("", "AttackOwners", func(r *Run) { r.AllCPUSeconds = 5.9 })}, nil},
+		{
+			"refusals are dear for whoever writes them", []func(*Run){
+				of("", "AttackLevels", func(r *Run) { r.AllCPUSeconds *= 1.5 }), of("", "Refused", func(r *Run) { r.AllCPUSeconds *= 1.5 }),
+			}, nil,
+		},
+		{
+			"one pod misplaced in one round", []func(*Run){of(Ours, "Interleaved", func(r *Run) {
+				if r.Round == 2 {
+					r.Misplaced = []Misplaced{{"zone", 1}}
+				}
+			})},
+			[]string{"Interleaved: misplaced pods"},
+		},
+		{"crowds", []func(*Run){of(Ours, "Crowded100", seconds(5))}, []string{"Crowded100: pods/s to Crowded10"}},
+		{
+			"nothing was measured of the algorithm", []func(*Run){of("", "Drip", func(r *Run) { r.Algorithm = Algorithm{} })},
+			[]string{"Drip: mean algorithm time to stock"},
+		},
 	} {
 		var got []string
-		for _, v := range Missed(Judge(promisedFrom, allRows(tc.change))) {
+		rows := allRows(func(r *Run) {
+			for _, change := range tc.changes {
+				change(r)
+			}
+		})
+		for _, v := range Missed(Judge(promisedFrom, rows)) {
 			got = append(got, v.Promise)
 		}
 		if !slices.Equal(got, tc.missed) {
