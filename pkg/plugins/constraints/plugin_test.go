@@ -4,7 +4,6 @@
 package constraints_test
 
 import (
-	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -50,14 +49,8 @@ func TestNew(t *testing.T) {
 }
 
 func TestSignPod(t *testing.T) {
-	sign := func(annotation string) any {
-		t.Helper()
-		fragments, status := newPlugin(t).SignPod(context.Background(), asking(annotation).Obj())
-		if !status.IsSuccess() || len(fragments) != 1 {
-			t.Fatalf("%q is signed %v, %v", annotation, fragments, status)
-		}
-		return fragments[0]
-	}
+	pl := newPlugin(t)
+	sign := func(annotation string) any { return plugintest.Sign(t, pl, asking(annotation)) }
 	plain, workers := sign(""), sign("node.role == worker")
 	if plain == workers || workers == sign("node.role != worker") {
 		t.Error("pods with other constraints are signed alike")
@@ -65,9 +58,7 @@ func TestSignPod(t *testing.T) {
 	if workers != sign(" NODE.role==Worker") {
 		t.Error("the same constraint in other words is signed otherwise")
 	}
-	if fragments, status := newPlugin(t).SignPod(t.Context(), asking("role == worker").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
-		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
-	}
+	plugintest.WantUnsigned(t, pl, asking("role == worker")) // it cannot be read
 }
 
 func TestFilter(t *testing.T) {

@@ -84,14 +84,7 @@ func TestNew(t *testing.T) {
 
 func TestSignPod(t *testing.T) {
 	pl := newPlugin(t)
-	sign := func(pod *st.PodWrapper) string {
-		t.Helper()
-		fragments, status := pl.SignPod(t.Context(), pod.Obj())
-		if !status.IsSuccess() || len(fragments) != 1 {
-			t.Fatalf("signed as %v: %v", fragments, status)
-		}
-		return fmt.Sprint(fragments[0])
-	}
+	sign := func(pod *st.PodWrapper) string { return fmt.Sprint(plugintest.Sign(t, pl, pod)) }
 	first := sign(wanting(t, "53/tcp", "80/tcp"))
 	if again := sign(wanting(t, "80/tcp", "53/tcp")); again != first {
 		t.Errorf("two pods with the same ports are signed %v and %v", first, again)

@@ -239,21 +239,12 @@ func TestDisabledExtendsNothing(t *testing.T) {
 
 func TestSignPod(t *testing.T) {
 	pl := newPlugin(t, at(noon))
-	sign := func(lease string) fwk.SignFragment {
-		t.Helper()
-		fragments, status := pl.SignPod(t.Context(), leased(lease).Obj())
-		if !status.IsSuccess() || len(fragments) != 1 {
-			t.Fatalf("signed %v, %v", fragments, status)
-		}
-		return fragments[0]
-	}
+	sign := func(lease string) any { return plugintest.Sign(t, pl, leased(lease)) }
 	if sign("72h") == sign("73h") || sign("72h") == sign("") {
 		t.Error("pods with other leases are signed alike")
 	}
 	if sign("72h") != sign(" 4320m ") || sign("0s") != sign("") {
 		t.Error("the same lease in other words is signed otherwise")
 	}
-	if fragments, status := pl.SignPod(t.Context(), leased("3d").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
-		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
-	}
+	plugintest.WantUnsigned(t, pl, leased("3d")) // it cannot be read
 }

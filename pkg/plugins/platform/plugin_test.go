@@ -4,7 +4,6 @@
 package platform_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -42,14 +41,8 @@ func TestNew(t *testing.T) {
 }
 
 func TestSignPod(t *testing.T) {
-	sign := func(pod *st.PodWrapper) any {
-		t.Helper()
-		fragments, status := newPlugin(t).SignPod(context.Background(), pod.Obj())
-		if !status.IsSuccess() || len(fragments) != 1 {
-			t.Fatalf("signed %v, %v", fragments, status)
-		}
-		return fragments[0]
-	}
+	pl := newPlugin(t)
+	sign := func(pod *st.PodWrapper) any { return plugintest.Sign(t, pl, pod) }
 	plain, amd64 := sign(asking("")), sign(asking("linux/amd64"))
 	if plain == amd64 || amd64 == sign(asking("linux/arm64")) || plain == sign(of(asking(""), corev1.Windows)) {
 		t.Error("pods of other platforms are signed alike")
@@ -57,9 +50,7 @@ func TestSignPod(t *testing.T) {
 	if amd64 != sign(asking(" linux/x86_64 ")) {
 		t.Error("the same platform in other words is signed otherwise")
 	}
-	if fragments, status := newPlugin(t).SignPod(t.Context(), asking("Linux").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
-		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
-	}
+	plugintest.WantUnsigned(t, pl, asking("Linux")) // it cannot be read
 }
 
 // node is one of a platform; an empty part is a label that it lacks.

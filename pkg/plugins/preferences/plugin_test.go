@@ -4,12 +4,12 @@
 package preferences_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -17,8 +17,10 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
+	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
@@ -66,35 +68,24 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func fragment(t *testing.T, pl *preferences.Preferences, pod *corev1.Pod) any {
-	t.Helper()
-	fragments, status := pl.SignPod(context.Background(), pod)
-	if !status.IsSuccess() || len(fragments) != 1 {
-		t.Fatalf("signed as %v: %v", fragments, status)
-	}
-	return fragments[0]
-}
-
 func TestSignPod(t *testing.T) {
 	pl := newPlugin(t, byZone)
-	plain := fragment(t, pl, asking("").Obj())
-	if again := fragment(t, pl, asking("").Name("q").UID("q").Obj()); again != plain {
+	plain := plugintest.Sign(t, pl, asking(""))
+	if again := plugintest.Sign(t, pl, asking("").Name("q").UID("q")); again != plain {
 		t.Errorf("two pods that ask for the same are signed %v and %v", plain, again)
 	}
-	if same := fragment(t, pl, asking("spread=node.labels.zone").Obj()); same != plain {
+	if same := plugintest.Sign(t, pl, asking("spread=node.labels.zone")); same != plain {
 		t.Errorf("the same levels in other words are signed %v and %v", plain, same)
 	}
-	if excluding := fragment(t, pl, asking("spread=zone;nodesWithoutKey=Exclude").Obj()); excluding == plain {
+	if excluding := plugintest.Sign(t, pl, asking("spread=zone;nodesWithoutKey=Exclude")); excluding == plain {
 		t.Errorf("pods with other levels are both signed %v", plain)
 	}
-	a := fragment(t, pl, asking("spread=zone;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet).Obj())
-	b := fragment(t, pl, asking("spread=rack").OwnerReference("ds", daemonSet).Obj())
+	a := plugintest.Sign(t, pl, asking("spread=zone;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet))
+	b := plugintest.Sign(t, pl, asking("spread=rack").OwnerReference("ds", daemonSet))
 	if a != b {
 		t.Errorf("pods of a DaemonSet, which are not restricted, are signed %v and %v", a, b)
 	}
-	if fragments, status := pl.SignPod(t.Context(), asking("sprd=zone").Obj()); status.Code() != fwk.Unschedulable || fragments != nil {
-		t.Errorf("a pod that cannot be read is signed %v, %v", fragments, status)
-	}
+	plugintest.WantUnsigned(t, pl, asking("sprd=zone")) // it cannot be read
 }
 
 func TestPreFilter(t *testing.T) {
@@ -244,5 +235,100 @@ func TestHintAfterNodeChange(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
 		})
+	}
+}
+
+// under is a plugin in a cluster with one policy, for the pods with app=web.
+func under(t *testing.T, levels ...placementv1alpha1.Level) *preferences.Preferences {
+	t.Helper()
+	pl := newPlugin(t, byZone)
+	pl.Under(policies.Fixed(clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "racks"},
+		Spec: placementv1alpha1.PlacementPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Levels: levels,
+		},
+	})))
+	return pl
+}
+
+func TestPreFilterUnderAPolicy(t *testing.T) {
+	web := st.MakeLabelSelector().Label("app", "web").Obj()
+	excluding := placementv1alpha1.Level{TopologyKey: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"}
+	for _, tc := range []struct {
+		name   string
+		pod    *st.PodWrapper
+		code   fwk.Code
+		levels string
+	}{
+		{"a pod it selects", asking(""), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
+		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
+		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
+		{"constraints first", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
+		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			state := framework.NewCycleState()
+			_, status := under(t, excluding).PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			levels, _, err := clusterview.ReadLevels(state)
+			if status.Code() != tc.code || err != nil || level.Format(levels.List) != tc.levels {
+				t.Errorf("got %v and the levels %q, %v; want %v and %q", status, level.Format(levels.List), err, tc.code, tc.levels)
+			}
+		})
+	}
+}
+
+func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
+	_, status := under(t, placementv1alpha1.Level{TopologyKey: "node.id"}).PreFilter(t.Context(), framework.NewCycleState(), asking("").Obj(), nil)
+	for _, part := range []string{`PlacementPolicy "racks"`, "spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"} {
+		if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), part) {
+			t.Errorf("got %v, want %q", status, part)
+		}
+	}
+}
+
+// A DaemonSet's pod is not placed by policies: one that cannot be read does not block it, only its own annotation does.
+func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
+	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
+	pod, bad := asking("").OwnerReference("ds", daemonSet).Obj(), asking("spread=node.id").OwnerReference("ds", daemonSet).Obj()
+	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod, nil); !status.IsSkip() {
+		t.Errorf("PreFilter says %v", status)
+	}
+	if _, status := pl.SignPod(t.Context(), pod); !status.IsSuccess() {
+		t.Errorf("SignPod says %v", status)
+	}
+	if got, err := plugintest.Hint(t, pl, pod, plugintest.PodUpdate(bad, pod)); err != nil || got != fwk.Queue {
+		t.Errorf("its annotation is taken away: %v, %v", got, err)
+	}
+	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), bad, nil); status.Code() != fwk.UnschedulableAndUnresolvable {
+		t.Errorf("its own annotation cannot be read: %v", status)
+	}
+}
+
+func TestSignPodUnderAPolicy(t *testing.T) {
+	byRack := placementv1alpha1.Level{TopologyKey: "rack"}
+	pl := under(t, byRack)
+	if web, db := plugintest.Sign(t, pl, asking("")), plugintest.Sign(t, pl, asking("").Label("app", "db")); web == db {
+		t.Errorf("a pod under a policy and one that is not are both signed %v", web)
+	}
+	plugintest.WantUnsigned(t, under(t, placementv1alpha1.Level{TopologyKey: "node.id"}), asking("")) // its policy cannot be read
+}
+
+// A pod is given the label that a policy selects, or loses it.
+func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
+	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
+	selected, free := asking("").Obj(), asking("").Label("app", "db").Obj()
+	if got, err := plugintest.Hint(t, pl, free, plugintest.PodUpdate(selected, free)); err != nil || got != fwk.Queue {
+		t.Errorf("it leaves a policy that cannot be read: %v, %v", got, err)
+	}
+	if got, err := plugintest.Hint(t, pl, selected, plugintest.PodUpdate(free, selected)); err != nil || got != fwk.QueueSkip {
+		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
+	}
+	pl = under(t, placementv1alpha1.Level{TopologyKey: "rack", NodesWithoutKey: "Exclude"})
+	comes := func(n *st.NodeWrapper) plugintest.Change { return plugintest.NodeChange(fwk.Add, nil, n.Obj()) }
+	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n").Label("rack", "1"))); err != nil || got != fwk.Queue {
+		t.Errorf("a node with the policy's property comes: %v, %v", got, err)
+	}
+	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n"))); err != nil || got != fwk.QueueSkip {
+		t.Errorf("a node without it comes: %v, %v", got, err)
 	}
 }
