@@ -6,13 +6,17 @@ package reliability
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
@@ -280,4 +284,117 @@ func (s *story) countBindings() (b bindings) {
 		}
 	}
 	return b
+}
+
+// The leader dies without a word, with pods decided and not bound. The other waits for the Lease to run out and goes on.
+func TestLeaderKilled(t *testing.T) {
+	s := begin(t)
+	leader, _, holder := s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	leader.Kill()
+	s.holder(holder)
+	s.allBound("the leader is killed")
+	s.noneRefused()
+}
+
+// The leader stands still and wakes up when another leads, in the belief that it is still
+// the one. It has to find out before it does harm, and to end.
+func TestLeaderPaused(t *testing.T) {
+	s := begin(t)
+	leader, _, holder := s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	s.Must(leader.Pause(), "pausing the leader")
+	s.holder(holder)
+	s.untilBound(s.before + (replicas-s.before)/2)
+	s.Must(leader.Resume(), "waking the former leader")
+	s.exits(leader, 1)
+	s.allBound("the leader is paused, and wakes up as a former one")
+	s.noneRefused() // were the fence not there, it would bind until the election tells it
+	s.says(leader, anotherLeads)
+}
+
+// The leader loses its way to the API server. It has to give up before the other takes over, who waits for longer.
+func TestLeaderCutOff(t *testing.T) {
+	s := begin(t)
+	server, err := url.Parse(world.config.Host)
+	s.Must(err, "reading the API server's address")
+	proxy, err := rig.StartProxy(s.Ctx, server.Host)
+	s.Must(err, "starting a proxy")
+	t.Cleanup(proxy.Stop)
+	config := rest.CopyConfig(world.config)
+	config.Host = "https://" + proxy.Address
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	s.Must(rig.WriteSchedulerKubeconfig(s.Ctx, config, world.client, kubeconfig), "writing a kubeconfig")
+
+	leader, _, holder := s.pair(kubeconfig, perSecond)
+	s.load()
+	s.now()
+	proxy.Cut()
+	s.exits(leader, 1)
+	s.holder(holder)
+	s.says(leader, "Leaderelection lost")
+	s.allBound("the leader is cut off from the API server")
+	s.noneRefused()
+}
+
+// Both replicas are replaced under load as their Deployment does it: a new one stands by
+// before an old one is terminated. Who leads hands the Lease on when it goes.
+func TestRollingUpgrade(t *testing.T) {
+	s := begin(t)
+	slowly := perSecond / 2 // both are to be replaced while there are pods to place
+	first, second, holder := s.pair(world.kubeconfig, slowly)
+	s.load()
+	s.untilBound(middle / 3)
+	s.scheduler("third", world.kubeconfig, slowly)
+	s.now()
+	s.Must(first.Terminate(), "ending the first replica")
+	s.exits(first, 0)
+	s.holder(holder)
+	s.scheduler("fourth", world.kubeconfig, slowly)
+	s.untilBound(s.before + 1)
+	s.Must(second.Terminate(), "ending the second replica")
+	s.exits(second, 0)
+	// Were the Lease not given back, it would have to run out.
+	if gap := s.allBound("the scheduler is upgraded, one replica after the other"); gap >= *leaseFlag/2 {
+		s.Errorf("no pod was bound for %s, and the Lease lasts for %s: it was not handed on", gap, *leaseFlag)
+	}
+	s.noneRefused()
+}
+
+// missed is how long nothing is bound at least while a part is away, many times what lies between two bindings otherwise.
+const missed = 500 * time.Millisecond
+
+// The API server dies and comes back: some bindings were made whose answer nobody got.
+func TestAPIServerRestarts(t *testing.T) {
+	s := begin(t)
+	leader := s.survives("kube-apiserver", "the API server restarts")
+	// Who asks for a binding while nobody answers is told so at once.
+	s.says(leader, "Plugin Failed")
+}
+
+// etcd dies and comes back: the API server is there and can store nothing. It asks again for
+// seconds, so that bindings come late and need not fail.
+func TestEtcdRestarts(t *testing.T) { begin(t).survives("etcd", "etcd restarts") }
+
+// survives restarts a part of the control plane in the middle, and returns who led then.
+func (s *story) survives(part, what string) (leader *rig.Process) {
+	s.Helper()
+	leader, _, _ = s.pair(world.kubeconfig, perSecond)
+	s.load()
+	s.now()
+	s.Must(world.Restart(part, timeout), "restarting "+part)
+	if gap := s.allBound(what); gap < missed {
+		s.Errorf("the longest time without a binding was %s, less than %s: %s was not missed, and this told nothing", gap, missed, part)
+	}
+	// On a busy machine the part may have been away for longer than a leader may try to renew
+	// its Lease. It ends then, and for no other reason.
+	select {
+	case <-leader.Done():
+		s.exits(leader, 1)
+		s.says(leader, "Leaderelection lost")
+	default:
+	}
+	return leader
 }
