@@ -169,7 +169,9 @@ func TestAMoveIsMadeLater(t *testing.T) {
 			r := newRig(t, options())
 			r.node("a", "a", time.Hour)
 			r.node("b", "b", since.node)
-			r.deploy("web", func(_ *appsv1.Deployment, p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(begin.Add(-since.pods)) }, "a", "a", "a", "a")
+			r.deploy("web", func(_ *appsv1.Deployment, p *corev1.Pod) {
+				p.CreationTimestamp = metav1.NewTime(begin.Add(-since.pods))
+			}, "a", "a", "a", "a")
 			r.after(0)
 			r.after(time.Minute)
 			r.after(time.Minute, "web-3")
