@@ -10,8 +10,7 @@
 // The specs are those of k8s.io/kubernetes/test/e2e/scheduling, at the version that the product is linked with. They run
 // on a devcluster: a real API server with its controllers, and nodes that are played.
 //
-//   - main_test.go: the cluster, and the scheduler under the name default-scheduler
-//   - nodes_test.go: what the specs want of a node that nobody else plays
+//   - main_test.go: the cluster, the scheduler under the name default-scheduler, and what the specs want of a node that nobody else plays
 //   - specs_test.go: the specs, and how far they are
 //
 // It is a module of its own: the specs bring what tests of Kubernetes need, which must not bend the versions
