@@ -44,11 +44,17 @@ type story struct {
 	slots int
 }
 
-func begin(t *testing.T) *story {
+// told skips a story or a part of one that is not in the core, with -short.
+func told(t *testing.T) {
 	t.Helper()
-	if testing.Short() && !slices.Contains(core, t.Name()) {
+	if testing.Short() && !slices.ContainsFunc(core, func(name string) bool { return name == t.Name() || strings.HasPrefix(name, t.Name()+"/") }) {
 		t.Skip("it is not told with -short, but by make e2e-contention")
 	}
+}
+
+func begin(t *testing.T) *story {
+	t.Helper()
+	told(t)
 	s := &story{T: t, ctx: t.Context(), client: world.client, name: strings.ToLower(strings.NewReplacer("Test", "", "/", "-", "_", "-").Replace(t.Name()))}
 	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{})
 	s.must(err)
