@@ -182,7 +182,7 @@ func (p *play) apply(ctx context.Context, w workload) error {
 // next is what to try next.
 const next = `
 Try next:
-  bin/demo --keep               leave the cluster up, and look at it: bin/kubectl-espalier tree deployment/web -n demo
+  bin/demo --keep               leave the cluster up, and look at it after make build: bin/kubectl-espalier tree deployment/web -n demo
   docs/quick-start.md           Espalier in a cluster of kind
   docs/spread.md                ask for a spread: zones, racks, shares, packing
   docs/install.md               install it
