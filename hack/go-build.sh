@@ -13,8 +13,8 @@
 #        hack/go-build.sh -C MODULE OUTPUT PACKAGE
 
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export CGO_ENABLED=0
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 module=
 if [[ $1 == -C ]]; then
@@ -27,7 +27,6 @@ while (($#)); do
   packages+=("$2")
   shift 2
 done
-cd "$root"
 
 # key: everything that the binary of the module is made of.
 key() {
@@ -96,7 +95,7 @@ progress() {
   folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)
   mkdir -p "$folder"
   all=$({ go list -deps -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "${packages[@]}" 2>/dev/null || true; } | wc -l)
-  go build -v -buildvcs=false -ldflags "$ldflags" -o "$folder/" "${packages[@]}" 2>&1 | progress "$all"
+  compiling go build -v -buildvcs=false -ldflags "$ldflags" -o "$folder/" "${packages[@]}" 2>&1 | progress "$all"
   for i in "${!outputs[@]}"; do
     mkdir -p "$(dirname "$root/${outputs[i]}")"
     ln -f "$folder/$(basename "${packages[i]}")$(go env GOEXE)" "$root/${outputs[i]}"

@@ -8,6 +8,8 @@
 # usage: hack/go-test.sh PACKAGE [FLAGS OF GO TEST...]
 
 set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 package=$1
 shift
 # With -run there are those that match. What is behind a slash is inside of a test.
@@ -22,6 +24,7 @@ done
 files=$(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "$package")
 all=$(xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' <<<"$files" | grep -cE "${pattern%%/*}" || true)
 if [[ -t 1 ]]; then bar=1; else bar=; fi
+compile_tests "$package"
 go test -v "$package" "$@" 2>&1 | awk -v all="$all" -v bar="$bar" '
   function draw() {
     full = int(30 * n / (n > all ? n : all))

@@ -10,7 +10,8 @@
 
 set -euo pipefail
 no_compiler=69 # EX_UNAVAILABLE of sysexits.h
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 compiler=$(go env CC)
 # shellcheck disable=SC2086 # it may come with flags
@@ -22,6 +23,7 @@ fi
 
 export CGO_ENABLED=1
 echo "compiling for the race detector (about 3 minutes the first time)"
+compile_tests -race ./test/storm ./internal/{faultcache,policies,upstream} ./internal/controllers/{arbiter,move} ./pkg/plugins/spreadtree
 go test -race -v -count=1 -timeout 10m ./test/storm -run '^TestStorm$' -lasting="${1:-8s}"
 go test -race -count=1 -timeout 10m ./internal/faultcache ./internal/policies ./internal/controllers/arbiter
 # Properties are for finding what is wrong, and need no detector for it: make test tries them.

@@ -46,6 +46,8 @@ units() {
   local packages
   packages=$(go list ./... | grep -v /test/)
   # shellcheck disable=SC2086 # one word a package
+  compile_tests $packages
+  # shellcheck disable=SC2086
   go test -vet=off -timeout 10m $packages
 }
 
@@ -53,6 +55,7 @@ in_module() {
   local module=$1
   shift
   cd "$module"
+  compile_tests ./...
   go test -vet=off -timeout 10m "$@" ./...
 }
 
