@@ -7,16 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
 )
 
 // nodes makes n nodes with the labels and room for the given number of the
@@ -156,93 +152,6 @@ func zone(name string) map[string]string { return map[string]string{zoneLabel: n
 
 func place(zone, rack string) map[string]string {
 	return map[string]string{zoneLabel: zone, rackLabel: rack}
-}
-
-// Every way to fail that devcluster knows is seen, in the pod as the API server has it
-// or in an event, with a time, and none is seen in a pod that does well.
-func TestFailuresAreSeen(t *testing.T) {
-	s := begin(t, faults)
-	s.nodes(1, 20, nil)
-	refuses := s.nodes(1, 20, nil)[0]
-	s.devcluster("fail", "--as=rejected", "--reason=OutOfcpu", refuses)
-	s.Cleanup(func() { s.healLater(refuses) })
-	for as, want := range map[string]string{
-		"rejected": "UnexpectedAdmissionError", "error": "Error(1)", "crashloop": "Error(1)", "oom": "OOMKilled",
-		"image": podoutcome.KindImagePull, "create": "CreateContainerError", "mount": "FailedMount", "sandbox": "FailedCreatePodSandBox",
-	} {
-		template := s.template(as, "")
-		template.Annotations[failAnnotation] = as
-		s.onGood(&template.Spec, refuses)
-		s.pod(as, template)
-		s.shows(as, want)
-	}
-	template := s.template("refused", "")
-	template.Spec.NodeName = refuses
-	s.pod("refused", template)
-	s.shows("refused", "OutOfcpu")
-
-	template = s.template("limited", "")
-	template.Annotations[failAnnotation] = "oom"
-	template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: roomFor(1)[corev1.ResourceMemory]}
-	s.onGood(&template.Spec, refuses)
-	s.pod("limited", template)
-	well := s.template("well", "")
-	s.onGood(&well.Spec, refuses)
-	s.pod("well", well)
-	becomes(s, "limited", "a crash loop", func(p *corev1.Pod) error {
-		if len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].LastTerminationState.Terminated == nil {
-			return errors.New("pod limited has not been killed")
-		}
-		return nil
-	})
-	s.settled("well", 1)
-	for _, name := range []string{"limited", "well"} {
-		if got := s.failures(name); len(got) > 0 {
-			s.Errorf("pod %s has %v", name, got)
-		}
-	}
-}
-
-// onGood keeps a pod off a node, by the node's name in its affinity.
-func (s *story) onGood(spec *corev1.PodSpec, bad string) {
-	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{bad}}},
-		}}},
-	}}
-}
-
-// failures are those that a pod and the events about it show.
-func (s *story) failures(name string) []podoutcome.Failure {
-	s.Helper()
-	pod := get[corev1.Pod](s, name)
-	found := podoutcome.Failures(pod)
-	events, err := s.client.CoreV1().Events(s.ns).List(s.ctx, metav1.ListOptions{})
-	s.must(err, "listing events")
-	for i := range events.Items {
-		if f, ok := podoutcome.EventFailure(&events.Items[i]); ok && events.Items[i].InvolvedObject.UID == pod.UID {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// shows waits until a pod shows a failure of a kind, and no other.
-func (s *story) shows(pod, kind string) {
-	s.Helper()
-	s.until(fmt.Sprintf("pod %s to show %s", pod, kind), func() error {
-		found := s.failures(pod)
-		if len(found) == 0 {
-			return errors.New("it shows nothing")
-		}
-		if other := slices.IndexFunc(found, func(f podoutcome.Failure) bool { return f.Kind != kind || f.At.IsZero() }); other >= 0 {
-			return fmt.Errorf("it shows %+v", found[other])
-		}
-		return nil
-	})
-	if age := time.Since(s.failures(pod)[0].At); age < -time.Second || age > timeout {
-		s.Errorf("pod %s failed %v ago, it says", pod, age)
-	}
 }
 
 // A pod that is deleted at once makes way for another of its name, and that one is left alone.

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
 )
 
 func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
@@ -17,21 +20,36 @@ func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
 		reason              string // of the pod
 		waiting, terminated string // of its containers
 		last                string
+		seen                string // by those who look for failures
 	}
 	for name, want := range map[string]look{
-		"rejected":  {phase: corev1.PodFailed, reason: "UnexpectedAdmissionError"},
-		"error":     {phase: corev1.PodFailed, terminated: "Error"},
-		"crashloop": {phase: corev1.PodRunning, waiting: "CrashLoopBackOff", last: "Error"},
-		"oom":       {phase: corev1.PodRunning, waiting: "CrashLoopBackOff", last: "OOMKilled"},
-		"image":     {phase: corev1.PodPending, waiting: "ImagePullBackOff"},
-		"create":    {phase: corev1.PodPending, waiting: "CreateContainerError"},
-		"mount":     {phase: corev1.PodPending, waiting: "ContainerCreating"},
-		"sandbox":   {phase: corev1.PodPending, waiting: "ContainerCreating"},
+		"rejected":  {phase: corev1.PodFailed, reason: "UnexpectedAdmissionError", seen: "UnexpectedAdmissionError"},
+		"error":     {phase: corev1.PodFailed, terminated: "Error", seen: "Error(1)"},
+		"crashloop": {phase: corev1.PodRunning, waiting: "CrashLoopBackOff", last: "Error", seen: "Error(1)"},
+		"oom":       {phase: corev1.PodRunning, waiting: "CrashLoopBackOff", last: "OOMKilled", seen: "OOMKilled"},
+		"image":     {phase: corev1.PodPending, waiting: "ImagePullBackOff", seen: podoutcome.KindImagePull},
+		"create":    {phase: corev1.PodPending, waiting: "CreateContainerError", seen: "CreateContainerError"},
+		"mount":     {phase: corev1.PodPending, waiting: "ContainerCreating", seen: "FailedMount"},
+		"sandbox":   {phase: corev1.PodPending, waiting: "ContainerCreating", seen: "FailedCreatePodSandBox"},
 	} {
 		kind, err := FailureKindNamed(name)
 		must(t, err)
-		status := render[corev1.PodStatus](t, kind.onNode("node-001", nil, false)[0].Status, aPod())
+		pod, stages := aPod(), kind.onNode("node-001", nil, false)
+		pod.Status = render[corev1.PodStatus](t, stages[len(stages)-1].Status, pod)
+		status := pod.Status
+		found := podoutcome.Failures(pod)
+		if e := stages[0].Event; e != nil && len(found) == 0 {
+			if f, ok := podoutcome.EventFailure(aboutPod(pod, e)); ok {
+				found = append(found, f)
+			}
+		}
 		got := look{phase: status.Phase, reason: status.Reason}
+		for _, f := range found {
+			if f.At.IsZero() {
+				t.Errorf("%s: %+v has no time", name, f)
+			}
+			got.seen += f.Kind
+		}
 		for _, container := range status.ContainerStatuses {
 			if container.Ready {
 				t.Errorf("%s: container %s is ready", name, container.Name)
@@ -52,6 +70,15 @@ func TestEachKindLooksAsAKubeletReportsIt(t *testing.T) {
 	}
 	if len(FailureKinds()) != 8 {
 		t.Errorf("%d kinds, the table above has 8", len(FailureKinds()))
+	}
+}
+
+// aboutPod is the event of a stage, as kwok writes it.
+func aboutPod(pod *corev1.Pod, e *Event) *corev1.Event {
+	return &corev1.Event{
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Type:           e.Type, Reason: e.Reason, Message: e.Message, Source: corev1.EventSource{Component: "kubelet"},
+		FirstTimestamp: metav1.Now(),
 	}
 }
 
