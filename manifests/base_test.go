@@ -18,10 +18,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func objects(t *testing.T, name string) []runtime.Object {
@@ -47,12 +47,7 @@ func first[T runtime.Object](t *testing.T, name string) T {
 	return is
 }
 
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // TestDeploymentFindsItsConfiguration follows the path from the flag to the file: volume, ConfigMap, generator.
 func TestDeploymentFindsItsConfiguration(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/simulation"
 )
 
@@ -93,12 +94,7 @@ func TestRecordedDemo(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // cluster24 is the demo's cluster, with so many pods on every node but the first.
 func cluster24(count int) []evenness.Node {

@@ -28,6 +28,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 	"github.com/espalier-scheduler/espalier/internal/pages"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into testdata")
@@ -219,12 +220,7 @@ func TestMistakes(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // Every command takes every format; the names of what it is about are one a line.
 func TestFormats(t *testing.T) {

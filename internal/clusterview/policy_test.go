@@ -30,12 +30,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // policy is one that selects app=web in the namespace ns.
 func policy(name string, age time.Duration, levels ...placementv1alpha1.Level) *placementv1alpha1.PlacementPolicy {

@@ -26,6 +26,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
@@ -146,12 +147,7 @@ func (r *rig) annotate(name, at string) {
 	r.onNode(before, after)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // replicaSet owns the pods of a rig's workload.
 var replicaSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}

@@ -19,6 +19,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/faultcache/record"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestTree(t *testing.T) {
@@ -193,12 +194,7 @@ func newCluster(t testing.TB, zones ...int) *cluster {
 	return c
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // zone adds nodes: zone "a" of 2 has a-1 and a-2.
 func (c *cluster) zone(name string, nodes int) {

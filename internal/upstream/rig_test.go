@@ -257,9 +257,4 @@ func (r *rig) assume(pod *corev1.Pod, state fwk.CycleState, node string) *corev1
 }
 
 // must ends the test if there is an error.
-func must(t placementtest.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must

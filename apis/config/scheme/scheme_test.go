@@ -17,6 +17,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	_ "github.com/espalier-scheduler/espalier/apis/config/scheme"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // decode reads a configuration as kube-scheduler's --config does.
@@ -220,9 +221,4 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must

@@ -21,18 +21,14 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podcount"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/tree"
 )
 
 // web is the workload whose pods the index is asked for, in revision 2.
 var web = clusterview.Identity{Workload: clusterview.Workload{Namespace: "ns", Kind: "Deployment.apps", Name: "web"}, Revision: "2"}
 
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // view is an index over NodeInfos that a test changes as the scheduler's cache does.
 type view struct {

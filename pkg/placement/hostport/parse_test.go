@@ -4,7 +4,6 @@
 package hostport_test
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
-	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // maxMessage bounds a refusal, in bytes.
@@ -77,7 +75,7 @@ func TestParseRefuses(t *testing.T) {
 		protocols = `use tcp, udp or sctp`
 		addresses = `an address is an IP address without a zone, such as 127.0.0.1, or in brackets [::1]`
 	)
-	for in, want := range map[string]string{
+	placementtest.WantRefusals(t, hostport.Parse, maxMessage, map[string]string{
 		",":                     `port 1 "": empty port: remove the comma, or ` + ports,
 		"22/tcp,":               `port 2 "": empty port: remove the comma, or ` + ports,
 		"22/tcp, ,23/tcp":       `port 2 "": empty port: remove the comma, or ` + ports,
@@ -109,22 +107,7 @@ func TestParseRefuses(t *testing.T) {
 		"[::1:22/tcp":           `port 1 "[::1:22/tcp": invalid address "[::1": ` + addresses,
 		"[::1]22/tcp":           `port 1 "[::1]22/tcp": invalid address "[:": ` + addresses,
 		"[fe80::1%eth0]:22/tcp": `port 1 "[fe80::1%eth0]:22/tcp": invalid address "[fe80::1%eth0]": ` + addresses,
-	} {
-		t.Run(in, func(t *testing.T) {
-			got, err := hostport.Parse(in)
-			if err == nil {
-				t.Fatalf("Parse(%q) = %v, want an error", in, got)
-			}
-			if err.Error() != want {
-				t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
-			}
-			var syntax *syntax.Error
-			if !errors.As(err, &syntax) || syntax.Problem == "" || syntax.Allowed == "" {
-				t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
-			}
-			placementtest.CheckRefusal(t, err, maxMessage)
-		})
-	}
+	})
 }
 
 func TestParseRange(t *testing.T) {
@@ -155,7 +138,7 @@ func TestParseBounds(t *testing.T) {
 	if set, err := hostport.Parse(many(hostport.MaxRanges)); err != nil || len(set) != hostport.MaxRanges {
 		t.Errorf("at the bound: %d ports, %v", len(set), err)
 	}
-	for in, want := range map[string]string{
+	placementtest.WantBounds(t, hostport.Parse, maxMessage, map[string]string{
 		many(hostport.MaxRanges + 1):                  "257 ports in",
 		strings.Repeat(",", 256<<10):                  "262145 ports in",
 		strings.Repeat("é", 128<<10):                  "no protocol in",
@@ -163,17 +146,7 @@ func TestParseBounds(t *testing.T) {
 		strings.Repeat("\x00", 256<<10) + ":1/tcp":    "invalid address",
 		strings.Repeat("9", 256<<10) + "/tcp":         "invalid port number",
 		"1-" + strings.Repeat("\n", 256<<10) + "/tcp": "invalid port number",
-	} {
-		_, err := hostport.Parse(in)
-		if err == nil {
-			t.Errorf("Parse took %.40q...", in)
-			continue
-		}
-		placementtest.CheckRefusal(t, err, maxMessage)
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
-		}
-	}
+	})
 }
 
 // checkSet holds a set to its invariants.

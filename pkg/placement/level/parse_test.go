@@ -4,7 +4,6 @@
 package level_test
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
-	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // maxMessage bounds a refusal, in bytes.
@@ -104,7 +102,7 @@ func TestParseRefuses(t *testing.T) {
 		values = `a weight is for a label value (at most 63 letters, digits, '-', '_' or '.' with a letter or digit at both ends), ` +
 			`for nodes without the label (nothing after "weight."), or for all other values (*)`
 	)
-	for in, want := range map[string]string{
+	placementtest.WantRefusals(t, level.Parse, maxMessage, map[string]string{
 		"":                         `no levels in "": ` + levels,
 		" \n":                      `no levels in " \n": ` + levels,
 		",":                        `level 1 "": empty level: remove the comma, or ` + levels,
@@ -155,21 +153,7 @@ func TestParseRefuses(t *testing.T) {
 		"spread=zone;weight.a=1;weight.a=2":                               `level 1 "spread=zone;weight.a=1;weight.a=2": second weight for the same value "weight.a=2": give each value one weight`,
 		"spread=node.name;weight.Node=1":                                  `level 1 "spread=node.name;weight.Node=1": invalid value in "weight.Node=1": a weight at node.name is for a node's name, or for all other nodes (*)`,
 		"pack=zone;weight.a=1":                                            `level 1 "pack=zone;weight.a=1": weight at a level that packs "weight.a=1": only a level that spreads has weights`,
-	} {
-		t.Run(in, func(t *testing.T) {
-			got, err := level.Parse(in)
-			if err == nil {
-				t.Fatalf("Parse(%q) = %v, want an error", in, got)
-			}
-			if err.Error() != want {
-				t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
-			}
-			var syntax *syntax.Error
-			if !errors.As(err, &syntax) || syntax.Problem == "" || syntax.Allowed == "" {
-				t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
-			}
-		})
-	}
+	})
 }
 
 func TestParseBounds(t *testing.T) {
@@ -191,7 +175,7 @@ func TestParseBounds(t *testing.T) {
 			t.Errorf("at the bound: %v", err)
 		}
 	}
-	for in, want := range map[string]string{
+	placementtest.WantBounds(t, level.Parse, maxMessage, map[string]string{
 		many(level.MaxLevels+1, levels, ","):                             "17 levels in",
 		"spread=zone;" + many(level.MaxWeights+1, weights, ";"):          "257 weights over",
 		"spread=" + strings.Repeat("é", 128<<10):                         "invalid label key",
@@ -200,17 +184,7 @@ func TestParseBounds(t *testing.T) {
 		strings.Repeat("\x00", 256<<10):                                  "no strategy before",
 		"spread=node." + strings.Repeat("a", 256<<10):                    "unknown property",
 		"spread=zone;nodesWithoutKey=" + strings.Repeat("\xff", 256<<10): "unknown option value",
-	} {
-		_, err := level.Parse(in)
-		if err == nil {
-			t.Errorf("Parse took %.40q...", in)
-			continue
-		}
-		placementtest.CheckRefusal(t, err, maxMessage)
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
-		}
-	}
+	})
 }
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it

@@ -4,7 +4,6 @@
 package limit_test
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -20,7 +19,6 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/limit"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
-	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // maxMessage bounds a refusal, in bytes.
@@ -61,7 +59,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for in, want := range map[string]string{
+	placementtest.WantRefusals(t, limit.Parse, maxMessage, map[string]string{
 		"":         `no limits in "": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
 		" \n":      `no limits in " \n": use PROPERTY=PODS, such as kubernetes.io/hostname=1`, //nolint:gocritic // white space alone is the input
 		"rack":     `limit 1 "rack": no number of pods after "rack": use PROPERTY=PODS, such as kubernetes.io/hostname=1`,
@@ -84,20 +82,7 @@ func TestParseRefuses(t *testing.T) {
 			`such as topology.kubernetes.io/zone or node.labels.rack; a node label of this very key is node.labels.node.hostname`,
 		"rack=1,host=1,node.labels.rack=2": `limit 3 "node.labels.rack=2": second limit over "rack": ` +
 			`limit 1 is over the same property; name each property once`,
-	} {
-		got, err := limit.Parse(in)
-		if err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", in, got)
-			continue
-		}
-		placementtest.CheckRefusal(t, err, maxMessage)
-		if err.Error() != want {
-			t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
-		}
-		if syntax, ok := errors.AsType[*syntax.Error](err); !ok || syntax.Problem == "" || syntax.Allowed == "" {
-			t.Errorf("Parse(%q): %#v is not a whole SyntaxError", in, err)
-		}
-	}
+	})
 }
 
 func TestParseBounds(t *testing.T) {
@@ -111,7 +96,7 @@ func TestParseBounds(t *testing.T) {
 	if _, err := limit.Parse(many(limit.MaxLimits)); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
-	for in, want := range map[string]string{
+	placementtest.WantBounds(t, limit.Parse, maxMessage, map[string]string{
 		many(limit.MaxLimits + 1):                      "17 limits in",
 		strings.Repeat("rack=1,", 20<<10):              "20481 limits in",
 		strings.Repeat("é", 128<<10) + "=1":            "invalid label key",
@@ -119,17 +104,7 @@ func TestParseBounds(t *testing.T) {
 		strings.Repeat("\x00", 256<<10):                "no number of pods after",
 		"node." + strings.Repeat("a", 256<<10) + "=1":  "unknown property",
 		"rack=1\n,host=" + strings.Repeat("\xff", 200): "invalid number of pods",
-	} {
-		_, err := limit.Parse(in)
-		if err == nil {
-			t.Errorf("Parse took %.40q...", in)
-			continue
-		}
-		placementtest.CheckRefusal(t, err, maxMessage)
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
-		}
-	}
+	})
 }
 
 func TestValidate(t *testing.T) {

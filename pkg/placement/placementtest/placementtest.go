@@ -6,9 +6,12 @@
 package placementtest
 
 import (
+	"errors"
 	"flag"
 	"strconv"
 	"strings"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // TB is what testing.T, testing.B and rapid.T share.
@@ -57,5 +60,50 @@ func CheckRefusal(t TB, err error, most int) {
 		if !strconv.IsPrint(r) {
 			t.Errorf("message has the unprintable %q: %s", r, s)
 		}
+	}
+}
+
+// WantRefusals fails the test unless a parser refuses each text, with the whole of this
+// message, of at most so many bytes: it is what a person sees in an event or a log.
+func WantRefusals[T any](t TB, parse func(string) (T, error), most int, messages map[string]string) {
+	t.Helper()
+	for in, want := range messages {
+		got, err := parse(in)
+		if err == nil {
+			t.Errorf("Parse(%q) = %v, want an error", in, got)
+			continue
+		}
+		CheckRefusal(t, err, most)
+		if err.Error() != want {
+			t.Errorf("Parse(%q):\n got %s\nwant %s", in, err, want)
+		}
+		if refusal, ok := errors.AsType[*syntax.Error](err); !ok || refusal.Problem == "" || refusal.Allowed == "" {
+			t.Errorf("Parse(%q): %#v is not a whole syntax.Error", in, err)
+		}
+	}
+}
+
+// WantBounds fails the test unless a parser refuses each text, which is long, with a
+// message of at most so many bytes that has this part.
+func WantBounds[T any](t TB, parse func(string) (T, error), most int, parts map[string]string) {
+	t.Helper()
+	for in, want := range parts {
+		_, err := parse(in)
+		if err == nil {
+			t.Errorf("Parse took %.40q...", in)
+			continue
+		}
+		CheckRefusal(t, err, most)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.40q...): %v, want %q", in, err, want)
+		}
+	}
+}
+
+// Must ends the test, or one case of a property, if there is an error.
+func Must(t TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
@@ -151,12 +152,7 @@ func TestReport(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 func TestHintAfterPodDelete(t *testing.T) {
 	gone := func(obj any) plugintest.Change {

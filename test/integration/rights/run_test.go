@@ -28,6 +28,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // stage is a program under test with rights of its own, in a namespace of its own, and with a node that is for its pods.
@@ -308,9 +309,4 @@ func prepare(ctx context.Context, d *rig.Devcluster, _ string) (end func() error
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
