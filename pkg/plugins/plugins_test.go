@@ -125,94 +125,20 @@ func TestTheProfileStillSigns(t *testing.T) {
 	}
 }
 
-// TestACycleOfTheProfile leads pods through the extension points as the scheduler
-// does, with the plugins of the profile and the order that it gives them.
-func TestACycleOfTheProfile(t *testing.T) {
-	nodes := snapshotOf("a1 zone=a", "a2 zone=a", "b1 zone=b", "c1")
-	ctx, f := profile(t, nodes)
-	for _, tc := range []struct {
-		name      string
-		placement string
-		filtered  []string // the nodes that pass
-		best      []string
-		refused   string // at PreFilter, by this plugin
-	}{
-		{"spread", "spread=zone;weight.a=2", []string{"a1", "a2", "b1", "c1"}, []string{"a1", "a2"}, ""},
-		{"nothing asked for", "", []string{"a1", "a2", "b1", "c1"}, []string{"a1", "a2", "b1", "c1"}, ""},
-		{"nodes left out", "spread=zone;nodesWithoutKey=Exclude", []string{"a1", "a2", "b1"}, []string{"a1", "a2", "b1"}, ""},
-		{"malformed", "sprd=zone", nil, nil, preferences.Name},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pod := st.MakePod().Namespace("ns").Name("p").UID("p")
-			if tc.placement != "" {
-				pod.Annotation(clusterview.PlacementAnnotation, tc.placement)
-			}
-			state := framework.NewCycleState()
-			if tc.refused != "" {
-				_, status, _ := f.RunPreFilterPlugins(ctx, state, pod.Obj())
-				if status.Code() != fwk.UnschedulableAndUnresolvable || status.Plugin() != tc.refused {
-					t.Errorf("PreFilter: %v, by %s", status, status.Plugin())
-				}
-				return
-			}
-			fit, _ := fitting(t, f, state, pod.Obj())
-			if got := names(fit); !slices.Equal(got, tc.filtered) {
-				t.Errorf("%q pass, want %q", got, tc.filtered)
-			}
-			if status := f.RunPreScorePlugins(ctx, state, pod.Obj(), fit); !status.IsSuccess() {
-				t.Fatalf("PreScore: %v", status)
-			}
-			scores, status := f.RunScorePlugins(ctx, state, pod.Obj(), fit)
-			if !status.IsSuccess() {
-				t.Fatalf("Score: %v", status)
-			}
-			if got := best(scores); !slices.Equal(got, tc.best) {
-				t.Errorf("%q are best, want %q of %v", got, tc.best, scores)
-			}
-		})
-	}
-}
-
-// snapshotOf is of nodes without pods, in the notation "a1 zone=a".
-func snapshotOf(texts ...string) *cache.Snapshot {
-	var nodes []*corev1.Node
-	for _, text := range texts {
-		name, label, _ := strings.Cut(text, " ")
-		n := st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10"})
-		if key, value, ok := strings.Cut(label, "="); ok {
-			n.Label(key, value)
-		}
-		nodes = append(nodes, n.Obj())
-	}
-	return cache.NewSnapshot(nil, nodes)
-}
-
-// fitting leads a pod through PreFilter and Filter, and returns the nodes that it fits on, or what it is told instead.
-func fitting(t placementtest.TB, f framework.Framework, state fwk.CycleState, pod *corev1.Pod) (fit []fwk.NodeInfo, refusal string) {
+// fitting leads a pod through PreFilter and Filter, and returns the nodes that it fits on.
+func fitting(t placementtest.TB, f framework.Framework, state fwk.CycleState, pod *corev1.Pod) (fit []fwk.NodeInfo) {
 	t.Helper()
 	if _, status, _ := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
 		t.Fatalf("PreFilter of %s: %v", pod.Name, status)
 	}
 	all, err := f.SnapshotSharedLister().NodeInfos().List()
 	must(t, err)
-	statuses := framework.NewDefaultNodeToStatus()
 	for _, n := range all {
-		if status := f.RunFilterPlugins(context.Background(), state, pod, n); status.IsSuccess() {
+		if f.RunFilterPlugins(context.Background(), state, pod, n).IsSuccess() {
 			fit = append(fit, n)
-		} else {
-			statuses.Set(n.Node().Name, status)
 		}
 	}
-	e := framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: framework.Diagnosis{NodeToStatus: statuses}}
-	return fit, e.Error()
-}
-
-func names(nodes []fwk.NodeInfo) (names []string) {
-	for _, n := range nodes {
-		names = append(names, n.Node().Name)
-	}
-	slices.Sort(names)
-	return names
+	return fit
 }
 
 // best are the nodes with the highest total, as far as the tree decides it: other
@@ -228,44 +154,8 @@ func best(scores []fwk.NodePluginScores) (names []string) {
 	return names
 }
 
-// A pod that fits nowhere says why for each node once: SwarmKit's scenario of one
-// node that is too small beside two that are not ready. Apples are an extended resource.
-func TestVector_2_6_R1(t *testing.T) {
-	node := func(name, memory, apples string) *st.NodeWrapper {
-		return st.MakeNode().Name(name).Capacity(map[corev1.ResourceName]string{
-			corev1.ResourcePods: "10", corev1.ResourceMemory: memory, "example.com/apple": apples,
-		})
-	}
-	// The node lifecycle controller gives a node that is not ready this taint.
-	unready := []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
-	nodes := []*corev1.Node{
-		node("small", "1G", "1").Obj(),
-		node("unready-1", "2G", "2").Taints(unready).Obj(),
-		node("unready-2", "2G", "2").Taints(unready).Obj(),
-	}
-	pod := st.MakePod().Namespace("ns").Name("p").UID("p").
-		Req(map[corev1.ResourceName]string{corev1.ResourceMemory: "2G", "example.com/apple": "2"}).Obj()
-
-	_, f := profile(t, cache.NewSnapshot(nil, nodes))
-	fit, message := fitting(t, f, framework.NewCycleState(), pod)
-	const want = "0/3 nodes are available: 1 Insufficient example.com/apple, 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
-	if len(fit) != 0 || message != want {
-		t.Errorf("%q fit, and the message is\n%s\nwant\n%s", names(fit), message, want)
-	}
-	_, f = profile(t, cache.NewSnapshot(nil, append(nodes, node("large", "8G", "4").Obj())))
-	fit, _ = fitting(t, f, framework.NewCycleState(), pod)
-	if !slices.Equal(names(fit), []string{"large"}) {
-		t.Errorf("%q fit beside a node that is large enough", names(fit))
-	}
-}
-
 // must ends the test if there is an error.
-func must(t placementtest.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // failing is a cluster with an API server that fails.
 type failing struct {

@@ -277,7 +277,7 @@ func (h *house) place(pod *corev1.Pod) (node string) {
 		h.Fatal(err)
 	}
 	ctx, state := h.ctx, framework.NewCycleState()
-	fit, _ := fitting(h, h.f, state, pod)
+	fit := fitting(h, h.f, state, pod)
 	if len(fit) == 0 {
 		return ""
 	}

@@ -96,15 +96,6 @@ func TestMalformed(t *testing.T) {
 	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 
-func TestMessage(t *testing.T) {
-	got := plugintest.Message(t, newPlugin(t), asking("node.labels.disk == ssd").Obj(),
-		st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), st.MakeNode().Name("n3").Obj())
-	const want = "0/3 nodes are available: 3 node(s) didn't match the pod's constraints."
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 func TestFilterWithoutPreFilter(t *testing.T) {
 	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
 }

@@ -109,15 +109,6 @@ func TestMalformed(t *testing.T) {
 	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 
-func TestMessage(t *testing.T) {
-	got := plugintest.Message(t, newPlugin(t), asking("linux/arm").Obj(),
-		node("n1", "linux", "amd64"), node("n2", "windows", "amd64"), node("n3", "", ""))
-	const want = "0/3 nodes are available: 3 node(s) didn't match the pod's platform."
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 func TestFilterWithoutPreFilter(t *testing.T) {
 	plugintest.WantErrorWithoutPreFilter(t, newPlugin(t), asking("").Obj())
 }

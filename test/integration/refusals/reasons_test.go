@@ -49,6 +49,11 @@ var refusals = []refusal{
 		objects: nodes("n", 3), pod: pod("p").Req(map[corev1.ResourceName]string{"cpu": "5", "memory": "9Gi", "example.com/apple": "2"}),
 	},
 	{
+		// SwarmKit's scenario of one node that is too small beside two that are not ready, whose taint the node lifecycle controller gives.
+		row: "Insufficient ", whole: "1 Insufficient example.com/apple, 1 Insufficient memory, 2 node(s) had untolerated taint(s)",
+		objects: join(nodes("small", 1), nodes("unready", 2, unready)), pod: pod("p").Req(map[corev1.ResourceName]string{"memory": "9Gi", "example.com/apple": "2"}),
+	},
+	{
 		row:     "Too many pods",
 		objects: join(nodes("n", 1, func(n *st.NodeWrapper) { n.Capacity(map[corev1.ResourceName]string{"cpu": "4", "pods": "1"}) }), running(func(*st.PodWrapper) {})),
 		pod:     pod("p"), victims: true,

@@ -29,6 +29,7 @@ import (
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 )
 
@@ -149,12 +150,7 @@ func conditionOf(p *corev1.Pod) string {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // driver is that of all volumes here.
 const driver = "csi.example.com"
@@ -183,6 +179,10 @@ func cordoned(n *st.NodeWrapper) { n.Unschedulable(true) }
 
 func tainted(n *st.NodeWrapper) {
 	n.Taints([]corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}})
+}
+
+func unready(n *st.NodeWrapper) {
+	n.Taints([]corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
 }
 
 // room makes a node that has room for so many processors.
