@@ -91,10 +91,10 @@ progress() {
 # The time that is left is counted in packages that are not in the build cache.
 (
   cd "./$module"
-  # All into one folder, each by the name that go build gives it.
-  folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)
+  # All of a module into one folder, each by the name that go build gives it.
+  folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)${module:+-${module//\//-}}
   mkdir -p "$folder"
-  all=$({ go list -deps -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "${packages[@]}" 2>/dev/null || true; } | wc -l)
+  all=$({ go list -deps -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "${packages[@]}" 2> >(grep '^go: downloading' >&2) || true; } | wc -l)
   compiling go build -v -buildvcs=false -ldflags "$ldflags" -o "$folder/" "${packages[@]}" 2>&1 | progress "$all"
   for i in "${!outputs[@]}"; do
     mkdir -p "$(dirname "$root/${outputs[i]}")"

@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 package=$1
 shift
-# With -run there are those that match. What is behind a slash is inside of a test.
+# With -run there are those that match.
 pattern=.
 previous=
 for flag in "$@"; do
@@ -20,24 +20,28 @@ for flag in "$@"; do
   case $flag in -run=*) pattern=${flag#-run=} ;; esac
   previous=$flag
 done
-# Counted in the source: for go test -list to run it the package would be linked once more, which takes as long as some tests.
-files=$(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "$package")
-all=$(xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' <<<"$files" | grep -cE "${pattern%%/*}" || true)
-if [[ -t 1 ]]; then bar=1; else bar=; fi
+all=$(tests_of "$pattern" "$package" | wc -l)
+bar=
+if [[ -t 1 ]]; then bar=$'\r\033[K'; fi
+
+# shown prints what go test says as it comes, and of each test that has ended how many have. It ends when go test does, and not before by an
+# interrupt: go test still has to say where the logs are.
+shown() {
+  trap '' INT TERM HUP
+  local line n=0 full dots==============================
+  while IFS= read -r line || [[ -n $line ]]; do
+    if [[ $line =~ ^---\ (PASS|FAIL|SKIP):\ Test ]]; then
+      ((++n < all)) || ((all == 0)) || all=$n
+      if [[ -z $bar ]] && ((all > 0)); then line+=" [$n of $all]"; fi
+    fi
+    printf '%s%s\n' "$bar" "$line"
+    if [[ -n $bar ]] && ((all > 0)); then
+      full=$((30 * n / all))
+      printf '[%-30s] %d of %d' "${dots:0:full}" "$n" "$all"
+    fi
+  done
+  printf '%s' "$bar"
+}
+
 compile_tests "$package"
-go test -v "$package" "$@" 2>&1 | awk -v all="$all" -v bar="$bar" '
-  function draw() {
-    full = int(30 * n / (n > all ? n : all))
-    printf "[%s%s] %d of %d", substr("==============================", 1, full), substr("                              ", 1, 30 - full), n, all
-  }
-  {
-    if (bar) printf "\r\033[K"
-    ended = /^--- (PASS|FAIL|SKIP): Test/
-    if (ended) n++
-    if (ended && !bar && all) print $0 " [" n " of " all "]"
-    else print
-    if (bar && all) draw()
-    fflush()
-  }
-  END { if (bar) printf "\r\033[K" }
-'
+go test -v "$package" "$@" 2>&1 | shown

@@ -17,6 +17,15 @@ compiling() { GOGC=400 GOMEMLIMIT=1GiB "$@"; }
 # environment to the tests.
 compile_tests() { compiling go list -test -export -f '' "$@" >/dev/null; }
 
+# tests_of PATTERN PACKAGE...: names the tests of packages that go test -run would run. They are read in the source: for go test -list a package
+# is linked, which takes as long as some tests. What is behind a slash of the pattern is inside of a test.
+tests_of() {
+  local pattern=${1%%/*}
+  shift
+  go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "$@" | grep . | tr '\n' '\0' |
+    xargs -0 sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' | grep -E "$pattern" || true
+}
+
 # A copy of the tree that is being verified uses the tools of the original.
 tools=${ESPALIER_TOOLS:-$root/_output/tools}
 

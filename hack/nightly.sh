@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=hack/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+logs=$root/_output/nightly
 # shellcheck source=hack/parts.sh
 source hack/parts.sh
 
@@ -20,7 +21,7 @@ all_parts() {
   part pages hack/go-test.sh ./test/pages -count=1 -timeout 1h
   part contention hack/go-test.sh ./test/contention -count=1 -timeout 1h
   part reliability hack/go-test.sh ./test/reliability -count=1 -timeout 1h
-  part e2e hack/go-test.sh ./test/e2e -count=1 -timeout 3h -whole
+  part e2e hack/go-test.sh ./test/e2e -count=1 -timeout 4h -whole
   part race hack/race.sh 1m
 }
 

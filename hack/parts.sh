@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
-# Runs parts of the tests in lanes; sourced by hack/test.sh and hack/nightly.sh, after hack/lib.sh.
+# Runs parts of the tests in lanes; sourced by hack/test.sh and hack/nightly.sh, after hack/lib.sh. They say in $logs which folder takes what
+# the parts print.
 #
 # A lane is a function that calls part for each of its parts, which run one after another. Lanes run side by side. A part that fails does
 # not keep the others from running, so that one run names all failures.
-
-logs=$root/_output/test
 
 # part NAME COMMAND...: runs a part, with its output in a log of its own. Where only the names are asked for, it prints its name.
 part() {
@@ -21,21 +20,25 @@ part() {
   # In the background, and in a process group of its own: bash acts on a signal when what runs in the foreground has ended, and what go test
   # has started ends only if it gets the signal as well.
   set -m
-  "$@" </dev/null >"$logs/$name.log" 2>&1 &
-  set +m
+  (
+    set -e # a function that is a part ends with its first command that fails
+    "$@"
+  ) </dev/null >"$logs/$name.log" 2>&1 &
   child=$!
+  set +m
   wait "$child" || status=$?
   child=
   echo "$name $status" >>"$logs/ended"
   ((status == 0)) || result=FAILED
+  [[ ! -e $logs/$name.out ]] || result="left out"
   printf '[%2d of %d, %4d s] %-6s %s, %d s\n' "$(wc -l <"$logs/ended")" "$all" "$SECONDS" "$result" "$name" $((SECONDS - started))
-  ((status == 0)) || grep -vE '^(=== |--- PASS|ok  )' "$logs/$name.log" | tail -n 100 | sed "s/^/    $name: /"
+  ((status == 0)) || { grep -vE '^(=== |--- PASS|ok  )' "$logs/$name.log" || true; } | tail -n 100 | sed "s/^/    $name: /"
 }
 
 # lane FUNCTION: runs a lane, and ends what it runs if it is told to end.
 lane() {
   local child=
-  trap '[[ -z $child ]] || kill -- -"$child" 2>/dev/null; exit 1' TERM
+  trap 'child=${child:-${!:-}}; [[ -z $child ]] || { kill -- -"$child" 2>/dev/null; wait "$child"; }; exit 1' TERM HUP
   "$1"
 }
 
@@ -46,9 +49,10 @@ names() {
 }
 
 # run_lanes PATTERN LANE...: runs the parts whose names match the extended regular expression. Fails if one of them does, or if there is
-# none.
+# none. It leaves errexit off: called in a condition, it would have it off in all parts.
 run_lanes() {
-  local pattern=$1 naming='' all one lanes=() passed failed
+  local pattern=$1 naming='' all one lanes=() passed failed left
+  set +e
   shift
   all=$(names "$@" | wc -l)
   if ((all == 0)); then
@@ -56,19 +60,23 @@ run_lanes() {
     return 1
   fi
   rm -rf "$logs"
-  mkdir -p "$logs"
+  mkdir -p "$logs/tmp"
+  : >"$logs/ended"
+  export GOTMPDIR=$logs/tmp # go test removes nothing when it is terminated
+  trap 'kill ${lanes[@]+"${lanes[@]}"} 2>/dev/null; wait; exit 130' INT
+  trap 'kill ${lanes[@]+"${lanes[@]}"} 2>/dev/null; wait; exit 143' TERM HUP
   for one in "$@"; do
     lane "$one" &
     lanes+=($!)
   done
-  trap 'kill "${lanes[@]}" 2>/dev/null; wait; exit 130' INT TERM
   wait
+  rm -rf "$logs/tmp"
   passed=$(awk '$2 == 0' "$logs/ended" | wc -l)
   failed=$(awk '$2 != 0 { print $1 }' "$logs/ended" | xargs)
   # A lane that has died has not run all its parts.
-  if [[ -n $failed ]] || ((passed != all)); then
-    echo "FAILED: ${failed:-a lane has ended early}; what each part prints is in ${logs#"$root"/}" >&2
-  fi
+  left=$(names "$@" | grep -vxF "$(cut -d ' ' -f 1 "$logs/ended")" | xargs)
+  [[ -z $failed ]] || echo "FAILED: $failed; what each part prints is in ${logs#"$root"/}" >&2
+  [[ -z $left ]] || echo "NOT RUN: $left" >&2
   echo "parts: $passed passed, $((all - passed)) failed"
   ((passed == all))
 }

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs under the race detector what many goroutines share. The detector is C, so that
-# nothing compiled for it is of use to any other build: it has a script of its own, and
-# make test does without.
+# nothing compiled for it is of use to any other build. make test leaves it out on a
+# machine without a C compiler, unless it is CI.
 #
 # usage: hack/race.sh [DURATION OF THE STORM]    ends with 69 where no C compiler is found
 

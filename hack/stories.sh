@@ -13,9 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 pattern=$1
 shift
-# What is behind a slash is inside of a story, and not known before it is told.
-stories=$(go test -list "${pattern%%/*}" "$@")
-if ! grep -q '^Test' <<<"$stories"; then
+if [[ -z $(tests_of "$pattern" "$@") ]]; then
   echo "RUN=$pattern is in the name of no story of $*: \`go test -list . $*\` names them" >&2
   exit 1
 fi

@@ -12,6 +12,6 @@ need_tool golangci-lint
 echo "linting (about 2 minutes the first time, seconds after that)"
 "$tools/golangci-lint" run
 # Modules of their own, which the first run does not enter.
-for module in test/parity test/upstream hack/tools/release hack/tools/install hack/tools/prometheus; do
+for module in test/parity test/simulate test/upstream hack/tools/release hack/tools/install hack/tools/prometheus; do
   (cd "$module" && "$tools/golangci-lint" run)
 done

@@ -39,7 +39,7 @@ e2e-nightly: build perf-tools $(TOOLS)/promcheck ## tell all stories at their wh
 	@hack/go-test.sh ./test/e2e -count=1 -timeout 4h $(if $(RUN),-run '$(RUN)') -args -whole
 
 .PHONY: e2e-reliability
-e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=Paused
+e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=LeaderPaused
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@hack/go-test.sh ./test/reliability -count=1 -timeout 30m $(if $(RUN),-run '$(RUN)')
 

@@ -310,3 +310,11 @@ func TestAnnouncedTwice(t *testing.T) {
 		t.Errorf("with three of eight announced: %v", err)
 	}
 }
+
+// hack/test.sh starts the devcluster that suites share as each of them would by itself.
+func TestSharedDevcluster(t *testing.T) {
+	script, err := os.ReadFile("../../hack/test.sh")
+	if want := "bin/devcluster up " + strings.Join(common, " ") + " -- "; err != nil || !strings.Contains(string(script), want) {
+		t.Errorf("hack/test.sh does not have %q: %v", want, err)
+	}
+}

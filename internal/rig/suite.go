@@ -8,11 +8,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +23,9 @@ import (
 const CommonEnv = "ESPALIER_TEST_KUBECONFIG"
 
 const commonNodes = 12
+
+// rackLabel is that of devcluster.
+const rackLabel = "example.com/rack"
 
 // common is how to start a devcluster that suites share: what one of them needs, and what is in the way of none.
 var common = []string{
@@ -34,6 +40,8 @@ type Suite struct {
 	// Args are those of devcluster up, given the folder of the suite. Nil is for a suite that shares a devcluster with others: it
 	// must leave what is there as it was, and what it adds is removed after it.
 	Args func(dir string) []string
+	// Core is what is told with -short, nil for all.
+	Core *Core
 }
 
 // Main prepares a suite, tells its stories, and returns the status that their process is to end with. An interrupt ends them. Before the
@@ -55,7 +63,10 @@ func (s Suite) Main(tests interface{ Run() int }, prepare func(ctx context.Conte
 				if err != nil {
 					return 1, err
 				}
-				return UntilInterrupted(ctx, tests)
+				if code, err = UntilInterrupted(ctx, tests); code == 0 && err == nil {
+					err = s.Core.check()
+				}
+				return code, err
 			})
 		})
 	})
@@ -78,8 +89,10 @@ func (s Suite) on(ctx context.Context, dir string, tell func(*Devcluster) (int, 
 	if err != nil {
 		return 1, fmt.Errorf("%s=%s: %w", CommonEnv, kubeconfig, err)
 	}
-	if len(nodes.Items) != commonNodes {
-		return 1, fmt.Errorf("%s=%s: the cluster has %d nodes; start one with `devcluster up %s`", CommonEnv, kubeconfig, len(nodes.Items), strings.Join(common, " "))
+	// Whatever comes while a suite runs is removed after it. That must be nobody else's.
+	if host, err := url.Parse(config.Host); err != nil || host.Hostname() != "127.0.0.1" || len(nodes.Items) != commonNodes || !slices.ContainsFunc(nodes.Items, isOfDevcluster) {
+		return 1, fmt.Errorf("%s=%s: the cluster at %s, which has %d nodes, is not the one that suites share; start one with `devcluster up %s`",
+			CommonEnv, kubeconfig, config.Host, len(nodes.Items), strings.Join(common, " "))
 	}
 	before, err := Contents(ctx, config)
 	if err != nil {
@@ -87,4 +100,9 @@ func (s Suite) on(ctx context.Context, dir string, tell func(*Devcluster) (int, 
 	}
 	code, err = tell(&Devcluster{Kubeconfig: kubeconfig})
 	return code, errors.Join(err, Restore(context.WithoutCancel(ctx), config, before))
+}
+
+// isOfDevcluster reports whether a node has the rack that devcluster gives each of its own.
+func isOfDevcluster(node corev1.Node) bool {
+	return strings.HasPrefix(node.Labels[rackLabel], node.Labels[corev1.LabelTopologyZone]+"-rack-")
 }

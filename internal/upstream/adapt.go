@@ -29,7 +29,7 @@ type Options struct {
 	Announced map[string]func(*corev1.Pod) bool
 
 	// NoSampling has no profile decide by a sample of the nodes. It is for a simulator, of which an answer is wanted for each node, and the same
-	// answer each time: a sample is drawn at random. It is the only wrapper that is left out for anybody.
+	// answer each time: a sample is drawn at random. Beside share, which only one of several replicas has, it is the only wrapper that is left out.
 	NoSampling bool
 	// Share is set for one of several schedulers that are active at once.
 	Share *Sharing

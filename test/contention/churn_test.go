@@ -244,7 +244,7 @@ func TestTwoSchedulersFillTenTimesAsMuch(t *testing.T) {
 
 func twoSchedulers(t *testing.T, row string, nodes int) {
 	t.Helper()
-	told(t)
+	core.Begin(t)
 	tell := func(t *testing.T, with bool) outcome {
 		t.Helper()
 		s := begin(t)
@@ -269,7 +269,7 @@ func twoSchedulers(t *testing.T, row string, nodes int) {
 
 // Three stock schedulers without an election each try every pod.
 func TestThreeActives(t *testing.T) {
-	told(t)
+	core.Begin(t)
 	tell := func(t *testing.T, with bool) outcome {
 		s := begin(t)
 		pods := scaled(5000)

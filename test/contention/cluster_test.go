@@ -44,17 +44,9 @@ type story struct {
 	slots int
 }
 
-// told skips a story or a part of one that is not in the core, with -short.
-func told(t *testing.T) {
-	t.Helper()
-	if testing.Short() && !slices.ContainsFunc(core, func(name string) bool { return name == t.Name() || strings.HasPrefix(name, t.Name()+"/") }) {
-		t.Skip("it is not told with -short, but by make e2e-contention")
-	}
-}
-
 func begin(t *testing.T) *story {
 	t.Helper()
-	told(t)
+	core.Begin(t)
 	s := &story{T: t, ctx: t.Context(), client: world.client, name: strings.ToLower(strings.NewReplacer("Test", "", "/", "-", "_", "-").Replace(t.Name()))}
 	_, err := s.client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{})
 	s.must(err)
@@ -263,7 +255,7 @@ const (
 )
 
 // core are the stories that are told with -short, which have a fifth of the pods that docs/several-schedulers.md says: what goes wrong with bindings, and what the arbiter is for.
-var core = []string{"TestAnswersThatGoWrong", "TestTwoSchedulersFull/with"}
+var core = &rig.Core{Names: []string{"TestAnswersThatGoWrong", "TestTwoSchedulersFull/with"}, Whole: "make e2e-contention"}
 
 // world is the cluster that the stories share.
 var world struct {
@@ -285,7 +277,7 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(rig.Suite{Name: "contention", Bin: binFolder, Args: func(dir string) []string {
+	os.Exit(rig.Suite{Name: "contention", Bin: binFolder, Core: core, Args: func(dir string) []string {
 		world.dir, world.auditLog = dir, filepath.Join(dir, "audit.log")
 		return []string{"--bare", "--audit-log=" + world.auditLog}
 	}}.Main(m, func(ctx context.Context, d *rig.Devcluster, _ string) (end func() error, err error) {

@@ -35,7 +35,7 @@ func sized[T any](whole, short T) T {
 // looks are how often controllers have looked, by their name.
 func (s *story) looks() map[string]float64 {
 	s.Helper()
-	return (&metered{story: s, url: world.controllerMetrics}).by("espalier_looks_total", "controller")
+	return (&metered{story: s, url: world.controllerMetrics}).by("espalier_syncs_total", "controller")
 }
 
 // looked waits until controllers have looked so often, from begin to end, and fails the story as soon as the check does. The first look that ends

@@ -11,6 +11,6 @@
 //
 //	make e2e-reliability                             # everything; prints the table of docs/reliability.md
 //	go test ./test/reliability -short                # those that make test tells
-//	go test ./test/reliability -run Paused -v        # one story
+//	go test ./test/reliability -run LeaderPaused -v        # one story
 //	go test ./test/reliability -lease 4s             # with a shorter Lease than the shipped one
 package reliability

@@ -59,10 +59,8 @@ type story struct {
 
 // begin begins a story.
 func begin(t *testing.T) *story {
+	core.Begin(t)
 	if testing.Short() {
-		if !slices.Contains(core, t.Name()) {
-			t.Skip("it is not told with -short, but by make e2e-reliability")
-		}
 		replicas, middle, perSecond = 400, 120, 30
 	}
 	name := "reliability-" + strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
@@ -231,7 +229,7 @@ const binFolder = "../../bin"
 var leaseFlag = flag.Duration("lease", 15*time.Second, "how long a silent leader keeps the Lease")
 
 // core are the stories that are told with -short, of fewer pods. The leader that wakes up is replaced as one that is killed, and fenced off besides.
-var core = []string{"TestLeaderPaused", "TestControllerKilledAfterEachCall"}
+var core = &rig.Core{Names: []string{"TestLeaderPaused", "TestControllerKilledAfterEachCall"}, Whole: "make e2e-reliability"}
 
 // world is the cluster that the stories share: 25 nodes, of which one zone has more than the others.
 var world struct {
@@ -247,7 +245,7 @@ var world struct {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(rig.Suite{Name: "reliability", Bin: binFolder, Args: func(string) []string {
+	os.Exit(rig.Suite{Name: "reliability", Bin: binFolder, Core: core, Args: func(string) []string {
 		// While the API server is away no node can say that it is well. On a busy machine that
 		// would cost it its pods, and the story is not about nodes.
 		return []string{"--nodes=25", "--zones=3", "--racks=2", "--node-grace=10m"}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/scaledown"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
@@ -60,7 +60,7 @@ var seed = maphash.MakeSeed()
 // Start looks at all pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.reset()
-	looks.Repeat(ctx, "deletioncost", every, "Repairing deletion costs", c.look)
+	syncs.Repeat(ctx, "deletioncost", every, "Repairing deletion costs", c.look)
 	return nil
 }
 

@@ -24,7 +24,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
 )
@@ -67,7 +67,7 @@ type Controller struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "disconnect", every, "Looking for pods whose nodes do not answer", c.look)
+	syncs.Repeat(ctx, "disconnect", every, "Looking for pods whose nodes do not answer", c.look)
 	return nil
 }
 

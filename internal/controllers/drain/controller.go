@@ -21,7 +21,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -94,7 +94,7 @@ type candidate struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
+	syncs.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
 	return nil
 }
 

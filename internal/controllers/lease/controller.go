@@ -21,7 +21,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -59,7 +59,7 @@ type Controller struct {
 
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "lease", every, "Renewing the leases of pods", c.look)
+	syncs.Repeat(ctx, "lease", every, "Renewing the leases of pods", c.look)
 	return nil
 }
 

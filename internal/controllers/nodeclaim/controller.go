@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 )
 
 // every is the time between two looks. A node takes longer to become ready.
@@ -36,7 +36,7 @@ type Controller struct {
 
 // Start looks at the NodeClaims until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "nodeclaim", every, "Writing the ends of NodeClaims on their nodes", c.look)
+	syncs.Repeat(ctx, "nodeclaim", every, "Writing the ends of NodeClaims on their nodes", c.look)
 	return nil
 }
 

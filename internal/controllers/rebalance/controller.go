@@ -21,7 +21,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 )
 
@@ -54,7 +54,7 @@ type Controller struct {
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]types.UID)
-	looks.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
+	syncs.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }
 

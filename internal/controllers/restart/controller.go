@@ -21,7 +21,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
@@ -48,7 +48,7 @@ type Controller struct {
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.failing = make(failing)
-	looks.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
+	syncs.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
 	return nil
 }
 

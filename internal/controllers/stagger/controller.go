@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/pkg/placement/stagger"
 )
 
@@ -51,7 +51,7 @@ type Controller struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "stagger", every, "Giving nodes their ends", c.look)
+	syncs.Repeat(ctx, "stagger", every, "Giving nodes their ends", c.look)
 	return nil
 }
 

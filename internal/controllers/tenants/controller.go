@@ -22,7 +22,7 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
-	"github.com/espalier-scheduler/espalier/internal/controllers/looks"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 )
 
 // Kinds are those whose statuses are written.
@@ -55,7 +55,7 @@ type Controller struct {
 
 // Start looks at all pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	looks.Repeat(ctx, "tenants", every, "Writing the statuses of Partitions and Allocations", c.look)
+	syncs.Repeat(ctx, "tenants", every, "Writing the statuses of Partitions and Allocations", c.look)
 	return nil
 }
 

@@ -193,7 +193,11 @@ func TestWithAllRights(t *testing.T) {
 					if p.tells.tell != nil {
 						n = p.tells
 					}
-					if !ok || (n.name != "hears" && told[n.name]) {
+					if !ok {
+						t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
+						continue
+					}
+					if n.name != "hears" && told[n.name] {
 						continue
 					}
 					told[n.name] = true
@@ -241,8 +245,7 @@ func TestWithoutARight(t *testing.T) {
 			for _, r := range p.rights(t) {
 				n, ok := p.need(r)
 				if !ok {
-					t.Errorf("no story needs the right %v: tell one that breaks without, or take it out of the role", r)
-					continue
+					continue // TestWithAllRights fails
 				}
 				t.Run(strings.ReplaceAll(fmt.Sprintf("%v breaks %s", r, n.name), "/", "."), func(t *testing.T) {
 					if !p.alone {

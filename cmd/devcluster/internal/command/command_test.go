@@ -5,11 +5,14 @@ package command
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/kwok"
 )
@@ -103,6 +106,25 @@ func TestBeside(t *testing.T) {
 	}
 	if err := beside(t.Context(), &stdout, &stderr, "", []string{"/no/such/command"}); err == nil || status(err) != 1 {
 		t.Errorf("a command that is not there: %v", err)
+	}
+}
+
+// writer writes by a function.
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// An interrupt ends what a command has started as well: a shell alone would wait for that, and then go on.
+func TestBesideIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout bytes.Buffer
+	begin := time.Now()
+	err := beside(ctx, writer(func(p []byte) (int, error) {
+		cancel()
+		return stdout.Write(p)
+	}), io.Discard, "", []string{"sh", "-c", "echo begun; sh -c 'sleep 60'; echo it went on"})
+	if err == nil || stdout.String() != "begun\n" || time.Since(begin) >= endLimit {
+		t.Errorf("after %s it has printed %q: %v", time.Since(begin), stdout.String(), err)
 	}
 }
 

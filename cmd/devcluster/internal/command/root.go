@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,7 @@ no container runtime. It runs no scheduler: that is what it is for trying.`,
 
 // status is the exit status of a command that up has run, and 1 for any other error.
 func status(err error) int {
-	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.ExitCode() > 0 {
+	if exit, is := errors.AsType[commandError](err); is && exit.ExitCode() > 0 {
 		return exit.ExitCode()
 	}
 	return 1

@@ -58,8 +58,9 @@ stderr. When all nodes are Ready it prints one line on stdout:
 Everything is on 127.0.0.1 with ports of the kernel's choice, and all state is in
 one folder. A node that anybody creates through the API comes alive too.
 
-With a COMMAND, up runs it beside the control plane, with KUBECONFIG set, and ends with it and
-with its status.
+With a COMMAND, up runs it beside the control plane, with KUBECONFIG set and no standard input, and
+ends with it and with its status. Ctrl-C interrupts the command, and what it has started; the control
+plane ends when the command has.
 
 With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
 ends PART as a crash does, starts it again, and prints "restarted: PART" when it is ready.
@@ -113,8 +114,19 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 	say := func(format string, args ...any) {
 		bar.Line(fmt.Sprintf("[%5.1fs] %s", time.Since(begin).Seconds(), fmt.Sprintf(format, args...)))
 	}
+	// The control plane is there until the command has ended, which may have to clean up.
+	run, end := context.WithCancel(context.Background())
+	defer end()
+	started := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		select {
+		case <-started:
+		default:
+			end()
+		}
+	})
 	var ended chan error // nil until the command has started
-	err = cluster.Run(ctx, cluster.Options{
+	err = cluster.Run(run, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
 		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say, Progress: bar.Show,
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
@@ -122,10 +134,11 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)
 			if len(command) > 0 {
+				close(started)
 				ended = make(chan error, 1)
 				go func() {
 					ended <- beside(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), kubeconfig, command)
-					cancel()
+					end()
 				}()
 			}
 		},
@@ -142,14 +155,26 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 	return err
 }
 
-// beside runs a command that finds the cluster by KUBECONFIG, and interrupts it when ctx ends.
+// commandError is why a command has ended.
+type commandError struct{ *exec.ExitError }
+
+// beside runs a command that finds the cluster by KUBECONFIG. When ctx ends it interrupts the command and all that it has started: a shell
+// alone would go on with the next line when what it waits for has ended. Whatever is left after endLimit is killed.
 func beside(ctx context.Context, stdout, stderr io.Writer, kubeconfig string, command []string) error {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	c.Stdout, c.Stderr = stdout, stderr
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) }
 	c.WaitDelay = endLimit
-	if err := c.Run(); err != nil {
+	err := c.Run()
+	if c.Process != nil {
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // most often there is nobody
+	}
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
+		err = commandError{exit}
+	}
+	if err != nil {
 		return fmt.Errorf("running %s: %w", command[0], err)
 	}
 	return nil
