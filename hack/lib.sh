@@ -9,9 +9,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 export CGO_ENABLED=0
 
-# compiling COMMAND...: runs a Go command that compiles and runs nothing. The compilers collect less garbage, which is a quarter of their
+# compiling COMMAND...: runs a Go command that compiles and runs nothing. The compilers collect less garbage, which is a seventh of their
 # time, within a gigabyte each. The environment is no part of what the build cache goes by.
-compiling() { GOGC=400 GOMEMLIMIT=1GiB "$@"; }
+compiling() { GOGC=800 GOMEMLIMIT=1GiB "$@"; }
 
 # compile_tests PACKAGE...: compiles the tests of packages, with compiling, and links none. Go test compiles them by itself, but hands its
 # environment to the tests.
