@@ -35,9 +35,9 @@ func (pl *AllocationOrder) disruptions(w *world, tail []eviction.Pod) (allowed [
 	}
 	byNamespace := make(map[string][]budget)
 	for _, b := range all {
-		// As kube-scheduler has it, one that cannot be read or is empty counts no pods.
+		// As the budgets' controller has it: an empty selector selects all pods of the namespace. kube-scheduler 1.37 took that for none.
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || selector.Empty() {
+		if err != nil {
 			continue
 		}
 		byNamespace[b.Namespace] = append(byNamespace[b.Namespace], budget{b, selector, len(allowed)})
@@ -47,7 +47,7 @@ func (pl *AllocationOrder) disruptions(w *world, tail []eviction.Pod) (allowed [
 	known := make([]bool, len(allowed))
 	for i := range tail {
 		pod := w.candidates[i].info.GetPod()
-		if len(pod.Labels) == 0 || pl.tenants.WasDeleted(pod.UID) {
+		if pl.tenants.WasDeleted(pod.UID) {
 			continue
 		}
 		for _, b := range byNamespace[pod.Namespace] {

@@ -217,6 +217,20 @@ func TestGroupsThatHaveNobodyMakeWay(t *testing.T) {
 	}
 }
 
+// A budget with an empty selector is one of all pods of its namespace. kube-scheduler took it for one of none until 1.38.
+func TestABudgetOfAllPods(t *testing.T) {
+	r := newRig(t)
+	r.allocation("prod", 2)
+	r.allocation("dev", 0)
+	r.node("n1", 2)
+	r.node("n2", 2)
+	r.pod("other", "dev", 2, "n1", ready, func(p *corev1.Pod) { p.Namespace = "far" })
+	r.pod("kept", "dev", 2, "n2", ready) // which would go, as the last one
+	r.budget("", 0)
+	urgent := r.pod("urgent", "prod", 2, "", priority("100"))
+	r.start().wantEvicted(urgent, "n1", "other")
+}
+
 // A budget that lets one pod go lets a second preemptor have no other one before its status tells of the first, unless another is ready meanwhile.
 // A pod that is not ready takes nothing from it.
 func TestBudgetsWhoseStatusIsOld(t *testing.T) {

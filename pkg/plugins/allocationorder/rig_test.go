@@ -133,16 +133,20 @@ func ready(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 }
 
-// budget lets so many pods of a team be disrupted, of those that were added.
+// budget lets so many pods of a team be disrupted, or of all in the namespace where that is "", of those that were added.
 func (r *rig) budget(team string, allowed int32) {
 	var healthy int32
+	selector := &metav1.LabelSelector{}
+	if team != "" {
+		selector.MatchLabels = map[string]string{"team": team}
+	}
 	for _, p := range r.pods {
-		if p.Labels["team"] == team && podutil.IsPodReady(p) {
+		if p.Namespace == "ns" && (team == "" || p.Labels["team"] == team) && podutil.IsPodReady(p) {
 			healthy++
 		}
 	}
 	r.budgets = append(r.budgets, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: team}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "budget-" + team}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
 		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: healthy - allowed},
 	})
 }
