@@ -17,7 +17,10 @@ var leavingTaints = []string{
 	"ToBeDeletedByClusterAutoscaler",
 	"DeletionCandidateOfClusterAutoscaler",
 	"karpenter.sh/disrupted",
+	"karpenter.sh/rebooting",
+	"cloud.google.com/impending-node-termination",
 	corev1.TaintNodeOutOfService,
+	"node.cloudprovider.kubernetes.io/shutdown",
 }
 
 // leavingConditions are true of nodes that somebody drains, shuts down or is about to change. They are well-known since Kubernetes 1.37
