@@ -53,22 +53,19 @@ func newCommand(version string) *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.Name())
 	})
 	preflight.Describe(cmd.Flags())
-	upstream := cmd.PersistentPreRunE
+	setGates := cmd.PersistentPreRunE
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if asksForVersion(cmd) {
 			return nil
 		}
-		if err := upstream(cmd, args); err != nil {
-			return err
-		}
 		if cmd.HasParent() { // completion, which needs no API server
-			return nil
+			return setGates(cmd, args)
 		}
 		ctx := cmd.Context()
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		return preflight.Run(ctx, cmd.Flags(), manifests.SchedulerConfig, cmd.ErrOrStderr())
+		return preflight.Run(ctx, cmd.Flags(), manifests.SchedulerConfig, func() error { return setGates(cmd, args) }, cmd.ErrOrStderr())
 	}
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

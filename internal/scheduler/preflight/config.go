@@ -89,24 +89,37 @@ type connection struct {
 	kubeconfig string
 }
 
-// configure makes --config name the configuration to run: the file given there, or
-// shipped if none is, with the flags laid over. The file is read once, so that a pipe
-// will do, and what was checked is what runs. Warnings are about a configuration that
-// runs, but not as evenly as it could.
-func configure(flags *pflag.FlagSet, shipped []byte) (c connection, warnings []string, err error) {
-	path, err := flags.GetString("config")
-	if err != nil {
-		return c, nil, err
+// load returns the configuration to run as it was given: the file of --config, or shipped without one, whose path is "". The file is read
+// once, so that a pipe will do.
+func load(flags *pflag.FlagSet, shipped []byte) (path string, data []byte, err error) {
+	if path, err = flags.GetString("config"); err != nil || path == "" {
+		return "", shipped, err
 	}
-	data := shipped
+	if data, err = os.ReadFile(path); err != nil {
+		return "", nil, fmt.Errorf("--config: %w", err)
+	}
+	return path, data, nil
+}
+
+// configure makes --config name the configuration to run, with the flags laid over. What was checked is what runs. Warnings are about a
+// configuration that runs, but not as evenly as it could.
+func configure(flags *pflag.FlagSet, path string, data []byte) (c connection, warnings []string, err error) {
 	if path != "" {
-		if data, err = os.ReadFile(path); err != nil {
-			return c, nil, fmt.Errorf("--config: %w", err)
-		}
 		if warnings, err = check(data); err != nil {
 			return c, nil, fmt.Errorf("--config %q: %w", path, err)
 		}
 	}
+	if c, data, err = laidOver(flags, path, data); err != nil {
+		return c, nil, err
+	}
+	if path, err = pipe(data); err != nil {
+		return c, nil, err
+	}
+	return c, warnings, flags.Set("config", path)
+}
+
+// laidOver returns a configuration with the flags laid over it, and where that says that the API server is.
+func laidOver(flags *pflag.FlagSet, path string, data []byte) (c connection, with []byte, err error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return c, nil, fmt.Errorf("--config %q: %w", path, err)
@@ -114,17 +127,11 @@ func configure(flags *pflag.FlagSet, shipped []byte) (c connection, warnings []s
 	if err := overlay(flags, document); err != nil {
 		return c, nil, err
 	}
-	if data, err = yaml.Marshal(document); err != nil {
+	if with, err = yaml.Marshal(document); err != nil {
 		return c, nil, fmt.Errorf("writing the configuration: %w", err)
 	}
-	if path, err = pipe(data); err != nil {
-		return c, nil, err
-	}
-	if err := flags.Set("config", path); err != nil {
-		return c, nil, err
-	}
-	c, err = connectionOf(flags, data)
-	return c, warnings, err
+	c, err = connectionOf(flags, with)
+	return c, with, err
 }
 
 // check checks a configuration as it was given, so that what is wrong with it is said

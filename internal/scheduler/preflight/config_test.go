@@ -54,11 +54,20 @@ func parsed(t *testing.T, args ...string) *pflag.FlagSet {
 	return flags
 }
 
+// configureGiven runs configure over what is given.
+func configureGiven(flags *pflag.FlagSet) (connection, []string, error) {
+	path, data, err := load(flags, manifests.SchedulerConfig)
+	if err != nil {
+		return connection{}, nil, err
+	}
+	return configure(flags, path, data)
+}
+
 // configured runs configure and reads what it hands over, as kube-scheduler does.
 func configured(t *testing.T, args ...string) (*schedulerapi.KubeSchedulerConfiguration, connection) {
 	t.Helper()
 	flags := parsed(t, args...)
-	c, _, err := configure(flags, manifests.SchedulerConfig)
+	c, _, err := configureGiven(flags)
 	must(t, err)
 	path, err := flags.GetString("config")
 	must(t, err)
@@ -190,7 +199,7 @@ func TestConfigureWarns(t *testing.T) {
 		"a sample":        {profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), []string{"percentageOfNodesToScore is 0"}},
 		"a profile's own": {"percentageOfNodesToScore: 100\n" + strings.Replace(profile("multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}"), "schedulerName: x", "schedulerName: x, percentageOfNodesToScore: 40", 1), []string{"percentageOfNodesToScore is 40"}},
 	} {
-		_, got, err := configure(parsed(t, "--config="+written(t, tc.text)), manifests.SchedulerConfig)
+		_, got, err := configureGiven(parsed(t, "--config="+written(t, tc.text)))
 		if err != nil || len(got) != len(tc.want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
 			continue
@@ -224,7 +233,7 @@ func TestConfigureRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, tc.text)
-			_, _, err := configure(parsed(t, "--config="+path, "--kubeconfig=/given"), manifests.SchedulerConfig)
+			_, _, err := configureGiven(parsed(t, "--config="+path, "--kubeconfig=/given"))
 			commandtest.WantMistake(t, err, append(tc.want, "--config", path)...)
 		})
 	}
@@ -232,7 +241,7 @@ func TestConfigureRefuses(t *testing.T) {
 
 func TestConfigureWithoutItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing.yaml")
-	if _, _, err := configure(parsed(t, "--config="+path), manifests.SchedulerConfig); err == nil || !strings.Contains(err.Error(), path) {
+	if _, _, err := configureGiven(parsed(t, "--config="+path)); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v", err)
 	}
 }

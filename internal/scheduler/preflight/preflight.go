@@ -4,10 +4,11 @@
 // Package preflight checks what a scheduler is started with, before kube-scheduler's own code
 // takes over: the configuration, the port and the API server.
 //
+//   - reach.go: the API server answers
+//   - emulate.go: the version of Kubernetes that the API server is of
 //   - config.go: which configuration runs, and the flags that are laid over it
 //   - profile.go: what is wrong, or doubtful, with the profiles of one
 //   - serving.go: the port of /healthz and /metrics
-//   - reach.go: the API server answers
 //
 // What is wrong is one error of one line, which names the flag or the field.
 package preflight
@@ -21,10 +22,19 @@ import (
 )
 
 // Run checks everything, and has the flags name the configuration to run: the file of --config,
-// or shipped without one. It waits some seconds for an API server that does not answer yet.
-// Warnings, and the message that it is waiting, are written to out.
-func Run(ctx context.Context, flags *pflag.FlagSet, shipped []byte, out io.Writer) error {
-	c, warnings, err := configure(flags, shipped)
+// or shipped without one. It waits some seconds for an API server that does not answer yet, and has the
+// flags name its version before gates are set, by setGates. Warnings, and the message that it is waiting, are written to out.
+func Run(ctx context.Context, flags *pflag.FlagSet, shipped []byte, setGates func() error, out io.Writer) error {
+	path, data, err := load(flags, shipped)
+	if err != nil {
+		return err
+	}
+	// What is wrong with the configuration is said first, though whether it is depends on gates, and these on the API server.
+	unreached := emulate(ctx, flags, data, out)
+	if err := setGates(); err != nil {
+		return err
+	}
+	c, warnings, err := configure(flags, path, data)
 	if err != nil {
 		return err
 	}
@@ -34,5 +44,5 @@ func Run(ctx context.Context, flags *pflag.FlagSet, shipped []byte, out io.Write
 	if err := prepareServing(ctx, flags, c); err != nil {
 		return err
 	}
-	return reach(ctx, out, c)
+	return unreached
 }

@@ -11,12 +11,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/espalier-scheduler/espalier/internal/serverversion"
 )
 
 const (
@@ -30,21 +33,24 @@ const (
 	reachTry = 5 * time.Second
 )
 
-// reach waits until the API server answers, and says so in one line if it does not.
-func reach(ctx context.Context, out io.Writer, c connection) error {
+// reach waits until the API server answers, and says so in one line if it does not. It returns its version, nil where it does not tell.
+func reach(ctx context.Context, out io.Writer, c connection) (*version.Version, error) {
 	config, err := c.config()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config.Timeout = reachTry
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	asker, err := serverversion.New(config)
 	if err != nil {
-		return fmt.Errorf("API server at %s: %w", config.Host, err)
+		return nil, err
 	}
-	return await(ctx, out, config.Host, func() error {
-		_, err := client.ServerVersion()
+	var seen atomic.Pointer[version.Version] // a call that is abandoned may end later
+	err = await(ctx, out, config.Host, func() error {
+		v, err := asker.Oldest()
+		seen.Store(v)
 		return err
 	})
+	return seen.Load(), err
 }
 
 // await calls ask until the API server answers, for reachFor at most. Forbidden counts as

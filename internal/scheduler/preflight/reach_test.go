@@ -73,7 +73,7 @@ func TestReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := reach(soon(t), &out, connection{master: tc.master})
+			_, err := reach(soon(t), &out, connection{master: tc.master})
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), tc.master) || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("got %v, want %q of %s", err, tc.want, tc.master)
 			}
@@ -103,7 +103,8 @@ func TestReachWaits(t *testing.T) {
 		ok(w, r)
 	}))
 	defer server.Close()
-	must(t, reach(t.Context(), opening{&open}, connection{master: server.URL}))
+	_, err := reach(t.Context(), opening{&open}, connection{master: server.URL})
+	must(t, err)
 	if !open.Load() {
 		t.Error("it did not say that it waits")
 	}
