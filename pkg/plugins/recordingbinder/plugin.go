@@ -40,20 +40,33 @@ func New(_ context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, 
 	if err := validation.RecordingBinderArgs(nil, args).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
+	register()
 	return &RecordingBinder{handle}, nil
 }
 
 // Name returns the plugin's name.
 func (b *RecordingBinder) Name() string { return Name }
 
-// Bind binds a pod to a node. A pod that is not spread gets no record, and one that somebody else has written is emptied.
+// Bind binds a pod to a node. A pod that is not spread gets no record, and one that somebody else has written is emptied. A pod whose
+// annotations have no room for its record is bound without.
 func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	binding.Annotations = annotations(state, pod)
-	return fwk.AsStatus(b.send(ctx, binding))
+	ours := annotations(state, pod)
+	all := true
+	binding.Annotations, all = fit(pod, ours)
+	err := b.send(ctx, binding)
+	if apierrors.IsInvalid(err) && all && len(ours) > 0 { // the pod may have grown meanwhile
+		binding = binding.DeepCopy()
+		binding.Annotations, all = nil, false
+		err = b.send(ctx, binding)
+	}
+	if err == nil && !all {
+		b.sayUnrecorded(pod)
+	}
+	return fwk.AsStatus(err)
 }
 
 // annotations are those that a pod is bound with, nil for none.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -33,10 +35,13 @@ type handle struct {
 	fwk.Handle
 	client kubernetes.Interface
 	calls  fwk.APICacher
+	events *events.FakeRecorder
 }
 
 func (h *handle) ClientSet() kubernetes.Interface { return h.client }
 func (h *handle) APICacher() fwk.APICacher        { return h.calls }
+
+func (h *handle) EventRecorder() events.EventRecorderLogger { return h.events }
 
 // calls are API calls that are made later.
 type calls struct {
@@ -160,6 +165,42 @@ func TestBindAsksAgain(t *testing.T) {
 			sent, status := bind(t, &handle{}, framework.NewCycleState(), st.MakePod().Namespace("ns").Name("p").UID("uid").Obj(), tc.answer)
 			if len(sent) != tc.sent || !errors.Is(status.AsError(), tc.answer) {
 				t.Errorf("%d bindings were sent, want %d: %v", len(sent), tc.sent, status)
+			}
+		})
+	}
+}
+
+// Annotations may have 256 KiB in all. A pod that has no room for its record is bound without, and somebody is told: with it no kubelet could write
+// the pod's status before Kubernetes 1.38, and since then the API server refuses the binding.
+func TestBindWithoutRoom(t *testing.T) {
+	spread := framework.NewCycleState()
+	clusterview.WritePlacedBy(spread, clusterview.Levels{Source: clusterview.FromConstraints})
+	record := len(clusterview.PlacedByAnnotation) + len("constraints")
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil)
+	for name, tc := range map[string]struct {
+		large  int
+		own    string // a record that somebody else has written
+		refuse error
+		want   []map[string]string
+		event  bool
+	}{
+		"as much as there may be":  {large: 256<<10 - record, want: []map[string]string{{clusterview.PlacedByAnnotation: "constraints"}}},
+		"a byte more":              {large: 256<<10 - record + 1, want: []map[string]string{nil}, event: true},
+		"with a record of its own": {large: 256<<10 - record, own: "x", want: []map[string]string{{clusterview.DecisionAnnotation: ""}}, event: true},
+		"it has grown since":       {large: 1, refuse: invalid, want: []map[string]string{{clusterview.PlacedByAnnotation: "constraints"}, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := st.MakePod().Namespace("ns").Name("p").UID("uid").Annotation("a", strings.Repeat("x", tc.large-1))
+			if tc.own != "" {
+				pod.Annotation(clusterview.DecisionAnnotation, tc.own)
+			}
+			h := &handle{events: events.NewFakeRecorder(10)}
+			sent, status := bind(t, h, spread, pod.Obj(), tc.refuse)
+			if !errors.Is(status.AsError(), tc.refuse) || !slices.EqualFunc(sent, tc.want, func(b *corev1.Binding, want map[string]string) bool { return maps.Equal(b.Annotations, want) }) {
+				t.Errorf("bindings are %v, %v, want annotations %v", sent, status, tc.want)
+			}
+			if told := len(h.events.Events) == 1 && strings.Contains(<-h.events.Events, "larger than 262144 bytes"); told != tc.event {
+				t.Errorf("somebody is told: %t", told)
 			}
 		})
 	}
