@@ -21,8 +21,8 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
-	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
+	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
 )
 
 // every is the time between two looks, and lookFor how long one may plan: the next goes on with the Deployments that are left.
