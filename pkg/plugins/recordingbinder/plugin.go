@@ -55,8 +55,8 @@ func (b *RecordingBinder) Bind(ctx context.Context, state fwk.CycleState, pod *c
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}
 	ours := annotations(state, pod)
-	all := true
-	binding.Annotations, all = fit(pod, ours)
+	fitting, all := fit(pod, ours)
+	binding.Annotations = fitting
 	err := b.send(ctx, binding)
 	if apierrors.IsInvalid(err) && all && len(ours) > 0 { // the pod may have grown meanwhile
 		binding = binding.DeepCopy()

@@ -42,7 +42,7 @@ var unseen = []string{
 
 // fault begins what pods are not told, but those who call or run a plugin, or an Event; and what is only a
 // part of what a pod is told, after that which names the whole.
-var fault = regexp.MustCompile(`^(plugin|args of plugin|NodeClaim|a client for|making a client for|reading|listing|watching|writing down|evicting|trying out) |^(spec\.|it makes way for pod |it has not been tried yet| that the API server lets go; |have not been read yet$|position %d|identity %d|%s is |strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |%q of %s is no amount: |The (constraint|level) over |The annotation |%s: %[sw]$|%s %w$|%s cannot be read: |%s: %s: keys and values |%w: see whether )`)
+var fault = regexp.MustCompile(`^(plugin|args of plugin|NodeClaim|a client for|making a client for|reading|listing|watching|writing down|evicting|trying out) |^(spec\.|it makes way for pod |it has not been tried yet| that the API server lets go; |have not been read yet$|position %d|identity %d|%s is |strategy: |nodesWithoutKey: |share: |labelSelector: |matchLabelKeys: |property: |topologyKey: |constraint over |it cannot be decoded: |%q of %s is no amount: |The (constraint|level) over |The pod is bound without a record |The annotation |%s: %[sw]$|%s %w$|%s cannot be read: |%s: %s: keys and values |%w: see whether )`)
 
 // keys are the constants that our reasons are composed with.
 var keys = map[string]string{

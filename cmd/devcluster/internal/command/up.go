@@ -27,7 +27,7 @@ import (
 // exitForced is the status after a second Ctrl-C: 128 + SIGINT, as a shell would say.
 const exitForced = 130
 
-// endLimit is how long a command may take to end once it is interrupted, before it is killed.
+// endLimit is how long a command may take to end once it is terminated, before it is killed.
 const endLimit = 30 * time.Second
 
 type upFlags struct {
@@ -59,7 +59,7 @@ Everything is on 127.0.0.1 with ports of the kernel's choice, and all state is i
 one folder. A node that anybody creates through the API comes alive too.
 
 With a COMMAND, up runs it beside the control plane, with KUBECONFIG set and no standard input, and
-ends with it and with its status. Ctrl-C interrupts the command, and what it has started; the control
+ends with it and with its status. Ctrl-C terminates the command, and what it has started; the control
 plane ends when the command has.
 
 With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
@@ -158,14 +158,15 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 // commandError is why a command has ended.
 type commandError struct{ *exec.ExitError }
 
-// beside runs a command that finds the cluster by KUBECONFIG. When ctx ends it interrupts the command and all that it has started: a shell
-// alone would go on with the next line when what it waits for has ended. Whatever is left after endLimit is killed.
+// beside runs a command that finds the cluster by KUBECONFIG. When ctx ends it terminates the command and all that it has started: a shell
+// alone would go on with the next line when what it waits for has ended. Of what a script runs in the background nobody may be interrupted.
+// Whatever is left after endLimit is killed.
 func beside(ctx context.Context, stdout, stderr io.Writer, kubeconfig string, command []string) error {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	c.Stdout, c.Stderr = stdout, stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) }
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = endLimit
 	err := c.Run()
 	if c.Process != nil {
