@@ -6,6 +6,7 @@ package storm
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -244,6 +245,7 @@ func arguments(g *goldenRun) {
 	g.place("of DaemonSet agent, whose node its levels leave out",
 		owned(like("agent-0", "plain", "agent", pinned(nodeName(3)), annotated(clusterview.PlacementAnnotation, "spread=rack;nodesWithoutKey=Exclude")), "apps/v1", "DaemonSet", "agent"))
 	g.place("with a record that somebody else has written", like("record-0", "plain", "record", annotated(clusterview.DecisionAnnotation, "mine"), annotated(clusterview.LeaseExpiryAnnotation, "now")))
+	g.place("with annotations that have no room for its record", like("large-0", "plain", "large", annotated("note", strings.Repeat("x", 256<<10-len("note")))))
 }
 
 // sampled has pods on the full path be decided about by some of the nodes.
