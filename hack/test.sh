@@ -21,18 +21,19 @@ export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 computing() {
   part checks hack/verify.sh
   part units units
+  part race races
+}
+
+# The modules and the storm come after the stories, when the lane would else have ended long before the others.
+stories() {
+  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
+  part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 20m -short
+  part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -short
   # The test cache does not look outside of the module, where the pages are, and SwarmKit draws lots, which no seed settles: -count=1.
   part parity in_module test/parity -count=1
   part simulate in_module test/simulate -count=1
   part release in_module hack/tools/release
   part storm go test -vet=off -v -count=1 -timeout 10m -skip '^TestStorm$' ./test/storm
-  part race races
-}
-
-stories() {
-  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
-  part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 20m -short
-  part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -short
 }
 
 suites() {
