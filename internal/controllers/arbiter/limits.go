@@ -133,7 +133,7 @@ func (r *revision) values(ctx context.Context, name string) ([]placement.Value, 
 	return clusterview.AppendDomains(nil, &node, r.limits), true
 }
 
-// alike reports whether a pod of the workload is of the same revision beyond doubt.
+// alike reports whether a pod of the workload is certainly of the same revision.
 func (r *revision) alike(of clusterview.Identity) bool {
 	return r.id.SameRevision(of) && (r.id.Owner == of.Owner || !r.id.Provisional && !of.Provisional)
 }
