@@ -18,6 +18,9 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
+// maxMessage bounds a refusal, in bytes.
+const maxMessage = 1700
+
 // TestMain settles what the properties begin with.
 func TestMain(m *testing.M) {
 	placementtest.Settle(nil)
@@ -314,36 +317,29 @@ func TestParseRefuses(t *testing.T) {
 	const use = "use KEY == VALUE or KEY != VALUE"
 	const keys = "use node.id, node.name, node.hostname, node.ip, node.role, node.platform.os, node.platform.arch, node.labels.KEY or engine.labels.KEY"
 	const value = `a value is letters, digits, blanks and : - _ . * ( ) ? + [ ] \ ^ $ | /, none of which stands for anything else`
-	for _, tc := range []struct{ in, want string }{
-		{"", `no constraints in "": ` + use},
-		{"node.role=worker", `constraint 1 "node.role=worker": no operator in "node.role=worker": ` + use},
-		{"node.role==worker,", `constraint 2 "": empty constraint: remove the comma, or ` + use},
-		{"node.role==worker,==x", `constraint 2 "==x": no key before "==x": ` + use},
-		{"node.ip == ", `constraint 1 "node.ip ==": no value after "node.ip": ` + use},
-		{"role != manager", `constraint 1 "role != manager": unknown key "role": ` + keys + "; a node label of this very key is node.labels.role"},
-		{"node.abc.bcd == high", `constraint 1 "node.abc.bcd == high": unknown key "node.abc.bcd": ` + keys + "; a node label of this very key is node.labels.node.abc.bcd"},
-		{"no de == x", `constraint 1 "no de == x": unknown key "no de": ` + keys},
-		{"node.labels. == x", `constraint 1 "node.labels. == x": no label key in "node.labels.": ` + keys},
-		{"node.labels.-x == y", `constraint 1 "node.labels.-x == y": invalid label key "-x": a label key is at most 63 letters, digits, '-', '_' or '.' ` +
-			`with a letter or digit at both ends, after an optional DNS name of at most 253 characters and '/'`},
-		{"node.role == managr", `constraint 1 "node.role == managr": unknown role "managr": use manager or worker`},
-		{"node.id == a>b", `constraint 1 "node.id == a>b": invalid value "a>b": ` + value},
-		{"node.id === a", `constraint 1 "node.id === a": invalid value "= a": ` + value},
-		{"node.id == a != b", `constraint 1 "node.id == a != b": invalid value "a != b": ` + value},
-		{"node.id == a\nnode.role == worker", `constraint 1 "node.id == a\nnode.role == worker": invalid value "a\nnode.role == worker": ` + value},
-	} {
-		got, err := constraint.Parse(tc.in)
-		if err == nil || err.Error() != tc.want || got != nil {
-			t.Errorf("Parse(%q)\ngot  %v, %v\nwant %s", tc.in, got, err, tc.want)
-		}
-	}
+	placementtest.WantRefusals(t, constraint.Parse, maxMessage, map[string]string{
+		"":                      `no constraints in "": ` + use,
+		"node.role=worker":      `constraint 1 "node.role=worker": no operator in "node.role=worker": ` + use,
+		"node.role==worker,":    `constraint 2 "": empty constraint: remove the comma, or ` + use,
+		"node.role==worker,==x": `constraint 2 "==x": no key before "==x": ` + use,
+		"node.ip == ":           `constraint 1 "node.ip ==": no value after "node.ip": ` + use,
+		"role != manager":       `constraint 1 "role != manager": unknown key "role": ` + keys + "; a node label of this very key is node.labels.role",
+		"node.abc.bcd == high":  `constraint 1 "node.abc.bcd == high": unknown key "node.abc.bcd": ` + keys + "; a node label of this very key is node.labels.node.abc.bcd",
+		"no de == x":            `constraint 1 "no de == x": unknown key "no de": ` + keys,
+		"node.labels. == x":     `constraint 1 "node.labels. == x": no label key in "node.labels.": ` + keys,
+		"node.labels.-x == y": `constraint 1 "node.labels.-x == y": invalid label key "-x": a label key is at most 63 letters, digits, '-', '_' or '.' ` +
+			`with a letter or digit at both ends, after an optional DNS name of at most 253 characters and '/'`,
+		"node.role == managr":               `constraint 1 "node.role == managr": unknown role "managr": use manager or worker`,
+		"node.id == a>b":                    `constraint 1 "node.id == a>b": invalid value "a>b": ` + value,
+		"node.id === a":                     `constraint 1 "node.id === a": invalid value "= a": ` + value,
+		"node.id == a != b":                 `constraint 1 "node.id == a != b": invalid value "a != b": ` + value,
+		"node.id == a\nnode.role == worker": `constraint 1 "node.id == a\nnode.role == worker": invalid value "a\nnode.role == worker": ` + value,
+	})
 	many := strings.Repeat("node.id!=a,", constraint.MaxConstraints-1) + "node.id!=b"
 	if _, err := constraint.Parse(many); err != nil {
 		t.Errorf("as many constraints as there may be: %v", err)
 	}
-	if _, err := constraint.Parse(many + ",node.id!=c"); err == nil || !strings.Contains(err.Error(), "use at most 64") {
-		t.Errorf("one constraint too many: %v", err)
-	}
+	placementtest.WantBounds(t, constraint.Parse, maxMessage, map[string]string{many + ",node.id!=c": "use at most 64"})
 }
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it takes survives Format, what it refuses fits an event.
@@ -356,19 +352,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		constraints, err := constraint.Parse(in)
-		if err != nil {
-			if _, ok := errors.AsType[*syntax.Error](err); !ok {
-				t.Errorf("a %T: %v", err, err)
-			}
-			placementtest.CheckRefusal(t, err, 1700)
-			return
-		}
-		text := constraint.Format(constraints)
-		again, err := constraint.Parse(text)
-		if err != nil || !slices.Equal(again, constraints) {
-			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
-		}
+		constraints, _ := placementtest.CheckParse(t, constraint.Parse, constraint.Format, maxMessage, in)
 		for _, c := range constraints {
 			if c.Value == "" || (c.Key == constraint.IP) != c.Range.IsValid() || (c.Key == constraint.Label) != (c.Label != "") {
 				t.Errorf("Parse(%q) returns the broken %#v", in, c)

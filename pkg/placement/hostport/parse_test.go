@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -49,20 +48,7 @@ func TestParse(t *testing.T) {
 		{name: "leading zeros are decimal", in: "010/tcp", canonical: "10/tcp", want: hostport.Set{{Protocol: hostport.TCP, First: 10, Last: 10}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := hostport.Parse(tc.in)
-			if err != nil {
-				t.Fatalf("Parse(%q): %v", tc.in, err)
-			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-			canonical := tc.canonical
-			if len(tc.want) > 0 && canonical == "" {
-				canonical = tc.in
-			}
-			if s := hostport.Format(got); s != canonical {
-				t.Errorf("Format is %q, want %q", s, canonical)
-			}
+			placementtest.WantParsed(t, hostport.Parse, hostport.Format, tc.in, tc.want, tc.canonical)
 		})
 	}
 }
@@ -128,13 +114,7 @@ func TestParseRange(t *testing.T) {
 }
 
 func TestParseBounds(t *testing.T) {
-	many := func(n int) string {
-		items := make([]string, n)
-		for i := range items {
-			items[i] = strconv.Itoa(i+1) + "/tcp"
-		}
-		return strings.Join(items, ",")
-	}
+	many := func(n int) string { return placementtest.Many(n, "1%d/tcp", ",") }
 	if set, err := hostport.Parse(many(hostport.MaxRanges)); err != nil || len(set) != hostport.MaxRanges {
 		t.Errorf("at the bound: %d ports, %v", len(set), err)
 	}
@@ -185,18 +165,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		set, err := hostport.Parse(in)
-		if err != nil {
-			if set != nil {
-				t.Errorf("Parse(%q) returns ports and an error", in)
-			}
-			placementtest.CheckRefusal(t, err, maxMessage)
-			return
-		}
-		checkSet(t, set)
-		text := hostport.Format(set)
-		if again, err := hostport.Parse(text); err != nil || !slices.Equal(again, set) {
-			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
+		if set, taken := placementtest.CheckParse(t, hostport.Parse, hostport.Format, maxMessage, in); taken {
+			checkSet(t, set)
 		}
 	})
 }

@@ -5,11 +5,8 @@ package level_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
@@ -72,20 +69,7 @@ func TestParse(t *testing.T) {
 		{name: "labels that differ by case are two", in: "spread=rack,spread=Rack", want: []level.Level{spread("rack"), spread("Rack")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := level.Parse(tc.in)
-			if err != nil {
-				t.Fatalf("Parse(%q): %v", tc.in, err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("Parse(%q) (-want +got):\n%s", tc.in, diff)
-			}
-			canonical := tc.canonical
-			if canonical == "" {
-				canonical = tc.in
-			}
-			if s := level.Format(got); s != canonical {
-				t.Errorf("Format is %q, want %q", s, canonical)
-			}
+			placementtest.WantParsed(t, level.Parse, level.Format, tc.in, tc.want, tc.canonical)
 		})
 	}
 }
@@ -157,27 +141,19 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestParseBounds(t *testing.T) {
-	many := func(n int, item func(i int) string, sep string) string {
-		items := make([]string, n)
-		for i := range items {
-			items[i] = item(i)
-		}
-		return strings.Join(items, sep)
-	}
-	levels := func(i int) string { return "spread=label-" + strconv.Itoa(i) }
-	weights := func(i int) string { return "weight.v" + strconv.Itoa(i) + "=1" }
-
+	levels := func(n int) string { return placementtest.Many(n, "spread=label-%d", ",") }
+	weights := func(n int) string { return placementtest.Many(n, "weight.v%d=1", ";") }
 	for _, in := range []string{
-		many(level.MaxLevels, levels, ","),
-		"spread=zone;" + many(level.MaxWeights, weights, ";"),
+		levels(level.MaxLevels),
+		"spread=zone;" + weights(level.MaxWeights),
 	} {
 		if _, err := level.Parse(in); err != nil {
 			t.Errorf("at the bound: %v", err)
 		}
 	}
 	placementtest.WantBounds(t, level.Parse, maxMessage, map[string]string{
-		many(level.MaxLevels+1, levels, ","):                             "17 levels in",
-		"spread=zone;" + many(level.MaxWeights+1, weights, ";"):          "257 weights over",
+		levels(level.MaxLevels + 1):                                      "17 levels in",
+		"spread=zone;" + weights(level.MaxWeights+1):                     "257 weights over",
 		"spread=" + strings.Repeat("é", 128<<10):                         "invalid label key",
 		strings.Repeat("spread=zone,", 20<<10):                           "20481 levels in",
 		"spread=zone" + strings.Repeat(";", 256<<10):                     "empty option",
@@ -204,12 +180,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		levels, err := level.Parse(in)
-		if err != nil {
-			if levels != nil {
-				t.Errorf("Parse(%q) returns levels and an error", in)
-			}
-			placementtest.CheckRefusal(t, err, maxMessage)
+		levels, taken := placementtest.CheckParse(t, level.Parse, level.Format, maxMessage, in)
+		if !taken {
 			return
 		}
 		if len(levels) == 0 {
@@ -217,10 +189,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if err := level.Validate(levels); err != nil {
 			t.Errorf("Parse(%q) returns invalid levels: %v", in, err)
-		}
-		text := level.Format(levels)
-		if again, err := level.Parse(text); err != nil || !cmp.Equal(again, levels) {
-			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
 		}
 	})
 }

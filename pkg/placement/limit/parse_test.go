@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement"
@@ -44,17 +43,7 @@ func TestParse(t *testing.T) {
 		{"rack=1000000", []limit.Limit{of("rack", limit.MaxPods)}, "rack=1000000"},
 		{"rack=007", []limit.Limit{of("rack", 7)}, "rack=7"},
 	} {
-		got, err := limit.Parse(tc.in)
-		if err != nil {
-			t.Errorf("Parse(%q): %v", tc.in, err)
-			continue
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("Parse(%q):\n%s", tc.in, diff)
-		}
-		if text := limit.Format(got); text != tc.text {
-			t.Errorf("Parse(%q) is formatted as %q, want %q", tc.in, text, tc.text)
-		}
+		placementtest.WantParsed(t, limit.Parse, limit.Format, tc.in, tc.want, tc.text)
 	}
 }
 
@@ -86,13 +75,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestParseBounds(t *testing.T) {
-	many := func(n int) string {
-		items := make([]string, n)
-		for i := range items {
-			items[i] = "label-" + strconv.Itoa(i) + "=1"
-		}
-		return strings.Join(items, ",")
-	}
+	many := func(n int) string { return placementtest.Many(n, "label-%d=1", ",") }
 	if _, err := limit.Parse(many(limit.MaxLimits)); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
@@ -158,12 +141,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		limits, err := limit.Parse(in)
-		if err != nil {
-			if limits != nil {
-				t.Errorf("Parse(%q) returns limits and an error", in)
-			}
-			placementtest.CheckRefusal(t, err, maxMessage)
+		limits, taken := placementtest.CheckParse(t, limit.Parse, limit.Format, maxMessage, in)
+		if !taken {
 			return
 		}
 		if len(limits) == 0 {
@@ -171,10 +150,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if err := limit.Validate(limits); err != nil {
 			t.Errorf("Parse(%q) returns invalid limits: %v", in, err)
-		}
-		text := limit.Format(limits)
-		if again, err := limit.Parse(text); err != nil || !slices.Equal(again, limits) {
-			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
 		}
 	})
 }

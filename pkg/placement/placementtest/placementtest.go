@@ -8,6 +8,9 @@ package placementtest
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,14 +66,68 @@ func CheckRefusal(t TB, err error, most int) {
 	}
 }
 
+// WantParsed fails the test unless a text is read as the list, and the list written in its
+// canonical form. That is the text itself if canonical is "" and there is anything to write.
+func WantParsed[S ~[]E, E any](t TB, parse func(string) (S, error), format func(S) string, text string, want S, canonical string) {
+	t.Helper()
+	got, err := parse(text)
+	if err != nil {
+		t.Errorf("Parse(%q): %v", text, err)
+		return
+	}
+	if !equal(got, want) {
+		t.Errorf("Parse(%q)\n got %+v\nwant %+v", text, got, want)
+	}
+	if len(want) > 0 && canonical == "" {
+		canonical = text
+	}
+	if s := format(got); s != canonical {
+		t.Errorf("Parse(%q) is formatted as %q, want %q", text, s, canonical)
+	}
+}
+
+// CheckParse holds a parser to what its callers rely on, whatever the text is: what it takes
+// survives format, and what it refuses fits an event and comes with no list. It returns the
+// list, and whether it was taken.
+func CheckParse[S ~[]E, E any](t TB, parse func(string) (S, error), format func(S) string, most int, text string) (S, bool) {
+	t.Helper()
+	list, err := parse(text)
+	if err != nil {
+		if _, ok := errors.AsType[*syntax.Error](err); !ok || list != nil {
+			t.Errorf("Parse(%q) returns %v and a %T: %v", text, list, err, err)
+		}
+		CheckRefusal(t, err, most)
+		return nil, false
+	}
+	written := format(list)
+	if again, err := parse(written); err != nil || !equal(again, list) {
+		t.Errorf("Parse(%q) is formatted as %q, which is %+v, %v", text, written, again, err)
+	}
+	return list, true
+}
+
+// equal compares elements, of which some have lists of their own.
+func equal[S ~[]E, E any](a, b S) bool {
+	return slices.EqualFunc(a, b, func(x, y E) bool { return reflect.DeepEqual(x, y) })
+}
+
+// Many is a list of n entries, each of which has its number, from 0, in the place of %d.
+func Many(n int, entry, separator string) string {
+	entries := make([]string, n)
+	for i := range entries {
+		entries[i] = fmt.Sprintf(entry, i)
+	}
+	return strings.Join(entries, separator)
+}
+
 // WantRefusals fails the test unless a parser refuses each text, with the whole of this
 // message, of at most so many bytes: it is what a person sees in an event or a log.
-func WantRefusals[T any](t TB, parse func(string) (T, error), most int, messages map[string]string) {
+func WantRefusals[S ~[]E, E any](t TB, parse func(string) (S, error), most int, messages map[string]string) {
 	t.Helper()
 	for in, want := range messages {
 		got, err := parse(in)
-		if err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", in, got)
+		if err == nil || got != nil {
+			t.Errorf("Parse(%q) = %v, %v, want nothing but an error", in, got, err)
 			continue
 		}
 		CheckRefusal(t, err, most)

@@ -4,7 +4,6 @@
 package platform_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +11,10 @@ import (
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/platform"
-	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
+
+// maxMessage bounds a refusal, in bytes.
+const maxMessage = 1600
 
 func ExampleParse() {
 	platforms, err := platform.Parse("linux/amd64, linux/aarch64, windows")
@@ -37,39 +38,29 @@ func TestParse(t *testing.T) {
 		{"linux/ppc64le,linux/s390x,wasip1/wasm", "linux/ppc64le,linux/s390x,wasip1/wasm",
 			[]platform.Platform{{"linux", "ppc64le"}, {"linux", "s390x"}, {"wasip1", "wasm"}}},
 	} {
-		got, err := platform.Parse(tc.in)
-		if err != nil || !slices.Equal(got, tc.want) || platform.Format(got) != tc.canonical {
-			t.Errorf("Parse(%q) = %v, %v; want %v", tc.in, got, err, tc.want)
-		}
+		placementtest.WantParsed(t, platform.Parse, platform.Format, tc.in, tc.want, tc.canonical)
 	}
 }
 
 func TestParseRefuses(t *testing.T) {
 	const use = "use OS/ARCH such as linux/amd64, OS alone for any architecture, or /ARCH for any operating system"
 	const part = "a part is at most 63 lower-case letters, digits, '_', '-' or '.', such as linux, windows, amd64, arm64 or s390x"
-	for _, tc := range []struct{ in, want string }{
-		{"", `no platforms in "": ` + use},
-		{" \n", `no platforms in " \n": ` + use},
-		{"/", `platform 1 "/": nothing wanted by "/": ` + use},
-		{"linux/amd64,", `platform 2 "": empty platform: remove the comma, or ` + use},
-		{"Linux/amd64", `platform 1 "Linux/amd64": invalid part "Linux": ` + part},
-		{"linux /amd64", `platform 1 "linux /amd64": invalid part "linux ": ` + part},
-		{"linux/amd64 linux/arm64", `platform 1 "linux/amd64 linux/arm64": third part "arm64": a node does not tell its variant; use OS/ARCH`},
-		{"windows,linux/äx", `platform 2 "linux/äx": invalid part "äx": ` + part},
-		{"linux/arm/", `platform 1 "linux/arm/": third part: a node does not tell its variant; use OS/ARCH`},
-	} {
-		got, err := platform.Parse(tc.in)
-		if err == nil || err.Error() != tc.want || got != nil {
-			t.Errorf("Parse(%q)\ngot  %v, %v\nwant %s", tc.in, got, err, tc.want)
-		}
-	}
+	placementtest.WantRefusals(t, platform.Parse, maxMessage, map[string]string{
+		"":                        `no platforms in "": ` + use,
+		" \n":                     `no platforms in " \n": ` + use,
+		"/":                       `platform 1 "/": nothing wanted by "/": ` + use,
+		"linux/amd64,":            `platform 2 "": empty platform: remove the comma, or ` + use,
+		"Linux/amd64":             `platform 1 "Linux/amd64": invalid part "Linux": ` + part,
+		"linux /amd64":            `platform 1 "linux /amd64": invalid part "linux ": ` + part,
+		"linux/amd64 linux/arm64": `platform 1 "linux/amd64 linux/arm64": third part "arm64": a node does not tell its variant; use OS/ARCH`,
+		"windows,linux/äx":        `platform 2 "linux/äx": invalid part "äx": ` + part,
+		"linux/arm/":              `platform 1 "linux/arm/": third part: a node does not tell its variant; use OS/ARCH`,
+	})
 	many := strings.Repeat("linux,", platform.MaxPlatforms-1) + "linux"
 	if _, err := platform.Parse(many); err != nil {
 		t.Errorf("as many platforms as there may be: %v", err)
 	}
-	if _, err := platform.Parse(many + ",linux"); err == nil || !strings.Contains(err.Error(), "use at most 64") {
-		t.Errorf("one platform too many: %v", err)
-	}
+	placementtest.WantBounds(t, platform.Parse, maxMessage, map[string]string{many + ",linux": "use at most 64"})
 }
 
 // FuzzParse holds the parser to what its callers rely on: it never panics, what it takes survives Format, what it refuses fits an event.
@@ -78,18 +69,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		platforms, err := platform.Parse(in)
-		if err != nil {
-			if _, ok := errors.AsType[*syntax.Error](err); !ok {
-				t.Errorf("a %T: %v", err, err)
-			}
-			placementtest.CheckRefusal(t, err, 1600)
-			return
-		}
-		text := platform.Format(platforms)
-		if again, err := platform.Parse(text); err != nil || !slices.Equal(again, platforms) {
-			t.Errorf("Parse(%q) is formatted as %q, which is %v, %v", in, text, again, err)
-		}
+		platforms, _ := placementtest.CheckParse(t, platform.Parse, platform.Format, maxMessage, in)
 		for _, p := range platforms {
 			node := platform.Platform{OS: p.OS, Arch: p.Arch}
 			if !(platform.Wish{Listed: platforms}).Fits(node) {
