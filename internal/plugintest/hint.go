@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // Change is something that happens to an object, nil where there is none.
@@ -60,4 +61,27 @@ func WantHint(t testing.TB, pl fwk.EnqueueExtensions, pod *corev1.Pod, c Change,
 	if got, err := Hint(t, pl, pod, c); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
+}
+
+// Hints asks a plugin about one change after the other. Each is a test of its own.
+type Hints struct {
+	t  *testing.T
+	pl fwk.EnqueueExtensions
+}
+
+// NewHints asks the plugin.
+func NewHints(t *testing.T, pl fwk.EnqueueExtensions) Hints { return Hints{t, pl} }
+
+// AfterPodUpdate is about an update of the pod that waits.
+func (h Hints) AfterPodUpdate(name string, before, after *st.PodWrapper, want fwk.QueueingHint) {
+	h.t.Run(name, func(t *testing.T) {
+		WantHint(t, h.pl, before.Obj(), PodUpdate(before.Obj(), after.Obj()), want)
+	})
+}
+
+// AfterNodeChange is about a NodeChange while the pod waits.
+func (h Hints) AfterNodeChange(name string, pod *st.PodWrapper, update fwk.ActionType, before, after *corev1.Node, want fwk.QueueingHint) {
+	h.t.Run(name, func(t *testing.T) {
+		WantHint(t, h.pl, pod.Obj(), NodeChange(update, before, after), want)
+	})
 }

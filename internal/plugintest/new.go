@@ -22,24 +22,33 @@ func New[P fwk.Plugin](t testing.TB, factory frameworkruntime.PluginFactory, arg
 	return pl.(P)
 }
 
-// WantNew fails the test unless the plugin of the name was made; or if there are parts,
-// unless it was not, and the error holds them all.
-func WantNew(t testing.TB, name string, pl fwk.Plugin, err error, parts ...string) {
+// WantArguments fails the test unless the plugin refuses the arguments of another one, and
+// none, and says what it takes. The answer is a test of some arguments: the plugin of the
+// name is made from them; or if there are parts, it is not, and the error holds them all.
+func WantArguments(t *testing.T, name string, factory frameworkruntime.PluginFactory, handle fwk.Handle) func(test string, args runtime.Object, parts ...string) {
 	t.Helper()
-	if len(parts) == 0 {
-		if err != nil || pl.Name() != name {
-			t.Errorf("got %v, %v", pl, err)
-		}
-		return
+	want := func(test string, args runtime.Object, parts ...string) {
+		t.Run(test, func(t *testing.T) {
+			pl, err := factory(t.Context(), args, handle)
+			if len(parts) == 0 {
+				if err != nil || pl.Name() != name {
+					t.Errorf("got %v, %v", pl, err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("it was made")
+			}
+			for _, part := range append(parts, name) {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error does not say %q: %v", part, err)
+				}
+			}
+		})
 	}
-	if err == nil {
-		t.Fatal("it was made")
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not say %q: %v", part, err)
-		}
-	}
+	want("args of another plugin", &runtime.Unknown{}, "*config."+name+"Args", "*runtime.Unknown")
+	want("no args", nil, "*config."+name+"Args", "<nil>")
+	return want
 }
 
 // WantNoArguments fails the test unless the plugin has the name, and refuses arguments by it.

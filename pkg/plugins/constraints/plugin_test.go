@@ -102,22 +102,13 @@ func TestFilterWithoutPreFilter(t *testing.T) {
 
 func TestHintAfterPodUpdate(t *testing.T) {
 	empty := asking("").Annotation(clusterview.ConstraintsAnnotation, "")
-	for _, tc := range []struct {
-		name          string
-		before, after *st.PodWrapper
-		want          fwk.QueueingHint
-	}{
-		{"mended", asking("role == worker"), asking("node.role == worker"), fwk.Queue},
-		{"loosened", asking("node.role == worker, node.id == x"), asking("node.role == worker"), fwk.Queue},
-		{"taken away", asking("role == worker"), asking(""), fwk.Queue},
-		{"empty and taken away", empty, asking(""), fwk.Queue},
-		{"changed, still bad", asking("role == worker"), asking("rule == worker"), fwk.QueueSkip},
-		{"something else changed", asking("node.id == x"), asking("node.id == x").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterPodUpdate("mended", asking("role == worker"), asking("node.role == worker"), fwk.Queue)
+	hints.AfterPodUpdate("loosened", asking("node.role == worker, node.id == x"), asking("node.role == worker"), fwk.Queue)
+	hints.AfterPodUpdate("taken away", asking("role == worker"), asking(""), fwk.Queue)
+	hints.AfterPodUpdate("empty and taken away", empty, asking(""), fwk.Queue)
+	hints.AfterPodUpdate("changed, still bad", asking("role == worker"), asking("rule == worker"), fwk.QueueSkip)
+	hints.AfterPodUpdate("something else changed", asking("node.id == x"), asking("node.id == x").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip)
 }
 
 func TestHintAfterNodeChange(t *testing.T) {
@@ -128,30 +119,19 @@ func TestHintAfterNodeChange(t *testing.T) {
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
 		return n
 	}
-	for _, tc := range []struct {
-		name          string
-		annotation    string
-		action        fwk.ActionType
-		before, after *corev1.Node
-		want          fwk.QueueingHint
-	}{
-		{"a node comes on which they hold", "node.labels.disk == ssd", fwk.Add, nil, ssd, fwk.Queue},
-		{"a node comes on which they do not", "node.labels.disk == ssd", fwk.Add, nil, bare, fwk.QueueSkip},
-		{"a label comes", "node.labels.disk == ssd", fwk.UpdateNodeLabel, bare, ssd, fwk.Queue},
-		{"a label goes", "node.labels.disk != ssd", fwk.UpdateNodeLabel, ssd, bare, fwk.Queue},
-		{"a label goes that was wanted", "node.labels.disk == ssd", fwk.UpdateNodeLabel, ssd, bare, fwk.QueueSkip},
-		{"another label comes", "node.labels.disk == ssd", fwk.UpdateNodeLabel, ssd, more, fwk.QueueSkip},
-		{"one of two labels comes", "node.labels.disk == ssd, node.labels.x == y", fwk.UpdateNodeLabel, bare, ssd, fwk.QueueSkip},
-		{"a taint goes", "node.labels.disk == ssd", fwk.UpdateNodeTaint, ssd, ssd, fwk.QueueSkip},
-		{"an address comes", "node.ip == 10.0.0.1", fwk.UpdateNodeCondition, bare, at("10.0.0.1"), fwk.Queue},
-		{"an address has come before", "node.ip == 10.0.0.1", fwk.UpdateNodeTaint, at("10.0.0.1"), at("10.0.0.1"), fwk.Queue},
-		{"another address comes", "node.ip == 10.0.0.1", fwk.UpdateNodeCondition, bare, at("10.0.0.2"), fwk.QueueSkip},
-		{"no node mends an annotation", "role == worker", fwk.Add, nil, ssd, fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(tc.action, tc.before, tc.after), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterNodeChange("a node comes on which they hold", asking("node.labels.disk == ssd"), fwk.Add, nil, ssd, fwk.Queue)
+	hints.AfterNodeChange("a node comes on which they do not", asking("node.labels.disk == ssd"), fwk.Add, nil, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("a label comes", asking("node.labels.disk == ssd"), fwk.UpdateNodeLabel, bare, ssd, fwk.Queue)
+	hints.AfterNodeChange("a label goes", asking("node.labels.disk != ssd"), fwk.UpdateNodeLabel, ssd, bare, fwk.Queue)
+	hints.AfterNodeChange("a label goes that was wanted", asking("node.labels.disk == ssd"), fwk.UpdateNodeLabel, ssd, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("another label comes", asking("node.labels.disk == ssd"), fwk.UpdateNodeLabel, ssd, more, fwk.QueueSkip)
+	hints.AfterNodeChange("one of two labels comes", asking("node.labels.disk == ssd, node.labels.x == y"), fwk.UpdateNodeLabel, bare, ssd, fwk.QueueSkip)
+	hints.AfterNodeChange("a taint goes", asking("node.labels.disk == ssd"), fwk.UpdateNodeTaint, ssd, ssd, fwk.QueueSkip)
+	hints.AfterNodeChange("an address comes", asking("node.ip == 10.0.0.1"), fwk.UpdateNodeCondition, bare, at("10.0.0.1"), fwk.Queue)
+	hints.AfterNodeChange("an address has come before", asking("node.ip == 10.0.0.1"), fwk.UpdateNodeTaint, at("10.0.0.1"), at("10.0.0.1"), fwk.Queue)
+	hints.AfterNodeChange("another address comes", asking("node.ip == 10.0.0.1"), fwk.UpdateNodeCondition, bare, at("10.0.0.2"), fwk.QueueSkip)
+	hints.AfterNodeChange("no node mends an annotation", asking("role == worker"), fwk.Add, nil, ssd, fwk.QueueSkip)
 }
 
 // An address that is attached to a node that runs leaves it ready, and the framework has no event. The pod that is woken must fit at once,

@@ -75,25 +75,16 @@ func TestHintAfterPodOfAnUnknownOwnerLeft(t *testing.T) {
 
 func TestHintAfterPodUpdate(t *testing.T) {
 	pod := func(limits string) *st.PodWrapper { return web("p", "2", limits) }
-	for _, tc := range []struct {
-		name          string
-		before, after *st.PodWrapper
-		want          fwk.QueueingHint
-	}{
-		{"limits mended", pod("rack=two"), pod("rack=2"), fwk.Queue},
-		{"limits taken away", pod("rack=1"), pod(""), fwk.Queue},
-		{"limits changed", pod("rack=1"), pod("rack=2"), fwk.Queue},
-		{"limits changed, still bad", pod("rack=two"), pod("rack=three"), fwk.QueueSkip},
-		{"given another workload", pod("rack=1"), pod("rack=1").Label(clusterview.WorkloadLabel, "db"), fwk.Queue},
-		{"given another workload, limits bad", pod("rack"), pod("rack").Label(clusterview.WorkloadLabel, "db"), fwk.QueueSkip},
-		{"relabelled, so that another policy may govern it", pod(""), pod("").Label("app", "other"), fwk.Queue},
-		{"something else changed", pod("rack=1"), pod("rack=1").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
-		{"nothing changed", pod("rack=1"), pod("rack=1"), fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			expectHint(t, tc.want, framework.EventTargetPodUpdate, tc.before.Obj(), tc.before.Obj(), tc.after.Obj())
-		})
-	}
+	hints := plugintest.NewHints(t, newRig(t.Context(), t).pl)
+	hints.AfterPodUpdate("limits mended", pod("rack=two"), pod("rack=2"), fwk.Queue)
+	hints.AfterPodUpdate("limits taken away", pod("rack=1"), pod(""), fwk.Queue)
+	hints.AfterPodUpdate("limits changed", pod("rack=1"), pod("rack=2"), fwk.Queue)
+	hints.AfterPodUpdate("limits changed, still bad", pod("rack=two"), pod("rack=three"), fwk.QueueSkip)
+	hints.AfterPodUpdate("given another workload", pod("rack=1"), pod("rack=1").Label(clusterview.WorkloadLabel, "db"), fwk.Queue)
+	hints.AfterPodUpdate("given another workload, limits bad", pod("rack"), pod("rack").Label(clusterview.WorkloadLabel, "db"), fwk.QueueSkip)
+	hints.AfterPodUpdate("relabelled, so that another policy may govern it", pod(""), pod("").Label("app", "other"), fwk.Queue)
+	hints.AfterPodUpdate("something else changed", pod("rack=1"), pod("rack=1").Annotation("other", "x").Toleration("t"), fwk.QueueSkip)
+	hints.AfterPodUpdate("nothing changed", pod("rack=1"), pod("rack=1"), fwk.QueueSkip)
 	empty := pod("").Obj()
 	empty.Annotations = map[string]string{clusterview.DomainLimitsAnnotation: ""}
 	t.Run("empty limits taken away", func(t *testing.T) {
@@ -102,39 +93,18 @@ func TestHintAfterPodUpdate(t *testing.T) {
 }
 
 func TestHintAfterNodeChange(t *testing.T) {
-	for _, tc := range []struct {
-		name, limits  string
-		before, after string // "" for none
-		want          fwk.QueueingHint
-	}{
-		{"a node comes", "node.name=1", "", "n", fwk.Queue},
-		{"a node of some rack comes", "rack=1", "", "n rack=a", fwk.Queue},
-		{"a node of no rack comes", "rack=1", "", "n zone=a", fwk.QueueSkip},
-		{"a node with one of two properties comes", "rack=1,zone=1", "", "n rack=a", fwk.QueueSkip},
-		{"a node is given a rack", "rack=1", "n", "n rack=a", fwk.Queue},
-		{"a node moves to another rack", "rack=1", "n rack=a", "n rack=b", fwk.Queue},
-		{"a node leaves its rack", "rack=1", "n rack=a", "n", fwk.Queue},
-		{"a node is relabelled otherwise", "rack=1", "n rack=a", "n rack=a zone=b", fwk.QueueSkip},
-		{"a node is relabelled, of which only the name matters", "node.name=1", "n rack=a", "n rack=b", fwk.QueueSkip},
-		{"a node of a rack goes", "rack=1", "n rack=a", "", fwk.Queue},
-		{"a node of no rack goes", "rack=1", "n", "", fwk.QueueSkip},
-		{"a node goes, and its domain with it", "node.name=1", "n rack=a", "", fwk.QueueSkip},
-		{"no node mends limits", "rack=two", "", "n rack=a", fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			event := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeLabel}
-			var before, after any
-			if tc.before == "" {
-				event.ActionType = fwk.Add
-			} else {
-				before = node(tc.before).Obj()
-			}
-			if tc.after == "" {
-				event.ActionType = fwk.Delete
-			} else {
-				after = node(tc.after).Obj()
-			}
-			expectHint(t, tc.want, event, web("p", "2", tc.limits).Obj(), before, after)
-		})
-	}
+	hints := plugintest.NewHints(t, newRig(t.Context(), t).pl)
+	hints.AfterNodeChange("a node comes", web("p", "2", "node.name=1"), fwk.UpdateNodeLabel, nil, node("n").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node of some rack comes", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, nil, node("n rack=a").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node of no rack comes", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, nil, node("n zone=a").Obj(), fwk.QueueSkip)
+	hints.AfterNodeChange("a node with one of two properties comes", web("p", "2", "rack=1,zone=1"), fwk.UpdateNodeLabel, nil, node("n rack=a").Obj(), fwk.QueueSkip)
+	hints.AfterNodeChange("a node is given a rack", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n").Obj(), node("n rack=a").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node moves to another rack", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), node("n rack=b").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node leaves its rack", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), node("n").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node is relabelled otherwise", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), node("n rack=a zone=b").Obj(), fwk.QueueSkip)
+	hints.AfterNodeChange("a node is relabelled, of which only the name matters", web("p", "2", "node.name=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), node("n rack=b").Obj(), fwk.QueueSkip)
+	hints.AfterNodeChange("a node of a rack goes", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), nil, fwk.Queue)
+	hints.AfterNodeChange("a node of no rack goes", web("p", "2", "rack=1"), fwk.UpdateNodeLabel, node("n").Obj(), nil, fwk.QueueSkip)
+	hints.AfterNodeChange("a node goes, and its domain with it", web("p", "2", "node.name=1"), fwk.UpdateNodeLabel, node("n rack=a").Obj(), nil, fwk.QueueSkip)
+	hints.AfterNodeChange("no node mends limits", web("p", "2", "rack=two"), fwk.UpdateNodeLabel, nil, node("n rack=a").Obj(), fwk.QueueSkip)
 }

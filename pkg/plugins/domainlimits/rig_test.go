@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -176,22 +175,10 @@ func TestNew(t *testing.T) {
 	limits := func(property string, pods int64) *config.DomainLimitsArgs {
 		return &config.DomainLimitsArgs{DefaultLimits: []config.DomainLimit{{TopologyKey: property, MaxPods: pods}}}
 	}
-	for _, tc := range []struct {
-		name string
-		args runtime.Object
-		want []string // the error holds them all; none: there is no error
-	}{
-		{"no limits", &config.DomainLimitsArgs{}, nil},
-		{"limits", limits("rack", 2), nil},
-		{"args of another plugin", &config.SpreadTreeArgs{}, []string{domainlimits.Name, "*config.DomainLimitsArgs", "*config.SpreadTreeArgs"}},
-		{"no args", nil, []string{domainlimits.Name, "*config.DomainLimitsArgs", "<nil>"}},
-		{"bad limits", limits("node.id", 0), []string{domainlimits.Name, "defaultLimits[0].topologyKey", `"node.id"`, "defaultLimits[0].maxPods"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pl, err := domainlimits.New(t.Context(), tc.args, handle{snapshot: cache.NewEmptySnapshot()})
-			plugintest.WantNew(t, domainlimits.Name, pl, err, tc.want...)
-		})
-	}
+	want := plugintest.WantArguments(t, domainlimits.Name, domainlimits.New, handle{snapshot: cache.NewEmptySnapshot()})
+	want("no limits", &config.DomainLimitsArgs{})
+	want("limits", limits("rack", 2))
+	want("bad limits", limits("node.id", 0), "defaultLimits[0].topologyKey", `"node.id"`, "defaultLimits[0].maxPods")
 }
 
 func TestSignPod(t *testing.T) {

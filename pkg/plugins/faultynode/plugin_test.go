@@ -5,7 +5,6 @@ package faultynode
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -169,14 +168,9 @@ func TestScore(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	h := handle{plugintest.NewCluster()}
-	if _, err := New(t.Context(), &config.SpreadTreeArgs{}, h); err == nil || !strings.Contains(err.Error(), "*config.FaultyNodeArgs") {
-		t.Errorf("with another's arguments: %v", err)
-	}
 	bad := args()
 	bad.Threshold = 0
-	if _, err := New(t.Context(), bad, h); err == nil || !strings.Contains(err.Error(), "threshold") {
-		t.Errorf("with bad arguments: %v", err)
-	}
+	plugintest.WantArguments(t, Name, New, h)("bad args", bad, "threshold")
 	// A simulation has no API server.
 	pl, err := New(t.Context(), args(), h)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -64,23 +63,10 @@ func keeping(name, annotation string) *st.NodeWrapper {
 }
 
 func TestNew(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		args runtime.Object
-		want []string // the error holds them all; none: there is no error
-	}{
-		{"no ports", &config.HostPortsArgs{}, nil},
-		{"ports", &config.HostPortsArgs{Reserved: []string{"22/tcp", "8000-8010/udp"}}, nil},
-		{"args of another plugin", &config.SpreadTreeArgs{}, []string{Name, "*config.HostPortsArgs", "*config.SpreadTreeArgs"}},
-		{"no args", nil, []string{Name, "*config.HostPortsArgs", "<nil>"}},
-		{"bad ports", &config.HostPortsArgs{Reserved: []string{"22/tcp", "53", "9/tpc"}},
-			[]string{Name, "reserved[1]", `"53"`, "no protocol", "reserved[2]", `"tpc"`, "use tcp, udp or sctp"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pl, err := New(t.Context(), tc.args, plugintest.NewCluster())
-			plugintest.WantNew(t, Name, pl, err, tc.want...)
-		})
-	}
+	want := plugintest.WantArguments(t, Name, New, plugintest.NewCluster())
+	want("no ports", &config.HostPortsArgs{})
+	want("ports", &config.HostPortsArgs{Reserved: []string{"22/tcp", "8000-8010/udp"}})
+	want("bad ports", &config.HostPortsArgs{Reserved: []string{"22/tcp", "53", "9/tpc"}}, "reserved[1]", `"53"`, "no protocol", "reserved[2]", `"tpc"`, "use tcp, udp or sctp")
 }
 
 func TestSignPod(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	fwk "k8s.io/kube-scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -25,51 +24,32 @@ import (
 )
 
 func TestHintAfterPodUpdate(t *testing.T) {
-	for name, tc := range map[string]struct {
-		before, after string
-		want          fwk.QueueingHint
-	}{
-		"mended":                {"3d", "72h", fwk.Queue},
-		"shorter":               {"72h", "71h", fwk.Queue},
-		"taken away":            {"72h", "", fwk.Queue},
-		"longer":                {"72h", "73h", fwk.QueueSkip},
-		"the same in others":    {"72h", "4320m", fwk.QueueSkip},
-		"changed and still bad": {"3d", "4d", fwk.QueueSkip},
-		"something else":        {"72h", "72h", fwk.QueueSkip},
-	} {
-		t.Run(name, func(t *testing.T) {
-			change := plugintest.PodUpdate(leased(tc.before).Obj(), leased(tc.after).Label("a", "b").Obj())
-			plugintest.WantHint(t, newPlugin(t, at(noon)), leased(tc.before).Obj(), change, tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t, at(noon)))
+	hints.AfterPodUpdate("mended", leased("3d"), leased("72h").Label("a", "b"), fwk.Queue)
+	hints.AfterPodUpdate("shorter", leased("72h"), leased("71h").Label("a", "b"), fwk.Queue)
+	hints.AfterPodUpdate("taken away", leased("72h"), leased("").Label("a", "b"), fwk.Queue)
+	hints.AfterPodUpdate("longer", leased("72h"), leased("73h").Label("a", "b"), fwk.QueueSkip)
+	hints.AfterPodUpdate("the same in others", leased("72h"), leased("4320m").Label("a", "b"), fwk.QueueSkip)
+	hints.AfterPodUpdate("changed and still bad", leased("3d"), leased("4d").Label("a", "b"), fwk.QueueSkip)
+	hints.AfterPodUpdate("something else", leased("72h"), leased("72h").Label("a", "b"), fwk.QueueSkip)
 }
 
 func TestHintAfterNodeChange(t *testing.T) {
 	const lease = "72h"
 	short, long, longer := ending("n", in(time.Hour)), ending("n", in(73*time.Hour)), ending("n", in(74*time.Hour))
 	odd, ever := ending("n", "tomorrow"), ending("n", "")
-	for name, tc := range map[string]struct {
-		lease         string
-		before, after *corev1.Node
-		want          fwk.QueueingHint
-	}{
-		"a node comes that lives long enough": {lease, nil, long, fwk.Queue},
-		"one that does not":                   {lease, nil, short, fwk.QueueSkip},
-		"one whose end cannot be read":        {lease, nil, odd, fwk.QueueSkip},
-		"one without an end":                  {lease, nil, ever, fwk.Queue},
-		"a node is given a later end":         {lease, short, long, fwk.Queue},
-		"its end is taken away":               {lease, short, ever, fwk.Queue},
-		"its end is mended":                   {lease, odd, long, fwk.Queue},
-		"it lived long enough before":         {lease, long, longer, fwk.QueueSkip},
-		"it is given an end":                  {lease, ever, long, fwk.QueueSkip},
-		"an earlier one":                      {lease, long, short, fwk.QueueSkip},
-		"no node mends a lease":               {"3d", nil, ever, fwk.QueueSkip},
-	} {
-		t.Run(name, func(t *testing.T) {
-			change := plugintest.NodeChange(fwk.UpdateNodeAnnotation, tc.before, tc.after)
-			plugintest.WantHint(t, newPlugin(t, at(noon)), leased(tc.lease).Obj(), change, tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t, at(noon)))
+	hints.AfterNodeChange("a node comes that lives long enough", leased(lease), fwk.UpdateNodeAnnotation, nil, long, fwk.Queue)
+	hints.AfterNodeChange("one that does not", leased(lease), fwk.UpdateNodeAnnotation, nil, short, fwk.QueueSkip)
+	hints.AfterNodeChange("one whose end cannot be read", leased(lease), fwk.UpdateNodeAnnotation, nil, odd, fwk.QueueSkip)
+	hints.AfterNodeChange("one without an end", leased(lease), fwk.UpdateNodeAnnotation, nil, ever, fwk.Queue)
+	hints.AfterNodeChange("a node is given a later end", leased(lease), fwk.UpdateNodeAnnotation, short, long, fwk.Queue)
+	hints.AfterNodeChange("its end is taken away", leased(lease), fwk.UpdateNodeAnnotation, short, ever, fwk.Queue)
+	hints.AfterNodeChange("its end is mended", leased(lease), fwk.UpdateNodeAnnotation, odd, long, fwk.Queue)
+	hints.AfterNodeChange("it lived long enough before", leased(lease), fwk.UpdateNodeAnnotation, long, longer, fwk.QueueSkip)
+	hints.AfterNodeChange("it is given an end", leased(lease), fwk.UpdateNodeAnnotation, ever, long, fwk.QueueSkip)
+	hints.AfterNodeChange("an earlier one", leased(lease), fwk.UpdateNodeAnnotation, long, short, fwk.QueueSkip)
+	hints.AfterNodeChange("no node mends a lease", leased("3d"), fwk.UpdateNodeAnnotation, nil, ever, fwk.QueueSkip)
 }
 
 // of is a pod of a Job.
@@ -202,22 +182,11 @@ func ending(name, end string) *corev1.Node {
 func in(d time.Duration) string { return noon.Add(d).Format(time.RFC3339) }
 
 func TestNew(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args runtime.Object
-		want []string // the error holds them all; none: there is no error
-	}{
-		"nothing is a lease":     {&config.NodeLifetimeArgs{Leases: config.LeasesDisabled}, nil},
-		"annotations":            {&config.NodeLifetimeArgs{Leases: config.LeasesAnnotations}, nil},
-		"deadlines as well":      {&config.NodeLifetimeArgs{Leases: config.LeasesAnnotationsAndDeadlines}, nil},
-		"args of another plugin": {&config.HostPortsArgs{}, []string{nodelifetime.Name, "*config.NodeLifetimeArgs", "*config.HostPortsArgs"}},
-		"no args":                {nil, []string{nodelifetime.Name, "*config.NodeLifetimeArgs", "<nil>"}},
-		"bad args":               {&config.NodeLifetimeArgs{Leases: "All"}, []string{nodelifetime.Name, "leases", `"All"`, `"Annotations"`}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pl, err := nodelifetime.New(t.Context(), tc.args, plugintest.NewCluster())
-			plugintest.WantNew(t, nodelifetime.Name, pl, err, tc.want...)
-		})
-	}
+	want := plugintest.WantArguments(t, nodelifetime.Name, nodelifetime.New, plugintest.NewCluster())
+	want("nothing is a lease", &config.NodeLifetimeArgs{Leases: config.LeasesDisabled})
+	want("annotations", &config.NodeLifetimeArgs{Leases: config.LeasesAnnotations})
+	want("deadlines as well", &config.NodeLifetimeArgs{Leases: config.LeasesAnnotationsAndDeadlines})
+	want("bad args", &config.NodeLifetimeArgs{Leases: "All"}, "leases", `"All"`, `"Annotations"`)
 }
 
 // Where nothing is a lease no pod is filtered, and nothing is watched.

@@ -6,7 +6,6 @@ package nodesampling
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,14 +92,7 @@ func TestSampleInTime(t *testing.T) {
 func TestArgs(t *testing.T) {
 	wrong := args
 	wrong.Strategy = "Best"
-	for want, obj := range map[string]*config.NodeSamplingArgs{"strategy": &wrong} {
-		if _, err := New(t.Context(), obj, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-	if _, err := New(t.Context(), &config.SpreadTreeArgs{}, nil); err == nil || !strings.Contains(err.Error(), "NodeSamplingArgs") {
-		t.Errorf("the arguments of another plugin: %v", err)
-	}
+	plugintest.WantArguments(t, Name, New, nil)("wrong args", &wrong, "strategy")
 }
 
 func TestLetsEveryPodIn(t *testing.T) {

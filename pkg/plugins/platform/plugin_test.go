@@ -115,45 +115,26 @@ func TestFilterWithoutPreFilter(t *testing.T) {
 
 func TestHintAfterPodUpdate(t *testing.T) {
 	empty := asking("").Annotation(clusterview.PlatformsAnnotation, "")
-	for _, tc := range []struct {
-		name          string
-		before, after *st.PodWrapper
-		want          fwk.QueueingHint
-	}{
-		{"mended", asking("Linux"), asking("linux"), fwk.Queue},
-		{"one more platform", asking("linux/arm64"), asking("linux/arm64,linux/amd64"), fwk.Queue},
-		{"taken away", asking("Linux"), asking(""), fwk.Queue},
-		{"empty and taken away", empty, asking(""), fwk.Queue},
-		{"changed, still bad", asking("Linux"), asking("Windows"), fwk.QueueSkip},
-		{"something else changed", asking("linux"), asking("linux").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterPodUpdate("mended", asking("Linux"), asking("linux"), fwk.Queue)
+	hints.AfterPodUpdate("one more platform", asking("linux/arm64"), asking("linux/arm64,linux/amd64"), fwk.Queue)
+	hints.AfterPodUpdate("taken away", asking("Linux"), asking(""), fwk.Queue)
+	hints.AfterPodUpdate("empty and taken away", empty, asking(""), fwk.Queue)
+	hints.AfterPodUpdate("changed, still bad", asking("Linux"), asking("Windows"), fwk.QueueSkip)
+	hints.AfterPodUpdate("something else changed", asking("linux"), asking("linux").Label("a", "b").Annotation("c", "d"), fwk.QueueSkip)
 }
 
 func TestHintAfterNodeChange(t *testing.T) {
 	bare, arm, amd := node("n", "", ""), node("n", "linux", "arm64"), node("n", "linux", "amd64")
 	labelled := arm.DeepCopy()
 	labelled.Labels["x"] = "y"
-	for _, tc := range []struct {
-		name          string
-		annotation    string
-		before, after *corev1.Node
-		want          fwk.QueueingHint
-	}{
-		{"a node of the platform comes", "linux/arm64", nil, arm, fwk.Queue},
-		{"a node of another comes", "linux/arm64", nil, amd, fwk.QueueSkip},
-		{"a node that tells none comes", "linux/arm64", nil, bare, fwk.QueueSkip},
-		{"a node tells its platform", "linux/arm64", bare, arm, fwk.Queue},
-		{"a node tells another", "linux/arm64", bare, amd, fwk.QueueSkip},
-		{"another label changes", "linux/arm64", arm, labelled, fwk.QueueSkip},
-		{"a node tells its platform no more", "linux/arm64", arm, bare, fwk.QueueSkip},
-		{"no node mends an annotation", "Linux", nil, arm, fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterNodeChange("a node of the platform comes", asking("linux/arm64"), fwk.UpdateNodeLabel, nil, arm, fwk.Queue)
+	hints.AfterNodeChange("a node of another comes", asking("linux/arm64"), fwk.UpdateNodeLabel, nil, amd, fwk.QueueSkip)
+	hints.AfterNodeChange("a node that tells none comes", asking("linux/arm64"), fwk.UpdateNodeLabel, nil, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("a node tells its platform", asking("linux/arm64"), fwk.UpdateNodeLabel, bare, arm, fwk.Queue)
+	hints.AfterNodeChange("a node tells another", asking("linux/arm64"), fwk.UpdateNodeLabel, bare, amd, fwk.QueueSkip)
+	hints.AfterNodeChange("another label changes", asking("linux/arm64"), fwk.UpdateNodeLabel, arm, labelled, fwk.QueueSkip)
+	hints.AfterNodeChange("a node tells its platform no more", asking("linux/arm64"), fwk.UpdateNodeLabel, arm, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("no node mends an annotation", asking("Linux"), fwk.UpdateNodeLabel, nil, arm, fwk.QueueSkip)
 }

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -49,23 +48,10 @@ func asking(annotation string) *st.PodWrapper {
 
 func TestNew(t *testing.T) {
 	bad := config.Level{Strategy: "Sprd", TopologyKey: "node.id", NodesWithoutKey: config.NodesWithoutKeyOwnDomain}
-	for _, tc := range []struct {
-		name string
-		args runtime.Object
-		want []string // the error holds them all; none: there is no error
-	}{
-		{"no levels", &config.PreferencesArgs{}, nil},
-		{"levels", &config.PreferencesArgs{DefaultLevels: []config.Level{byZone}}, nil},
-		{"args of another plugin", &config.SpreadTreeArgs{}, []string{preferences.Name, "*config.PreferencesArgs", "*config.SpreadTreeArgs"}},
-		{"no args", nil, []string{preferences.Name, "*config.PreferencesArgs", "<nil>"}},
-		{"bad levels", &config.PreferencesArgs{DefaultLevels: []config.Level{bad}},
-			[]string{preferences.Name, "defaultLevels[0].strategy", `"Sprd"`, "defaultLevels[0].topologyKey", `"node.id"`}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pl, err := preferences.New(t.Context(), tc.args, plugintest.NewCluster())
-			plugintest.WantNew(t, preferences.Name, pl, err, tc.want...)
-		})
-	}
+	want := plugintest.WantArguments(t, preferences.Name, preferences.New, plugintest.NewCluster())
+	want("no levels", &config.PreferencesArgs{})
+	want("levels", &config.PreferencesArgs{DefaultLevels: []config.Level{byZone}})
+	want("bad levels", &config.PreferencesArgs{DefaultLevels: []config.Level{bad}}, "defaultLevels[0].strategy", `"Sprd"`, "defaultLevels[0].topologyKey", `"node.id"`)
 }
 
 func TestSignPod(t *testing.T) {
@@ -186,24 +172,15 @@ func TestHintAfterPodUpdate(t *testing.T) {
 	constrained := func(app string) *st.PodWrapper {
 		return asking("").Label("app", app).SpreadConstraint(1, "zone", corev1.ScheduleAnyway, web, nil, nil, nil, nil)
 	}
-	for _, tc := range []struct {
-		name          string
-		before, after *st.PodWrapper
-		want          fwk.QueueingHint
-	}{
-		{"annotation mended", asking("sprd=zone"), asking("spread=zone"), fwk.Queue},
-		{"annotation taken away", asking("sprd=zone"), asking(""), fwk.Queue},
-		{"annotation changed, still bad", asking("sprd=zone"), asking("sprd=rack"), fwk.QueueSkip},
-		{"annotation no longer leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack"), fwk.Queue},
-		{"label changed", constrained("db"), constrained("web"), fwk.Queue},
-		{"label changed, annotation bad", asking("sprd=zone"), asking("sprd=zone").Label("x", "y"), fwk.QueueSkip},
-		{"something else changed", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack;nodesWithoutKey=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip},
-		{"nothing changed", asking("sprd=zone"), asking("sprd=zone"), fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), tc.before.Obj(), plugintest.PodUpdate(tc.before.Obj(), tc.after.Obj()), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterPodUpdate("annotation mended", asking("sprd=zone"), asking("spread=zone"), fwk.Queue)
+	hints.AfterPodUpdate("annotation taken away", asking("sprd=zone"), asking(""), fwk.Queue)
+	hints.AfterPodUpdate("annotation changed, still bad", asking("sprd=zone"), asking("sprd=rack"), fwk.QueueSkip)
+	hints.AfterPodUpdate("annotation no longer leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack"), fwk.Queue)
+	hints.AfterPodUpdate("label changed", constrained("db"), constrained("web"), fwk.Queue)
+	hints.AfterPodUpdate("label changed, annotation bad", asking("sprd=zone"), asking("sprd=zone").Label("x", "y"), fwk.QueueSkip)
+	hints.AfterPodUpdate("something else changed", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack;nodesWithoutKey=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip)
+	hints.AfterPodUpdate("nothing changed", asking("sprd=zone"), asking("sprd=zone"), fwk.QueueSkip)
 }
 
 // An empty annotation is refused, and reads like none where only values are compared.
@@ -218,24 +195,14 @@ func TestRegression_EmptyAnnotationTakenAway(t *testing.T) {
 func TestHintAfterNodeChange(t *testing.T) {
 	bare, racked := st.MakeNode().Name("n").Obj(), st.MakeNode().Name("n").Label("rack", "1").Obj()
 	more := st.MakeNode().Name("n").Label("rack", "1").Label("x", "y").Obj()
-	for _, tc := range []struct {
-		name          string
-		annotation    string
-		before, after *corev1.Node
-		want          fwk.QueueingHint
-	}{
-		{"a node with the property comes", "spread=rack;nodesWithoutKey=Exclude", nil, racked, fwk.Queue},
-		{"a node without it comes", "spread=rack;nodesWithoutKey=Exclude", nil, bare, fwk.QueueSkip},
-		{"a node is given it", "spread=rack;nodesWithoutKey=Exclude", bare, racked, fwk.Queue},
-		{"a node has had it", "spread=rack;nodesWithoutKey=Exclude", racked, more, fwk.QueueSkip},
-		{"a node loses it", "spread=rack;nodesWithoutKey=Exclude", racked, bare, fwk.QueueSkip},
-		{"one of two properties", "spread=rack;nodesWithoutKey=Exclude,spread=zone;nodesWithoutKey=Exclude", bare, racked, fwk.QueueSkip},
-		{"no node mends an annotation", "sprd=rack", nil, racked, fwk.QueueSkip},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			plugintest.WantHint(t, newPlugin(t), asking(tc.annotation).Obj(), plugintest.NodeChange(fwk.UpdateNodeLabel, tc.before, tc.after), tc.want)
-		})
-	}
+	hints := plugintest.NewHints(t, newPlugin(t))
+	hints.AfterNodeChange("a node with the property comes", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, nil, racked, fwk.Queue)
+	hints.AfterNodeChange("a node without it comes", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, nil, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("a node is given it", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, bare, racked, fwk.Queue)
+	hints.AfterNodeChange("a node has had it", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, racked, more, fwk.QueueSkip)
+	hints.AfterNodeChange("a node loses it", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, racked, bare, fwk.QueueSkip)
+	hints.AfterNodeChange("one of two properties", asking("spread=rack;nodesWithoutKey=Exclude,spread=zone;nodesWithoutKey=Exclude"), fwk.UpdateNodeLabel, bare, racked, fwk.QueueSkip)
+	hints.AfterNodeChange("no node mends an annotation", asking("sprd=rack"), fwk.UpdateNodeLabel, nil, racked, fwk.QueueSkip)
 }
 
 // under is a plugin in a cluster with one policy, for the pods with app=web.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -263,21 +262,9 @@ func (factoryHandle) ProfileName() string { return "espalier" }
 func (factoryHandle) EventRecorder() events.EventRecorderLogger { return nil }
 
 func TestNew(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		args runtime.Object
-		want []string // the error holds them all; none: there is no error
-	}{
-		{"defaults", args(), nil},
-		{"args of another plugin", &config.PreferencesArgs{}, []string{Name, "*config.SpreadTreeArgs", "*config.PreferencesArgs"}},
-		{"no args", nil, []string{Name, "<nil>"}},
-		{"bad values", &config.SpreadTreeArgs{CountRevisions: "Some", NodeHint: "off"}, []string{Name, "countRevisions", `"Some"`, "nodeHint", `"off"`}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pl, err := New(t.Context(), tc.args, factoryHandle{})
-			plugintest.WantNew(t, Name, pl, err, tc.want...)
-		})
-	}
+	want := plugintest.WantArguments(t, Name, New, factoryHandle{})
+	want("defaults", args())
+	want("bad values", &config.SpreadTreeArgs{CountRevisions: "Some", NodeHint: "off"}, "countRevisions", `"Some"`, "nodeHint", `"off"`)
 }
 
 // A pod of a workload that is still growing waits for no other.
