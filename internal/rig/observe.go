@@ -44,6 +44,19 @@ func (o *Observation) Check() []string { return evenness.Check(o.Levels, o.Nodes
 // Draw is evenness.Draw on what was observed.
 func (o *Observation) Draw() string { return evenness.Draw(o.Levels, o.Nodes) }
 
+// Settled is nil if there are n pods that have nodes, no more are leaving, and each passes the check.
+func (o *Observation) Settled(n int, check func(*corev1.Pod) error) error {
+	if len(o.Pods) != n || o.Pending > 0 || o.Leaving > 0 {
+		return fmt.Errorf("%d pods of %d, of them %d pending, and %d leaving", len(o.Pods), n, o.Pending, o.Leaving)
+	}
+	for i := range o.Pods {
+		if err := check(&o.Pods[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // OnNodes is the pods by node.
 func (o *Observation) OnNodes() map[string]int {
 	counts := map[string]int{}

@@ -5,7 +5,11 @@ package rig
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net/http"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,4 +44,27 @@ func ReaderToken(ctx context.Context, client kubernetes.Interface, namespace, na
 		return "", fmt.Errorf("asking for a token of service account %s/%s: %w", namespace, name, err)
 	}
 	return token.Status.Token, nil
+}
+
+// Get asks a port of one of our binaries, as who has the token or a certificate, if any. Its own certificate is made at every start, so that
+// nobody can check it.
+func Get(ctx context.Context, url, token string, certificates ...tls.Certificate) (status int, body string, err error) {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, //nolint:gosec // a self-signed certificate of a child
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
 }

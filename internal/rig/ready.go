@@ -4,11 +4,15 @@
 package rig
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 )
 
 // IsReady reports whether a pod is ready, and is not to end.
@@ -37,4 +41,17 @@ func UpToDate(d *appsv1.Deployment) error {
 			want, is.Replicas, is.UpdatedReplicas, is.AvailableReplicas, is.ObservedGeneration, d.Generation)
 	}
 	return nil
+}
+
+// Holder is who holds the scheduler's Lease. It is an error if nobody does, or this other one.
+func Holder(ctx context.Context, client kubernetes.Interface, other string) (string, error) {
+	lease, err := client.CoordinationV1().Leases(SchedulerNamespace).Get(ctx, SchedulerName, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if holder == "" || holder == other {
+		return "", fmt.Errorf("the Lease is held by %q", holder)
+	}
+	return holder, nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -87,4 +88,29 @@ func Entitle(ctx context.Context, config *rest.Config, client kubernetes.Interfa
 		return nil, err
 	}
 	return applier, WriteSchedulerKubeconfig(ctx, config, client, kubeconfig)
+}
+
+// Establish is Entitle, with the definitions of our kinds.
+func Establish(ctx context.Context, config *rest.Config, client kubernetes.Interface, manifests fs.FS, kubeconfig string) (*Applier, error) {
+	applier, err := Entitle(ctx, config, client, manifests, kubeconfig)
+	if err == nil {
+		err = applier.Definitions(ctx, manifests)
+	}
+	return applier, err
+}
+
+// Singly rewrites rules to one for each verb of each resource. Those of paths are left out.
+func Singly(rules []rbacv1.PolicyRule) (single []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					single = append(single, rbacv1.PolicyRule{
+						APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: rule.ResourceNames,
+					})
+				}
+			}
+		}
+	}
+	return single
 }

@@ -311,11 +311,8 @@ func prepare(ctx context.Context, kubeconfig string) (err error) {
 		return err
 	}
 	world.scheduler, world.controller = filepath.Join(world.dir, "scheduler.kubeconfig"), filepath.Join(world.dir, "controller.kubeconfig")
-	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.scheduler)
+	applier, err := rig.Establish(ctx, world.config, world.client, manifests.Files, world.scheduler)
 	if err != nil {
-		return err
-	}
-	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
 	if err := applier.Apply(ctx, manifests.Files, "components/arbiter/rbac.yaml", ""); err != nil {

@@ -4,10 +4,8 @@
 package e2e
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -336,32 +334,12 @@ func (m *metered) by(name, label string) map[string]float64 {
 // page waits for an answer and returns it.
 func (m *metered) page() (page string) {
 	m.Helper()
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
-	}}
-	m.until("metrics", func() error {
-		request, err := http.NewRequestWithContext(m.ctx, http.MethodGet, m.url, http.NoBody)
-		if err != nil {
-			return err
+	m.until("metrics", func() (err error) {
+		var status int
+		if status, page, err = rig.Get(m.ctx, m.url, world.metricsToken); err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
 		}
-		if world.metricsToken != "" {
-			request.Header.Set("Authorization", "Bearer "+world.metricsToken)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = response.Body.Close() }()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %d", response.StatusCode)
-		}
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			return err
-		}
-		page = string(text)
-		return nil
+		return err
 	})
 	return page
 }

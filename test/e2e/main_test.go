@@ -152,11 +152,8 @@ func prepareScheduler(ctx context.Context) error {
 	default:
 		return fmt.Errorf("-scheduler=%s: it is process or deployed", *schedulerFlag)
 	}
-	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.schedulerKubeconfig)
+	applier, err := rig.Establish(ctx, world.config, world.client, manifests.Files, world.schedulerKubeconfig)
 	if err != nil {
-		return err
-	}
-	if err := applier.Definitions(ctx, manifests.Files); err != nil {
 		return err
 	}
 	for _, folder := range []string{

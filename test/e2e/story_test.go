@@ -152,15 +152,7 @@ func isRunning(p *corev1.Pod) error {
 func (s *story) observe(selector string, n int, check func(*corev1.Pod) error) *rig.Observation {
 	s.Helper()
 	return s.seen(fmt.Sprintf("%d pods with %s", n, selector), selector, func(o *rig.Observation) error {
-		if len(o.Pods) != n || o.Pending > 0 || o.Leaving > 0 {
-			return fmt.Errorf("%d pods, of them %d pending, and %d leaving", len(o.Pods), o.Pending, o.Leaving)
-		}
-		for i := range o.Pods {
-			if err := check(&o.Pods[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return o.Settled(n, check)
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // record is the ConfigMap in which a profile keeps its history of failures.
@@ -202,14 +203,8 @@ func rightsOf(t *testing.T, objects []object) (rights []string) {
 	t.Helper()
 	for _, kind := range []string{"ClusterRole", "Role"} {
 		for _, role := range ofKind[rbacv1.ClusterRole](t, kind, objects) { // a Role has the same rules
-			for _, rule := range role.Rules {
-				for _, group := range rule.APIGroups {
-					for _, resource := range rule.Resources {
-						for _, verb := range rule.Verbs {
-							rights = append(rights, fmt.Sprint(role.Namespace, " ", verb, " ", resource, ".", group, " ", rule.ResourceNames))
-						}
-					}
-				}
+			for _, r := range rig.Singly(role.Rules) {
+				rights = append(rights, fmt.Sprint(role.Namespace, " ", r.Verbs[0], " ", r.Resources[0], ".", r.APIGroups[0], " ", r.ResourceNames))
 			}
 		}
 	}

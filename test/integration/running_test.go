@@ -43,7 +43,7 @@ func hintCounts(t *testing.T, base, token string) map[string]int {
 	t.Helper()
 	counts := make(map[string]int)
 	until(t, "the scheduler's metrics", func() error {
-		status, body, err := get(t, base+"/metrics", token)
+		status, body, err := rig.Get(t.Context(), base+"/metrics", token)
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("status %d", status)
 		}

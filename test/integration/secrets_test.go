@@ -125,7 +125,7 @@ func askForMetrics(t *testing.T, ns, port string) []secret {
 	t.Helper()
 	token := metricsToken(t, ns)
 	until(t, "its metrics", func() error {
-		status, _, err := get(t, "https://127.0.0.1:"+port+"/metrics", token)
+		status, _, err := rig.Get(t.Context(), "https://127.0.0.1:"+port+"/metrics", token)
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("status %d", status)
 		}

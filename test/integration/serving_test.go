@@ -4,16 +4,13 @@
 package integration
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,44 +84,13 @@ func logOf(t *testing.T, p *rig.Process) string {
 }
 
 // leaseHolder waits until the Lease has a holder other than the given one.
-func leaseHolder(t *testing.T, other string) string {
+func leaseHolder(t *testing.T, other string) (holder string) {
 	t.Helper()
-	var holder string
-	until(t, "a new holder of the Lease", func() error {
-		lease, err := cluster.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "espalier-scheduler", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || *lease.Spec.HolderIdentity == other {
-			return errors.New("it has not changed hands")
-		}
-		holder = *lease.Spec.HolderIdentity
-		return nil
+	until(t, "a new holder of the Lease", func() (err error) {
+		holder, err = rig.Holder(t.Context(), cluster.client, other)
+		return err
 	})
 	return holder
-}
-
-// get asks the scheduler's port. Its certificate is made at every start, so nobody can check it.
-func get(t *testing.T, url, token string) (status int, body string, err error) {
-	t.Helper()
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a self-signed certificate of this test's own child
-	}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(content), err
 }
 
 // metricsToken is one of a service account that may read /metrics and nothing else.
@@ -153,7 +119,7 @@ func freePort(t *testing.T) string {
 func answers(t *testing.T, url, token string, want int) (body string) {
 	t.Helper()
 	until(t, url, func() error {
-		status, got, err := get(t, url, token)
+		status, got, err := rig.Get(t.Context(), url, token)
 		if err == nil && status != want {
 			t.Fatalf("%s: status %d, want %d: %.200s", url, status, want, got)
 		}
@@ -169,7 +135,7 @@ func TestServesHealthAndMetrics(t *testing.T) {
 	_, base := serve(t)
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		until(t, path, func() error {
-			status, body, err := get(t, base+path, "")
+			status, body, err := rig.Get(t.Context(), base+path, "")
 			if err == nil && (status != http.StatusOK || strings.TrimSpace(body) != "ok") {
 				err = fmt.Errorf("status %d: %s", status, body)
 			}
@@ -182,7 +148,7 @@ func TestServesHealthAndMetrics(t *testing.T) {
 	token := metricsToken(t, ns)
 	const want = `scheduler_schedule_attempts_total{profile="espalier-scheduler",result="scheduled"}`
 	until(t, "a count of scheduled pods in /metrics", func() error {
-		status, body, err := get(t, base+"/metrics", token)
+		status, body, err := rig.Get(t.Context(), base+"/metrics", token)
 		if err == nil && (status != http.StatusOK || !strings.Contains(body, want)) {
 			err = fmt.Errorf("status %d, and %s is not among the metrics", status, want)
 		}
@@ -199,7 +165,7 @@ func TestServesHealthAndMetrics(t *testing.T) {
 			answers(t, base+path, "x"+stranger, http.StatusUnauthorized)
 			token := readerToken(t, ns, fmt.Sprintf("reader-%d", i), path)
 			until(t, path+" for who may read it", func() error {
-				status, body, err := get(t, base+path, token)
+				status, body, err := rig.Get(t.Context(), base+path, token)
 				// The level of logging is written there, not read; what is off is not there, for nobody.
 				if err == nil && (status == http.StatusForbidden || status == http.StatusUnauthorized) {
 					err = fmt.Errorf("status %d: %.200s", status, body)

@@ -74,10 +74,7 @@ func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() err
 		return nil, err
 	}
 	rights := filepath.Join(dir, "scheduler.kubeconfig")
-	if world.applier, err = rig.Entitle(ctx, world.config, world.client, manifests.Files, rights); err != nil {
-		return nil, err
-	}
-	if err := world.applier.Definitions(ctx, manifests.Files); err != nil {
+	if world.applier, err = rig.Establish(ctx, world.config, world.client, manifests.Files, rights); err != nil {
 		return nil, err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)

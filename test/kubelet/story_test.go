@@ -154,15 +154,7 @@ func (s *story) observe(app string, n int, check func(*corev1.Pod) error) *rig.O
 		if err != nil {
 			return err
 		}
-		if len(o.Pods) != n || o.Pending > 0 || o.Leaving > 0 {
-			return fmt.Errorf("%d pods, of them %d pending, and %d leaving", len(o.Pods), o.Pending, o.Leaving)
-		}
-		for i := range o.Pods {
-			if err := check(&o.Pods[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return o.Settled(n, check)
 	})
 	return o
 }

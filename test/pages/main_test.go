@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -133,10 +132,7 @@ func start(ctx context.Context) (processes []*rig.Process, err error) {
 		processes = append(processes, p)
 	}
 	err = rig.Poll(ctx, timeout, 100*time.Millisecond, "a leader", func() error {
-		lease, err := world.client.CoordinationV1().Leases("kube-system").Get(ctx, rig.SchedulerName, metav1.GetOptions{})
-		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
-			err = errors.New("there is none")
-		}
+		_, err := rig.Holder(ctx, world.client, "")
 		return err
 	})
 	return processes, err

@@ -5,7 +5,6 @@ package reliability
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -204,18 +203,11 @@ func (s *story) noneRefused() {
 }
 
 // holder waits until the Lease has a holder other than the given one.
-func (s *story) holder(other string) string {
+func (s *story) holder(other string) (holder string) {
 	s.Helper()
-	var holder string
-	s.Until("a new holder of the Lease", func() error {
-		lease, err := world.client.CoordinationV1().Leases(rig.SchedulerNamespace).Get(s.Ctx, rig.SchedulerName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if holder = ptr.Deref(lease.Spec.HolderIdentity, ""); holder == "" || holder == other {
-			return errors.New("it has not changed hands")
-		}
-		return nil
+	s.Until("a new holder of the Lease", func() (err error) {
+		holder, err = rig.Holder(s.Ctx, world.client, other)
+		return err
 	})
 	return holder
 }
@@ -263,11 +255,8 @@ func prepare(ctx context.Context) (err error) {
 		return err
 	}
 	world.kubeconfig = filepath.Join(world.dir, "scheduler.kubeconfig")
-	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, world.kubeconfig)
-	if err != nil {
-		return err
-	}
-	return applier.Definitions(ctx, manifests.Files)
+	_, err = rig.Establish(ctx, world.config, world.client, manifests.Files, world.kubeconfig)
+	return err
 }
 
 // printTable prints the rows as docs/reliability.md has them.

@@ -247,11 +247,7 @@ func prepare(ctx context.Context, d *rig.Devcluster, dir string) (end func() err
 		return nil, err
 	}
 	kubeconfig := filepath.Join(dir, "scheduler.kubeconfig")
-	applier, err := rig.Entitle(ctx, world.config, world.client, manifests.Files, kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	if err := applier.Definitions(ctx, manifests.Files); err != nil {
+	if _, err := rig.Establish(ctx, world.config, world.client, manifests.Files, kubeconfig); err != nil {
 		return nil, err
 	}
 	binary, err := rig.Binary("espalier-scheduler", binFolder)

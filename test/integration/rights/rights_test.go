@@ -302,17 +302,9 @@ func roleObjects(t *testing.T, file string) []*unstructured.Unstructured {
 
 // expand rewrites a rule to one for each verb of each resource.
 func expand(from string, rules []rbacv1.PolicyRule) (rights []right, single []rbacv1.PolicyRule) {
-	for _, rule := range rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					rights = append(rights, right{question{group, resource, verb}, strings.Join(rule.ResourceNames, " "), from})
-					single = append(single, rbacv1.PolicyRule{
-						APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: rule.ResourceNames,
-					})
-				}
-			}
-		}
+	single = rig.Singly(rules)
+	for _, r := range single {
+		rights = append(rights, right{question{r.APIGroups[0], r.Resources[0], r.Verbs[0]}, strings.Join(r.ResourceNames, " "), from})
 	}
 	return rights, single
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -253,25 +252,12 @@ const mergePatch = types.MergePatchType
 
 // metrics asks for /metrics until it is served.
 func (s *stage) metrics(token string, certificates ...tls.Certificate) error {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, //nolint:gosec // a self-signed certificate of this test's own child
-	}}
 	return s.wait("/metrics", func() error {
-		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://127.0.0.1:"+s.port+"/metrics", http.NoBody)
-		s.must(err)
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
+		status, _, err := rig.Get(s.Context(), "https://127.0.0.1:"+s.port+"/metrics", token, certificates...)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = response.Body.Close() }()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("status %d", response.StatusCode)
-		}
-		return nil
+		return err
 	})
 }
 
