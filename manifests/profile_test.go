@@ -12,21 +12,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/klog/v2/ktesting"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
-	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
 	configv1 "github.com/espalier-scheduler/espalier/apis/config/v1"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/constraints"
@@ -68,24 +62,7 @@ func enabled(t *testing.T) *schedulerapi.Plugins {
 	t.Helper()
 	cfg, err := schedulerConfig(manifests.SchedulerConfig)
 	must(t, err)
-	registry := frameworkplugins.NewInTreeRegistry()
-	must(t, registry.Merge(plugins.Registry()))
-	logger, ctx := ktesting.NewTestContext(t)
-	metrics.Register()
-	client := fake.NewClientset()
-	factory := informers.NewSharedInformerFactory(client, 0)
-	snapshot := cache.NewEmptySnapshot()
-	f, err := frameworkruntime.NewFramework(ctx, registry, &cfg.Profiles[0],
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithMutableSnapshotLister(snapshot),
-		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
-		frameworkruntime.WithLogger(logger),
-	)
-	must(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	return f.ListPlugins()
+	return plugintest.Framework(t, &cfg.Profiles[0], plugins.Registry(), cache.NewEmptySnapshot()).ListPlugins()
 }
 
 func has(set schedulerapi.PluginSet, name string) bool {

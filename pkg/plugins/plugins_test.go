@@ -17,18 +17,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
-	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/apis/config"
@@ -90,21 +85,8 @@ func profileOf(t testing.TB, configuration string, snapshot fwk.MutableSnapshotS
 	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
 	must(t, err)
-	registry := frameworkplugins.NewInTreeRegistry()
-	must(t, registry.Merge(plugins.Registry()))
-	metrics.Register()
-	client := fake.NewClientset()
-	factory := informers.NewSharedInformerFactory(client, 0)
-	f, err := frameworkruntime.NewFramework(t.Context(), registry, &obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0],
-		frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithMutableSnapshotLister(snapshot),
-		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
-	)
-	must(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	return t.Context(), f
+	first := &obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0]
+	return t.Context(), plugintest.Framework(t, first, plugins.Registry(), snapshot)
 }
 
 // A plugin that does not sign turns signatures off for its whole profile. Ours leave
