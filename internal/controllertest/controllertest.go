@@ -156,3 +156,17 @@ func Budget(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
 	b.Status.DisruptionsAllowed = allowed
 	return b
 }
+
+// WantInvalid fails the test unless options are valid, and each of the changes makes them
+// invalid for just this reason.
+func WantInvalid[O interface{ Validate() error }](t testing.TB, options func() O, changes map[string]func(*O)) {
+	t.Helper()
+	Must(t, options().Validate())
+	for want, change := range changes {
+		o := options()
+		change(&o)
+		if err := o.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

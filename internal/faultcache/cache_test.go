@@ -262,8 +262,7 @@ func TestOwnErrorsAreSaidOnce(t *testing.T) {
 // The half of SwarmKit's vector that is about preassigned tasks: as often as they fail on the node
 // that was chosen for them, nothing is held against it, while tasks that were placed mark theirs.
 func TestVector_2_5_F1(t *testing.T) {
-	r := newRig(t, without(options()))
-	r.activate()
+	r := newLeader(t, without(options()))
 	for round := range 8 {
 		pinned := podOfWorkload("agent", fmt.Sprint("agent-", round), "n1").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields)
 		r.see(r.rejected(pinned))

@@ -30,8 +30,7 @@ import (
 const marked = "Warning NodeFaulty of Node/n1: node n1 deprioritized for ns/StatefulSet.apps/web, revision 1: 5 failures within 5m0s (5 OutOfcpu); used only as a last resort"
 
 func TestAMarkIsTold(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	r.see(r.ready(pod("a", "n2")))
 	r.see(r.ready(pod("b", "n3")))
 	r.reject("web", "n1", 4)
@@ -51,8 +50,7 @@ func TestAMarkIsTold(t *testing.T) {
 
 // Events are written later than they are recorded, when marks may change.
 func TestRegression_EventsShareNothingWithMarks(t *testing.T) {
-	r := newRig(t, without(options()))
-	r.activate()
+	r := newLeader(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.pass(lasting)
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
@@ -65,8 +63,7 @@ func TestRegression_EventsShareNothingWithMarks(t *testing.T) {
 
 // A crash that is the workload's own looks like its first node's until it shows on a second.
 func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	r.reject("web", "n1", 9)
 	r.pass(time.Second)
 	for i := range 8 {
@@ -78,8 +75,7 @@ func TestTheWorkloadsOwnErrorBlamesNobody(t *testing.T) {
 
 // A workload of one pod that crashes has been on one node only, and that may be as good as any other; three of them make no suspect of it.
 func TestRegression_SingleCrashersBlameTheirNode(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	crash := func(after time.Duration) {
 		r.pass(noon.Add(after).Sub(r.clock.Now()))
 		for _, workload := range []string{"web", "db", "cache"} {
@@ -117,16 +113,14 @@ func TestRegression_EventsFlap(t *testing.T) {
 		}
 	}
 	// A mark that does not last is not told, however old its failures are.
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	flap(r, 20, time.Second, time.Second)
 	r.announced()
 	if len(r.marks) > 0 {
 		t.Errorf("there are marks: %+v", r.marks)
 	}
 	// One that was told is not taken back as long as it comes again.
-	r = newRig(t, options())
-	r.activate()
+	r = newLeader(t, options())
 	flap(r, 20, 3*time.Second, 5*time.Second)
 	if len(r.events) != 6 {
 		t.Errorf("said\n%s\nwant each of three nodes called faulty, to both", strings.Join(r.events, "\n"))
@@ -287,8 +281,7 @@ func TestLogsGoToTheLoggerOfTheContext(t *testing.T) {
 func suspecting(t *testing.T) *rig {
 	o := without(options())
 	o.ProvenAfter = 0
-	r := newRig(t, o)
-	r.activate()
+	r := newLeader(t, o)
 	for _, workload := range []string{"web", "other/db", "web2", "other/db2"} {
 		r.see(r.ready(podOfWorkload(workload, "well-of-"+path.Base(workload), "n3")))
 	}

@@ -39,8 +39,7 @@ func (r *rig) writes() (n int) {
 
 // What a scheduler knows the next one knows, though the pods are gone that told it; and it does not say again what has been said.
 func TestTheNextSchedulerKnows(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	r.see(r.ready(pod("a", "n2")))
 	r.see(r.ready(pod("b", "n3")))
 	r.reject("web", "n1", 6)
@@ -62,8 +61,7 @@ func TestTheNextSchedulerKnows(t *testing.T) {
 }
 
 func TestWhatIsNotWritten(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	r.write()
 	if n := r.writes(); n != 0 {
 		t.Errorf("with nothing to say it was written %d times", n)
@@ -119,8 +117,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 
 // What is forgiven a node, and nodes that are gone, are not brought back.
 func TestARecordOfForgivenNodes(t *testing.T) {
-	r := newRig(t, without(options()))
-	r.activate()
+	r := newLeader(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.reject("web", "n2", 5)
 	r.reject("web", "n3", 5)
@@ -165,8 +162,7 @@ func (r *rig) written() string {
 // newStandby is a scheduler that has written of a node that it is faulty, and one that stands by and has read the record before.
 func newStandby(t *testing.T) (leader, standby *rig) {
 	t.Helper()
-	leader = newRig(t, options())
-	leader.activate()
+	leader = newLeader(t, options())
 	standby = leader.renew(options())
 	standby.readRecord(t.Context())
 	leader.reject("web", "n1", 5)
@@ -206,8 +202,7 @@ func TestRegression_TakeoverWithoutEvents(t *testing.T) {
 
 // A scheduler that does not know its nodes yet makes nothing of the record, and leaves it alone.
 func TestTakeoverBeforeTheBeginning(t *testing.T) {
-	r := newRig(t, options())
-	r.activate()
+	r := newLeader(t, options())
 	r.reject("web", "n1", 5)
 	r.write()
 	early := r.renew(options())

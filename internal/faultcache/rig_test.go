@@ -79,6 +79,14 @@ func newRig(t testing.TB, o Options, objects ...runtime.Object) *rig {
 	return r.renew(o)
 }
 
+// newLeader is of a scheduler that places pods.
+func newLeader(t testing.TB, o Options) *rig {
+	t.Helper()
+	r := newRig(t, o)
+	r.activate()
+	return r
+}
+
 // renew is another scheduler in the same cluster, at the same time.
 func (r *rig) renew(o Options) *rig {
 	r.Helper()

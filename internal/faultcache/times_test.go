@@ -174,8 +174,7 @@ func TestRegression_AnotherNodeUnseen(t *testing.T) {
 
 // What the record says of a node that is gone is not said of the next of its name.
 func TestRegression_ARecordOfAnotherNode(t *testing.T) {
-	r := newRig(t, without(options()))
-	r.activate()
+	r := newLeader(t, without(options()))
 	r.reject("web", "n1", 5)
 	r.reject("web", "n2", 5)
 	r.write()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-logr/logr"
 	gocmp "github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -26,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
@@ -321,22 +321,11 @@ func missing(done map[string]*tally, e *evidence) (few []string) {
 // counters are metrics of the process by name and labels.
 func counters(t *testing.T, names ...string) map[string]float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	values := make(map[string]float64)
-	for _, family := range families {
-		if !slices.Contains(names, family.GetName()) {
-			continue
+	eachMetric(t, "", func(name string, m *dto.Metric) {
+		if base, _, _ := strings.Cut(name, "{"); slices.Contains(names, base) {
+			values[name] = m.GetCounter().GetValue()
 		}
-		for _, m := range family.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			values[family.GetName()+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue()
-		}
-	}
+	})
 	return values
 }

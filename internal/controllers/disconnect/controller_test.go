@@ -104,6 +104,14 @@ func (r *rig) tolerates(name string) string {
 	}
 }
 
+// wantTolerates wants a pod to tolerate it for that.
+func (r *rig) wantTolerates(when, name, want string) {
+	r.Helper()
+	if got := r.tolerates(name); got != want {
+		r.Errorf("%s: pod %s tolerates it %s, want %s", when, name, got, want)
+	}
+}
+
 // after lets time pass, and looks.
 func (r *rig) after(d time.Duration) {
 	r.Helper()
@@ -126,6 +134,14 @@ func (r *rig) moved() (pods []string) {
 		pods = append(pods, m.Spec.Pod.Name)
 	}
 	return pods
+}
+
+// wantMoved wants these pods to be moved, and no others.
+func (r *rig) wantMoved(want ...string) {
+	r.Helper()
+	if got := r.moved(); !slices.Equal(got, want) {
+		r.Errorf("the pods %q are moved, want %q", got, want)
+	}
 }
 
 // answers has the node answer again.
@@ -168,12 +184,8 @@ func TestWhoIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, policyFor("web", keeps), policyFor("plain", nil), tc.pod)
 			r.after(time.Second)
-			if got := r.tolerates("p"); got != tc.want {
-				t.Errorf("it tolerates it %s, want %s", got, tc.want)
-			}
-			if len(r.moved()) > 0 {
-				t.Error("it is moved before its time")
-			}
+			r.wantTolerates("at once", "p", tc.want)
+			r.wantMoved()
 			r.after(30 * time.Second)
 			if got := len(r.moved()) > 0; got != tc.move {
 				t.Errorf("it is moved: %t", got)
@@ -192,6 +204,7 @@ func TestWhoIsKept(t *testing.T) {
 // What is lost tolerates it no more, so that Kubernetes deletes it; what is back, or is kept no more, tolerates it as before.
 func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 	of := func(kind, owner string) *corev1.Pod { return pod("p", "web", kind, owner) }
+	drains := func(m *placementv1alpha1.Move) { m.Spec.Reason, m.Spec.Keep = placementv1alpha1.MoveDrain, "" }
 	for name, tc := range map[string]struct {
 		pod    *corev1.Pod
 		at     time.Duration
@@ -212,19 +225,15 @@ func TestWhatBecomesOfThoseThatAreKept(t *testing.T) {
 		"its Move has it, and is lost":  {of("ReplicaSet", "web-2"), 600 * time.Second, (*rig).handOver, "0"},
 		"its Move has it":               {of("ReplicaSet", "web-2"), 599 * time.Second, (*rig).handOver, "without end"},
 		"its Move has it, and is back":  {of("ReplicaSet", "web-2"), 599 * time.Second, func(r *rig) { r.handOver(); r.answers() }, "300"},
-		"another Move has it":           {of("ReplicaSet", "web-2"), 100 * time.Second, func(r *rig) { r.handOver(); r.because(placementv1alpha1.MoveDrain) }, "300"},
+		"another Move has it":           {of("ReplicaSet", "web-2"), 100 * time.Second, func(r *rig) { r.handOver(); r.changeMove("p", drains) }, "300"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, policyFor("web", keeps), tc.pod)
 			r.after(31 * time.Second)
-			if got := r.tolerates("p"); got != "without end" {
-				t.Fatalf("it tolerates it %s", got)
-			}
+			r.wantTolerates("before", "p", "without end")
 			tc.change(r)
 			r.after(tc.at)
-			if got := r.tolerates("p"); got != tc.want {
-				t.Errorf("it tolerates it %s, want %s", got, tc.want)
-			}
+			r.wantTolerates("after", "p", tc.want)
 			if _, marked := r.pod("p").Annotations[clusterview.UnreachableSecondsAnnotation]; marked != (tc.want != "300") {
 				t.Errorf("it is marked: %t", marked)
 			}
@@ -276,29 +285,17 @@ func (r *rig) changeMove(name string, change func(*placementv1alpha1.Move)) {
 	controllertest.Change(r.Rig, &placementv1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}, change)
 }
 
-func (r *rig) because(reason placementv1alpha1.MoveReason) {
-	r.Helper()
-	r.changeMove("p", func(m *placementv1alpha1.Move) { m.Spec.Reason, m.Spec.Keep = reason, "" })
-}
-
 // Moves that wait for a node take nothing of the budget: their replacements are there.
 func TestBudget(t *testing.T) {
-	var objects []client.Object
-	for _, name := range []string{"a", "b", "c", "d"} {
-		objects = append(objects, pod(name, "web", "ReplicaSet", "web-2"))
-	}
-	r := newRig(t, append(objects, policyFor("web", keeps))...)
+	web := func(name string) *corev1.Pod { return pod(name, "web", "ReplicaSet", "web-2") }
+	r := newRig(t, policyFor("web", keeps), web("a"), web("b"), web("c"), web("d"))
 	r.AtOnce = 2
 	r.after(time.Second)
 	r.after(30 * time.Second)
-	if got := r.moved(); !slices.Equal(got, []string{"a", "b"}) {
-		t.Fatalf("the pods %v are moved", got)
-	}
+	r.wantMoved("a", "b")
 	r.changeMove("a", func(m *placementv1alpha1.Move) { m.Status.Phase = placementv1alpha1.MoveWaiting })
 	r.after(32 * time.Second)
-	if got := r.moved(); !slices.Equal(got, []string{"a", "b", "c"}) {
-		t.Errorf("the pods %v are moved", got)
-	}
+	r.wantMoved("a", "b", "c")
 }
 
 // A cluster in which every node answers costs a look at the nodes.
@@ -321,9 +318,7 @@ func TestTolerationsOfATenant(t *testing.T) {
 	always := pod("p", "web", "ReplicaSet", "web-2", func(p *corev1.Pod) { p.Spec.Tolerations[1].TolerationSeconds = nil })
 	r := newRig(t, policyFor("web", keeps), always)
 	r.after(time.Hour)
-	if len(r.moved()) != 1 {
-		t.Error("a pod that always tolerates it is not replaced")
-	}
+	r.wantMoved("p")
 	for name, annotation := range map[string]string{"a number": "1", "none": "soon"} {
 		t.Run(name, func(t *testing.T) {
 			everything := func(p *corev1.Pod) {
@@ -335,9 +330,7 @@ func TestTolerationsOfATenant(t *testing.T) {
 			r.answers()
 			r.after(21 * time.Minute)
 			for _, name := range []string{"p", "q"} {
-				if got := r.tolerates(name); got != "without end" {
-					t.Errorf("pod %s tolerates it %s", name, got)
-				}
+				r.wantTolerates("at the end", name, "without end")
 			}
 		})
 	}
@@ -361,13 +354,9 @@ func TestMovesThatWaitAreBounded(t *testing.T) {
 	r := newRig(t, objects...)
 	r.after(time.Second)
 	r.after(31 * time.Second)
-	if got := r.moved(); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("the pods %v are moved", got)
-	}
+	r.wantMoved("a")
 	r.after(301 * time.Second)
-	if got := r.tolerates("b"); got != "0" {
-		t.Errorf("pod b tolerates it for %s", got)
-	}
+	r.wantTolerates("later", "b", "0")
 }
 
 // reporting is another node that has reported some time after the beginning.
@@ -392,9 +381,7 @@ func TestAClockThatJumps(t *testing.T) {
 	} {
 		r.Must(r.Server.Status().Update(t.Context(), reporting(step.reported)))
 		r.after(step.at)
-		if got := r.tolerates("p"); got != step.want {
-			t.Errorf("at %s, with a report at %s, it tolerates it %s, want %s", step.at, step.reported, got, step.want)
-		}
+		r.wantTolerates(fmt.Sprintf("at %s, with a report at %s", step.at, step.reported), "p", step.want)
 	}
 }
 

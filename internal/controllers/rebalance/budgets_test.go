@@ -188,8 +188,7 @@ func options() Options {
 }
 
 func TestOptions(t *testing.T) {
-	controllertest.Must(t, options().Validate())
-	for want, change := range map[string]func(*Options){
+	controllertest.WantInvalid(t, options, map[string]func(*Options){
 		`"Maybe" is no mode: use DryRun, Enabled or ByPolicy`:            func(o *Options) { o.Mode = "Maybe" },
 		"0 is no bound of Moves at once: use 1 to 1000":                  func(o *Options) { o.AtOnce = 0 },
 		"1001 is no bound of Moves at once from one node: use 1 to 1000": func(o *Options) { o.PerNode = 1001 },
@@ -197,13 +196,7 @@ func TestOptions(t *testing.T) {
 		"-1s is no time that a Deployment must be quiet: use 0s to 24h":  func(o *Options) { o.Quiet = -time.Second },
 		"25h0m0s is no time that a node must be ready: use 0s to 24h":    func(o *Options) { o.NodeReady = 25 * time.Hour },
 		"-1ns is no time that a pod must have lived: use 0s to 24h":      func(o *Options) { o.PodAge = -1 },
-	} {
-		o := options()
-		change(&o)
-		if err := o.Validate(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	})
 }
 
 func TestWindows(t *testing.T) {

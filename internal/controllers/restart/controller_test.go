@@ -39,8 +39,7 @@ func options() Options {
 }
 
 func TestOptions(t *testing.T) {
-	controllertest.Must(t, options().Validate())
-	for want, change := range map[string]func(*Options){
+	controllertest.WantInvalid(t, options, map[string]func(*Options){
 		`"Maybe" is no mode: use Enabled or ByPolicy`:                               func(o *Options) { o.Mode = "Maybe" },
 		`"Linear" is no function of delays: use Constant, Exponential or Fibonacci`: func(o *Options) { o.Policy.Function = "Linear" },
 		"0s is no first delay: use 1s to 1h0m0s":                                    func(o *Options) { o.Policy.Delay = 0 },
@@ -48,13 +47,7 @@ func TestOptions(t *testing.T) {
 		"2h0m0s is no interval: use 1m0s to 1h0m0s":                                 func(o *Options) { o.Policy.Interval = 2 * time.Hour },
 		"-1 is no number of attempts: use 1 to 1000, or 0 for any":                  func(o *Options) { o.Policy.Attempts = -1 },
 		"0 is no bound of Moves at once: use 1 to 1000":                             func(o *Options) { o.AtOnce = 0 },
-	} {
-		o := options()
-		change(&o)
-		if err := o.Validate(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	})
 }
 
 // A pod that was well for long has not failed before, also where nobody has looked meanwhile.
