@@ -2,8 +2,8 @@ module github.com/espalier-scheduler/espalier
 
 go 1.26.0
 
-// The nodes of devcluster. In a module of its own it would bring its own Kubernetes, and all of
-// that would be compiled a second time.
+// The nodes beside those of kind. Devcluster has KWOK as a package: in a module of its own KWOK would
+// bring its own Kubernetes, and all of that would be compiled a second time.
 tool sigs.k8s.io/kwok/cmd/kwok
 
 require (

@@ -10,16 +10,15 @@ CONTROLLER := bin/espalier-controller ./cmd/controller
 PLUGIN := bin/kubectl-espalier ./cmd/kubectl-espalier
 DEVCLUSTER := bin/devcluster ./cmd/devcluster
 DEMO := bin/demo ./cmd/demo
-KWOK := bin/kwok sigs.k8s.io/kwok/cmd/kwok
 
 .PHONY: build
 build: ## build everything into bin/
-	@hack/go-build.sh $(SCHEDULER) $(CONTROLLER) $(PLUGIN) $(DEVCLUSTER) $(DEMO) $(KWOK)
+	@hack/go-build.sh $(SCHEDULER) $(CONTROLLER) $(PLUGIN) $(DEVCLUSTER) $(DEMO)
 
 # What the demo starts, and no more: it is what most people build first.
 .PHONY: build-demo
 build-demo:
-	@hack/go-build.sh $(SCHEDULER) $(DEVCLUSTER) $(DEMO) $(KWOK)
+	@hack/go-build.sh $(SCHEDULER) $(DEVCLUSTER) $(DEMO)
 
 .PHONY: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bin/devcluster bin/kwok
 bin/espalier-scheduler:
@@ -30,8 +29,9 @@ bin/kubectl-espalier:
 	@hack/go-build.sh $(PLUGIN)
 bin/devcluster:
 	@hack/go-build.sh $(DEVCLUSTER)
+# For the nodes beside those of kind. Devcluster has KWOK in it.
 bin/kwok:
-	@hack/go-build.sh $(KWOK)
+	@hack/go-build.sh bin/kwok sigs.k8s.io/kwok/cmd/kwok
 
 # The schedulers that ours is measured beside. The stock one is of the very version
 # that ours is linked with.

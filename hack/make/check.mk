@@ -39,7 +39,7 @@ e2e-nightly: build perf-tools $(TOOLS)/promcheck ## tell all stories at their wh
 	@hack/go-test.sh ./test/e2e -count=1 -timeout 4h $(if $(RUN),-run '$(RUN)') -args -whole
 
 .PHONY: e2e-reliability
-e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=LeaderPaused
+e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=LeaderPaused
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/reliability)
 	@hack/go-test.sh ./test/reliability -count=1 -timeout 30m $(if $(RUN),-run '$(RUN)')
 
@@ -49,16 +49,16 @@ e2e-contention: bin/espalier-scheduler bin/espalier-controller bin/devcluster pe
 	@hack/go-test.sh ./test/contention -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
 .PHONY: e2e-upstream
-e2e-upstream: bin/espalier-scheduler bin/devcluster bin/kwok ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption
+e2e-upstream: bin/espalier-scheduler bin/devcluster ## run Kubernetes' own specs of scheduling with Espalier as the default scheduler, a quarter of an hour; RUN=Preemption
 	@cd test/upstream && go test -v -count=1 -timeout 1h . $(if $(RUN),-ginkgo.focus='$(RUN)')
 
 .PHONY: e2e-ecosystem
-e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/kwok bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
+e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin/karpenter bin/descheduler ## tell what becomes of spreads beside Karpenter and the descheduler, half an hour; RUN=Karpenter
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/ecosystem)
 	@hack/go-test.sh ./test/ecosystem -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
 .PHONY: soak
-soak: bin/espalier-scheduler bin/devcluster bin/kwok ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
+soak: bin/espalier-scheduler bin/devcluster ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
 	@hack/soak.sh '$(or $(DURATION),20m)' '$(SEED)'
 
 .PHONY: fuzz

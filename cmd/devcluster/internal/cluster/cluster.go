@@ -67,7 +67,7 @@ type cluster struct {
 	client     kubernetes.Interface
 	etcd       *etcd
 	endpoint   string // etcd's
-	kwok       *kwok.Process
+	endKWOK    part
 	endWaker   part
 	listener   *listener // the API server's
 	endAPI     part
@@ -81,12 +81,6 @@ type cluster struct {
 // fails. Everything is stopped and, if temporary, removed when it returns; after a
 // failure the folder stays, for the sake of the logs.
 func Run(ctx context.Context, o Options) (err error) {
-	var binary string
-	if !o.Bare {
-		if binary, err = kwok.Find(); err != nil {
-			return err
-		}
-	}
 	c := &cluster{Options: o, failed: make(chan error, 8)}
 	if c.dir, err = statedir.Open(o.Dir); err != nil {
 		return err
@@ -98,7 +92,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			c.dir.Keep()
 		}
 	}()
-	if err := c.start(ctx, binary); err != nil {
+	if err := c.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to end while it started
 		}
@@ -120,8 +114,8 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // start brings all parts up in order and calls Ready.
-func (c *cluster) start(ctx context.Context, kwokBinary string) error {
-	return c.within(ctx, func(ctx context.Context) error { return c.startParts(ctx, kwokBinary) })
+func (c *cluster) start(ctx context.Context) error {
+	return c.within(ctx, func(ctx context.Context) error { return c.startParts(ctx) })
 }
 
 // within does what waits for parts, for as long as a cluster may take to start.
@@ -148,7 +142,7 @@ func (c *cluster) within(ctx context.Context, do func(context.Context) error) er
 	return err
 }
 
-func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
+func (c *cluster) startParts(ctx context.Context) error {
 	if c.dir.Continued {
 		c.Say("continuing with the cluster in %s", c.dir.Path())
 	}
@@ -169,7 +163,7 @@ func (c *cluster) startParts(ctx context.Context, kwokBinary string) error {
 	c.endManager = c.run(func(ctx context.Context) error {
 		return runControllers(ctx, c.keys, manager, grace)
 	})
-	if err := c.startNodes(ctx, kwokBinary, lease); err != nil {
+	if err := c.startNodes(ctx, lease); err != nil {
 		return err
 	}
 	if err := waitNamespace(ctx, c.client); err != nil {
@@ -239,7 +233,7 @@ func (c *cluster) startAPIServer() {
 }
 
 // startNodes makes the nodes and has kwok play them.
-func (c *cluster) startNodes(ctx context.Context, binary string, leaseSeconds int) error {
+func (c *cluster) startNodes(ctx context.Context, leaseSeconds uint) error {
 	stages, err := dynamic.NewForConfig(c.config)
 	if err != nil {
 		return err
@@ -260,17 +254,11 @@ func (c *cluster) startNodes(ctx context.Context, binary string, leaseSeconds in
 	if err := c.keys.WriteKubeconfig(kubeconfig, "kwok", c.config.Host); err != nil {
 		return err
 	}
-	c.kwok, err = kwok.Start(kwok.Options{
-		Binary: binary, Kubeconfig: kubeconfig, LeaseSeconds: leaseSeconds, Dir: c.dir.File("kwok"),
-		LogFile: c.dir.File("logs", "kwok.log"), Verbose: c.Verbose,
+	c.endKWOK = c.run(func(ctx context.Context) error {
+		return kwok.Run(ctx, kwok.Options{
+			Kubeconfig: kubeconfig, LeaseSeconds: leaseSeconds, LogFile: c.dir.File("logs", "kwok.log"), Verbose: c.Verbose,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	go func() {
-		<-c.kwok.Done()
-		c.failed <- fmt.Errorf("%w; see %s", c.kwok.Err(), c.dir.File("logs", "kwok.log"))
-	}()
 	c.endWaker = c.run(func(ctx context.Context) error { return kwok.Wake(ctx, c.client) })
 	c.Say("kwok is up, making %d nodes", len(c.Nodes))
 	err = inventory.Create(ctx, c.client, c.Nodes, func(made int) { c.Progress(made, len(c.Nodes), "nodes made") })

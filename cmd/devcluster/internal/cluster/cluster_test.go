@@ -132,7 +132,7 @@ func TestSilence(t *testing.T) {
 		nodes int
 		grace time.Duration
 		want  time.Duration
-		lease int
+		lease uint
 	}{
 		{0, 0, 20 * time.Second, 20},
 		{24, 0, 20 * time.Second, 20},

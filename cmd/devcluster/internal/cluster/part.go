@@ -39,9 +39,7 @@ func (c *cluster) run(component func(context.Context) error) part {
 // watches of clients that are still there would hold the API server for a minute.
 func (c *cluster) stop() {
 	c.Say("stopping")
-	if c.kwok != nil {
-		c.kwok.Stop()
-	}
+	c.endKWOK.end(2 * time.Second)
 	c.endWaker.end(2 * time.Second)
 	c.endManager.end(2 * time.Second)
 	if c.apiReady {

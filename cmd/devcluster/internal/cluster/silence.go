@@ -18,10 +18,10 @@ const (
 // silence returns how long a silent node stays Ready and the life of a node's lease
 // in seconds, of which kwok renews at a quarter. A grace of 0 is chosen from the
 // number of nodes; one that is given decides how often leases are renewed.
-func silence(nodes int, grace time.Duration) (time.Duration, int) {
+func silence(nodes int, grace time.Duration) (time.Duration, uint) {
 	if grace == 0 {
 		renewal := max(minRenewal, time.Duration(nodes)*time.Second/renewalsPerSecond)
 		grace = (graceRenewals * renewal).Round(time.Second)
 	}
-	return grace, max(4, int(grace/time.Second))
+	return grace, max(4, uint(grace/time.Second))
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Espalier Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kwok plays the nodes of a local control plane with the KWOK program:
-// it runs it as a child, tells it through Stage resources what a node and a pod do,
+// Package kwok plays the nodes of a local control plane with the controllers of KWOK:
+// it runs them, tells them through Stage resources what a node and a pod do,
 // and makes chosen nodes fail their pods or fall silent.
 //
 // How KWOK chooses: of all stages whose selector matches an object it takes one
