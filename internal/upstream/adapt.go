@@ -59,6 +59,9 @@ func Adapt(ctx context.Context, sched *Scheduler, o Options) (warnings []string,
 	confirm(sched.Profiles, o.Client, o.Unsent)
 	// Whether a pod waits for its condition before it is looked for or after does not matter.
 	sched.FailureHandler = failAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
+	// Whether a pod is put back before its condition is written or after does not matter. The queue and the cache are asked when it happens, in the
+	// form that they have by then.
+	recoverDiscarded(sched)
 	// Whether others run before the wait of pace or after it does not matter: while it waits, they run.
 	sched.NextEntity = yield(sched.NextEntity)
 	// Around confirm and failAsync: a binding that is looked for, or that waits for the condition of its pod, is under way. There may be thousands when

@@ -59,6 +59,7 @@ type loop struct {
 	informers informers.SharedInformerFactory
 	sched     *scheduler.Scheduler
 	owner     owner // of pods, where they are shared
+	waiter    *waiter
 
 	mu sync.Mutex // guards what follows
 	// say is what becomes of a binding.
@@ -95,7 +96,11 @@ func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.
 	configuration := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	registry := frameworkruntime.Registry{
 		"PreBinder": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return preBinder{}, nil },
-		"Owner":     func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &l.owner, nil },
+		"Waiter": func(_ context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			l.waiter = &waiter{loop: l, handle: h, discarded: make(chan struct{}), back: make(chan struct{})}
+			return l.waiter, nil
+		},
+		"Owner": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &l.owner, nil },
 	}
 	maps.Copy(registry, plugins.Registry())
 	l.informers = scheduler.NewInformerFactory(l.client, 0, nil)
