@@ -54,6 +54,8 @@ type Sharing struct {
 //
 // A wrapper is around those before it. Their order is held by TestOrder where it matters; where it does not, it is said here.
 func Adapt(ctx context.Context, sched *Scheduler, o Options) (warnings []string, err error) {
+	// Beneath wrap and sample, which ask the filters when PreFilter is through. With rebind, confirm and the others it has nothing in common.
+	countAll(sched.Profiles)
 	// Innermost, around one request: the pod is looked for on the node of that request. Around rebind it would be looked for on the node of the
 	// cycle, and a pod that was put elsewhere without an answer would be taken for one that has no node.
 	confirm(sched.Profiles, o.Client, o.Unsent)

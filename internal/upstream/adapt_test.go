@@ -47,6 +47,7 @@ func TestOrder(t *testing.T) {
 		"rebind around pace":     rebindAroundPace,
 		"announce around rebind": announceAroundRebind,
 		"wrap around rebind":     wrapAroundRebind,
+		"wrap around countAll":   wrapAroundCountAll,
 		"sample around rebind":   sampleAroundRebind,
 		"sample around wrap":     sampleAroundWrap,
 		"share around confirm":   shareAroundConfirm,
@@ -175,6 +176,17 @@ func wrapAroundRebind(t *testing.T) {
 	l.bound("p")
 	if used, unused := counted(t, hints, outcomeUsed)-used, counted(t, hints, outcomeUnused)-unused; used != 2 || unused != 0 {
 		t.Errorf("of the nodes that were proposed %v were taken and %v not, want 2 and 0", used, unused)
+	}
+}
+
+// A node that a constraint with an empty selector refuses is not proposed.
+func wrapAroundCountAll(t *testing.T) {
+	l := startLoop(t, 3, append(heights(0, 1), other("first", "n1").Obj(), other("second", "n1").Obj())...)
+	used, unused := counted(t, hints, outcomeUsed), counted(t, hints, outcomeUnused)
+	l.create(amongAll(webPod("p")))
+	node := l.bound("p")
+	if used, unused := counted(t, hints, outcomeUsed)-used, counted(t, hints, outcomeUnused)-unused; node != "n2" || used != 1 || unused != 0 {
+		t.Errorf("it is on %s, want n2; of the nodes that were proposed %v were taken and %v not, want 1 and 0", node, used, unused)
 	}
 }
 
