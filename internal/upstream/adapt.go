@@ -77,6 +77,13 @@ func Adapt(ctx context.Context, sched *Scheduler, o Options) (warnings []string,
 
 	// The queue, and then the cache. Nothing above asks either before the scheduler runs: where these two stand, and which is first, does not matter.
 	sched.SchedulingQueue = narrow(ctx, sched.SchedulingQueue, sched.Profiles, o.Profiles)
+	for _, f := range sched.Profiles {
+		// Around narrow or within does not matter: it does not leave out the event by which pods are tried again. All profiles have one informer.
+		if sched.SchedulingQueue, err = seeNamespaces(ctx, sched.SchedulingQueue, f.SharedInformerFactory().Core().V1().Namespaces()); err != nil {
+			return nil, err
+		}
+		break
+	}
 	cache, changes := track(sched.Cache)
 	sched.Cache = cache
 
