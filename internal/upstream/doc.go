@@ -13,7 +13,10 @@
 //   - confirm.go: what became of a binding whose answer did not come
 //   - rebind.go: where a pod goes whose binding was refused; announce.go: which pods get the event Scheduled
 //   - narrow.go: which waiting pods are looked at when another one is bound
+//   - namespaces.go: which waiting pods are tried again for the labels of namespaces
 //   - failures.go: why a pod was refused is written while the next one is decided
+//   - discarded.go: a pod that the queue has discarded is put back
+//   - countall.go: a constraint with an empty selector counts all pods
 //   - pace.go, yield.go: the next pod waits for those that bind
 //   - sample.go: a pod on the full path is decided about by a sample of the nodes
 //   - share.go: of several schedulers that are active each places its own pods
