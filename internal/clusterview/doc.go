@@ -26,6 +26,7 @@
 //   - forgiven.go: up to when a node's failures are forgiven
 //   - faults.go, cycle.go, deletioncost.go: what one plugin leaves for another within a scheduling cycle
 //   - leaving.go, silent.go, soft.go: nodes about to be removed, unreachable nodes, PreferNoSchedule taints
+//   - spared.go: which pods ask to be left where they are
 //   - lifetime.go: when a node ends; lease.go: for how long a pod wants to stay
 //   - writtenend.go: which controller has written when a node ends, and since when it runs; nodeclaim.go: when it ends by its NodeClaim
 //   - changes.go: in which namespaces something has changed

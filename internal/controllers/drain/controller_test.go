@@ -66,6 +66,9 @@ func (c *cluster) another(name string) *corev1.Pod {
 	return p
 }
 
+// spare has the pod ask to be left where it is.
+func spare(c *cluster) { c.pod.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"} }
+
 // rig is a controller of a cluster.
 type rig struct {
 	*controllertest.Rig
@@ -128,6 +131,7 @@ func TestWhichPods(t *testing.T) {
 		"a node that was cordoned for its end, and none are": {func(c *cluster) { c.ended(); c.Pods, c.budgets = None, nil }, 1},
 		"a node that was cordoned for its end, and blocked ones by policy": {func(c *cluster) { c.ended(); c.budgets, c.says = nil, "Blocked" }, 1},
 		"a node that was cordoned for its end, and none by policy":         {func(c *cluster) { c.ended(); c.says = "None" }, 0},
+		"a pod that asks to be left on its node, which goes":               {spare, 1},
 		"a node that was cordoned for its end, and is not any more":        {func(c *cluster) { c.ended(); c.node.Spec.Unschedulable = false }, 0},
 		"a node that an autoscaler removes": {func(c *cluster) {
 			c.node.Spec = corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}
@@ -250,6 +254,8 @@ func TestWhichPodsAreEvictedFirst(t *testing.T) {
 		"all are":                         {func(c *cluster) { c.Pods = All }, 1, false},
 		"blocked ones are":                {func(*cluster) {}, 0, true},
 		"blocked ones are, and it is one": {func(c *cluster) { c.budgets[0].Status.DisruptionsAllowed = 0 }, 0, true},
+		"all are, and it asks to stay":    {func(c *cluster) { c.Pods = All; spare(c) }, 0, true},
+		"it has, and it asks to stay":     {func(c *cluster) { ended(c); spare(c) }, 1, false},
 		"all are, by policy":              {func(c *cluster) { c.says = placementv1alpha1.DrainedAll }, 1, false},
 		"the node has reached its end":    {ended, 1, false},
 		"it has, and the policy wants no": {func(c *cluster) { ended(c); c.says = placementv1alpha1.DrainedNone }, 0, false},

@@ -89,8 +89,18 @@ func (o *objects) needless(now time.Time) string {
 	case drains && !clusterview.KeepsOff(o.node, o.pod):
 		// It would be evicted from there again and again, or from one such node after the other.
 		return "its node would take it again"
+	case drains && !isEnded(o.node) && clusterview.Spared(o.pod, now) != "":
+		// Nobody but this would take it away before its node goes: Karpenter waits for it, and Cluster Autoscaler keeps the node. A node that has reached
+		// its end goes with the pod.
+		return "the pod asks to be left on its node by the annotation " + clusterview.Spared(o.pod, now)
 	}
 	return ""
+}
+
+// isEnded reports that a node was cordoned because its end had come.
+func isEnded(node *corev1.Node) bool {
+	_, is := node.Annotations[clusterview.CordonedForEndAnnotation]
+	return is
 }
 
 // isUnreachable reports that a node does not answer. Unlike with clusterview.Silent its taint may have any effect: where most of a zone does not answer, none

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllertest"
 )
 
@@ -302,6 +303,30 @@ func TestEvictedFirstIsGivenUp(t *testing.T) {
 	}
 	if _, ready := s.pods(); ready != replicas {
 		t.Errorf("%d pods are ready", ready)
+	}
+}
+
+// A pod that asks to be left on its node while its budget keeps it stays, unless the node has reached its end.
+func TestAPodMayAskToStay(t *testing.T) {
+	for ended, want := range map[bool]placementv1alpha1.MovePhase{false: placementv1alpha1.MoveFailed, true: placementv1alpha1.MoveEvicting} {
+		w := &oneByOne{set: database()}
+		for i := range replicas {
+			w.create(i)
+			w.pods[i].Status.Conditions[0].Status = corev1.ConditionTrue
+		}
+		w.node.Spec.Unschedulable = true
+		if ended {
+			w.node.Annotations = map[string]string{clusterview.CordonedForEndAnnotation: noon.Format(time.RFC3339)}
+		}
+		m := (&Owner{StatefulSet: w.set, EvictFirst: true}).Move(&w.pods[0], placementv1alpha1.MoveDrain, History{})
+		m.CreationTimestamp = metav1.NewTime(noon)
+		if w.look(m); m.Status.Phase != placementv1alpha1.MoveEvicting {
+			t.Fatalf("it is %s before it asks", m.Status.Phase)
+		}
+		w.pods[0].Annotations = map[string]string{clusterview.SafeToEvictAnnotation: "false"}
+		if w.look(m); m.Status.Phase != want {
+			t.Errorf("it is %s when it asks, want %s; the node has reached its end: %t", m.Status.Phase, want, ended)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func keptFor(move *placementv1alpha1.Move) time.Duration {
 const Remembered = time.Hour
 
 // safeToEvict has Cluster Autoscaler not mind that it does not know a pod's controller.
-const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+const safeToEvict = clusterview.SafeToEvictAnnotation
 
 // Reconciler carries out Moves.
 type Reconciler struct {
