@@ -148,6 +148,8 @@ func TestWhatIsSaid(t *testing.T) {
 			"its node a does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have"},
 		"under two budgets": {pod(), []client.Object{node("b", 0), controllertest.Budget("one", "", 0), controllertest.Budget("two", "", 0)},
 			"its node a does not live long enough, and no pod that several disruption budgets select is moved"},
+		"that asks to be left there": {pod(func(p *corev1.Pod) { p.Annotations["karpenter.sh/do-not-disrupt"] = "true" }), []client.Object{node("b", 0)},
+			"its node a does not live long enough, and the pod asks to be left there by the annotation karpenter.sh/do-not-disrupt: true"},
 		"without a lease": {pod(func(p *corev1.Pod) { delete(p.Annotations, clusterview.LeaseAnnotation) }), nil,
 			"it has none: write the annotation espalier.dev/lease"},
 		"with a lease that cannot be read": {pod(func(p *corev1.Pod) { p.Annotations[clusterview.LeaseAnnotation] = "3d" }), nil,

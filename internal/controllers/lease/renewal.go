@@ -168,6 +168,12 @@ func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have")
 		return false, nil
 	}
+	if by := clusterview.Spared(pod, l.now); by != "" {
+		// Its node is not about to go yet. When it is, the pod is replaced as one of a drain.
+		l.lookup.Refuse(pod)
+		l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and the pod asks to be left there by the annotation "+by)
+		return false, nil
+	}
 	if l.budget.SpentFor(&move.Owner{Set: set, Deployment: deployment}) {
 		return false, nil
 	}
