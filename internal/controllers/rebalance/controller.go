@@ -47,13 +47,13 @@ type Controller struct {
 	tried    map[types.UID]attempt
 	// last is the Deployment that the last look ended with.
 	last types.NamespacedName
-	// said is the pod that a dry run has named last, by Deployment.
-	said map[types.UID]types.UID
+	// said is the last Event about a pod that is not replaced, by Deployment.
+	said map[types.UID]notice
 }
 
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]types.UID)
+	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]notice)
 	syncs.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }
@@ -183,6 +183,13 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 		}
 		return err
 	}
+	if next.spared != "" {
+		c.verdicts[d.UID] = verdict{sum, false, all.now}
+		c.sayOnce(d, next.pod, "MoveWithheld",
+			"Pod %s on node %s is misplaced, and stays: it asks for that by the annotation %s, and no other pod that may go makes the Deployment more even.",
+			next.pod.Name, next.pod.Spec.NodeName, next.spared)
+		return nil
+	}
 	if ok, _, err := c.lookup.Evictable(ctx, next.pod); !ok || err != nil {
 		c.verdicts[d.UID] = verdict{sum, false, all.now}
 		return err
@@ -190,12 +197,8 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	delete(c.verdicts, d.UID)
 	if c.Mode == DryRun {
 		c.verdicts[d.UID] = verdict{sum, false, all.now}
-		if c.said[d.UID] != next.pod.UID {
-			c.said[d.UID] = next.pod.UID
-			c.Events.Eventf(d, next.pod, corev1.EventTypeNormal, "MovePlanned", "Rebalance",
-				"Pod %s on node %s would be replaced by one on node %s or another one that is not in %s %q.",
-				next.pod.Name, next.pod.Spec.NodeName, next.to, next.avoid.TopologyKey, *next.avoid.Value)
-		}
+		c.sayOnce(d, next.pod, "MovePlanned", "Pod %s on node %s would be replaced by one on node %s or another one that is not in %s %q.",
+			next.pod.Name, next.pod.Spec.NodeName, next.to, next.avoid.TopologyKey, *next.avoid.Value)
 		return nil
 	}
 	if room.full(next.pod.Spec.NodeName) {
@@ -217,4 +220,18 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 	room.take(next.pod)
 	klog.FromContext(ctx).V(2).Info("Made a Move", "pod", klog.KObj(next.pod), "from", next.pod.Spec.NodeName, "to", next.to, "avoid", next.avoid.TopologyKey+"="+*next.avoid.Value)
 	return nil
+}
+
+// notice is an Event about a pod that is not replaced.
+type notice struct {
+	reason string
+	pod    types.UID
+}
+
+// sayOnce writes an Event on a Deployment about one of its pods, unless it was the last one.
+func (c *Controller) sayOnce(d *appsv1.Deployment, pod *corev1.Pod, reason, format string, args ...any) {
+	if is := (notice{reason, pod.UID}); c.said[d.UID] != is {
+		c.said[d.UID] = is
+		c.Events.Eventf(d, pod, corev1.EventTypeNormal, reason, "Rebalance", format, args...)
+	}
 }

@@ -42,7 +42,7 @@ func newRig(t *testing.T, o Options) *rig {
 	}
 	r.Controller = &Controller{
 		Client: r.Server, API: r.Server, Events: r.Said, Clock: r.Time, Options: o,
-		quiet: make(quiet), verdicts: make(map[types.UID]verdict), tried: make(map[types.UID]attempt), said: make(map[types.UID]types.UID),
+		quiet: make(quiet), verdicts: make(map[types.UID]verdict), tried: make(map[types.UID]attempt), said: make(map[types.UID]notice),
 	}
 	r.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}})
 	return r

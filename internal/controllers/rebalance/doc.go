@@ -12,6 +12,7 @@
 //   - cluster.go: nodes, pods and Moves at one moment
 //   - quiet.go: since when nothing has happened to a Deployment
 //   - planned.go: the pod of a Deployment that should go
+//   - spared.go: the pod that goes where that one asks to be left where it is
 //   - verdict.go: what need not be looked at again
 //   - attempt.go: whether the last Move has made anything better
 //   - room.go: how many Moves more may be made

@@ -59,6 +59,8 @@ type planned struct {
 	avoid placementv1alpha1.Domain
 	// misplaced is how many pods are, by level, before it is.
 	misplaced []int64
+	// spared says by what the pod asks to be left where it is, "" if it does not: it stays then, and no other one does in its place.
+	spared string
 }
 
 // plan returns the pod that should go first, nil if none is better off elsewhere; even says that none would be, wherever there were room.
@@ -84,7 +86,12 @@ func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	if !ok {
 		return nil, false, nil // no node takes a pod that would be better off there
 	}
-	pod := w.leaving(move.From, c, o)
+	pod, spared := w.leaving(move.From, c, o)
+	if pod == nil && spared != nil {
+		if pod = w.instead(t, &move, misplaced, nodes, takes, c, o); pod == nil {
+			return &planned{pod: spared, spared: clusterview.Spared(spared, c.now)}, false, nil
+		}
+	}
 	if pod == nil {
 		return nil, false, nil // what is too much there is not of this Deployment, or too young
 	}
@@ -92,21 +99,24 @@ func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	if instead, err := c.fitsInstead(ctx, pod, move.To); !instead || err != nil {
 		return nil, false, err
 	}
-	return &planned{pod, move.To, w.avoid(nodes[move.From], nodes[move.To]), misplaced}, false, nil
+	return &planned{pod: pod, to: move.To, avoid: w.avoid(nodes[move.From], nodes[move.To]), misplaced: misplaced}, false, nil
 }
 
-// leaving is the pod that leaves a node: the one that would be removed first.
-func (w *deployed) leaving(node string, c *cluster, o *Options) *corev1.Pod {
-	var first *corev1.Pod
+// leaving is the pod that leaves a node: the one that would be removed first, of those that do not ask to be left there; spared is the first of these.
+func (w *deployed) leaving(node string, c *cluster, o *Options) (first, spared *corev1.Pod) {
+	before := func(p, first *corev1.Pod) bool { return first == nil || costOf(p) < costOf(first) }
 	for _, p := range w.Pods {
 		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) || c.histories[string(p.UID)].N > 0 {
 			continue
 		}
-		if first == nil || costOf(p) < costOf(first) {
+		switch isSpared := clusterview.Spared(p, c.now) != ""; {
+		case isSpared && before(p, spared):
+			spared = p
+		case !isSpared && before(p, first):
 			first = p
 		}
 	}
-	return first
+	return first, spared
 }
 
 func costOf(pod *corev1.Pod) int {

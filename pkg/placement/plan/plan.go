@@ -45,3 +45,20 @@ func Next(t *simulation.Tree, fits placement.Fits) (Move, bool) {
 	}
 	return Move{from, to}, true
 }
+
+// Instead returns the move with which a pod of another node goes in place of one that Next has returned, where that pod must stay, and makes it
+// in the tree: the first of the others that makes it more even than it was before Next, by what was misplaced then. It is false, and the tree is as
+// before Next, where none does. Each of the others must have a pod of the revision.
+func Instead(t *simulation.Tree, move Move, before []int64, others []string, fits placement.Fits) (Move, bool) {
+	t.Add(move.From, one)
+	for _, from := range others {
+		t.Add(from, placement.Tally{}.Sub(one))
+		t.Rank(fits)
+		if from != move.To && slices.Compare(t.Misplaced(), before) < 0 {
+			return Move{from, move.To}, true
+		}
+		t.Add(from, one)
+	}
+	t.Add(move.To, placement.Tally{}.Sub(one))
+	return Move{}, false
+}

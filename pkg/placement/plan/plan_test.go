@@ -132,3 +132,36 @@ func TestPlansEnd(t *testing.T) {
 		t.Error("nothing was ever moved")
 	}
 }
+
+// Where a pod must stay, one of another node of its zone goes. One of a zone that has too few does not, and then the tree is as before.
+func TestInstead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		others []string
+		from   string // "" for none
+	}{
+		"nobody":                     {nil, ""},
+		"one of the zone":            {[]string{"n-0-1-0"}, "n-0-1-0"},
+		"one of another zone":        {[]string{"n-2-0-0"}, ""},
+		"one of another zone before": {[]string{"n-2-0-0", "n-0-1-0"}, "n-0-1-0"},
+	} {
+		tree := simulation.New(byZoneAndRack, node(0, 0, 0, 3), node(0, 1, 0, 2), node(1, 0, 0, 0), node(2, 0, 0, 2))
+		tree.Rank(everywhere)
+		before := tree.Misplaced()
+		drawn := tree.String()
+		first, ok := Next(tree, everywhere)
+		if !ok || first.From != "n-0-0-0" {
+			t.Fatalf("%s: first is %v", name, first)
+		}
+		is, ok := Instead(tree, first, before, tc.others, everywhere)
+		tree.Rank(everywhere) // they are asked about the nodes again, whose pods have come and gone
+		if is.From != tc.from || ok != (tc.from != "") || ok && is.To != first.To {
+			t.Errorf("%s: it is %v: %t", name, is, ok)
+		}
+		switch left := tree.Misplaced(); {
+		case ok && slices.Compare(left, before) >= 0:
+			t.Errorf("%s: %v are misplaced, and %v before", name, left, before)
+		case !ok && tree.String() != drawn:
+			t.Errorf("%s: the tree is\n%s, and was\n%s", name, tree, drawn)
+		}
+	}
+}
