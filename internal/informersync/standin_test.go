@@ -1,0 +1,121 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informersync
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// An informer of a kind that may be stood in for goes on without it after ten seconds, whatever is wrong, and has its objects when they can be read.
+func TestStandIn(t *testing.T) {
+	for name, wrong := range map[string]http.HandlerFunc{
+		"no right":     func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusForbidden, forbidden) },
+		"no such kind": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "404 page not found", http.StatusNotFound) },
+		"a fault": func(w http.ResponseWriter, _ *http.Request) {
+			say(w, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd"}`)
+		},
+		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var well atomic.Bool
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !well.Load() {
+					wrong(w, r)
+					return
+				}
+				if r.URL.Query().Get("sendInitialEvents") == "" {
+					t.Errorf("it is asked %s: only streams of all objects are expected", r.URL)
+				}
+				say(w, http.StatusOK, `{"type":"ADDED","object":{"kind":"DeviceTaintRule","apiVersion":"resource.k8s.io/v1","metadata":{"name":"a","resourceVersion":"7"}}}
+{"type":"BOOKMARK","object":{"kind":"DeviceTaintRule","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}
+`)
+				<-r.Context().Done()
+			}))
+			t.Cleanup(server.Close)
+			// It is over before the first answer: what is waited for here is the informer's own pause between two questions.
+			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			tracker := New(clock, Options{StandIn: func(of schema.GroupVersionResource) bool { return of == rules }})
+			tracker.Fail(rules, noAnswer, "no answer")
+			clock.Step(patience)
+			config := &rest.Config{Host: server.URL}
+			config.Wrap(tracker.Wrap)
+			factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
+			lister := factory.Resource().V1().DeviceTaintRules().Lister()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if name == "no answer" {
+				go func() { // two questions, a stream and a list, which have a moment each
+					for range 2 {
+						for !clock.HasWaiters() && ctx.Err() == nil {
+							time.Sleep(time.Millisecond)
+						}
+						clock.Step(moment)
+					}
+				}()
+			}
+			factory.StartWithContext(ctx)
+			if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+				t.Fatal(err)
+			}
+			missing := tracker.Missing(rules.Group)
+			if len(missing) != 1 || missing[0].Resource != rules || missing[0].Message == "" || tracker.Ready(nil) == nil {
+				t.Fatalf("missing is %v, and not ready is %v", missing, tracker.Ready(nil))
+			}
+			if other := tracker.Missing("storage.k8s.io"); len(other) > 0 {
+				t.Errorf("of another group there is missing %v", other)
+			}
+			well.Store(true)
+			until(ctx, t, func() error {
+				if all, err := lister.List(labels.Everything()); err != nil || len(all) != 1 {
+					return fmt.Errorf("the informer has %d objects, %w", len(all), err)
+				}
+				return tracker.Ready(nil)
+			})
+			if missing := tracker.Missing(rules.Group); len(missing) != 1 || missing[0].Reason != "Reading" {
+				t.Errorf("what has just been read counts at once: %v", missing)
+			}
+			clock.Step(settling)
+			if missing := tracker.Missing(rules.Group); len(missing) > 0 {
+				t.Errorf("missing is %v", missing)
+			}
+		})
+	}
+}
+
+func say(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text))
+	w.(http.Flusher).Flush()
+}
+
+// until polls; nil ends it.
+func until(ctx context.Context, t *testing.T, check func() error) {
+	t.Helper()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informersync
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// patience is for how long an informer may be without its objects until that is said.
+	patience = 10 * time.Second
+	// noAnswer is the reason of a request that the API server does not answer. Others are those of its answers.
+	noAnswer = "NoAnswer"
+)
+
+// Options are what differs between processes. Each function may be nil, for no kind.
+type Options struct {
+	// Absent reports whether a kind need not be installed. Nothing is said of one that the API server does not have: whoever follows it stops.
+	Absent func(schema.GroupVersionResource) bool
+	// StandIn reports whether the process goes on without a kind that it has never read: see Tracker.Missing.
+	StandIn func(schema.GroupVersionResource) bool
+}
+
+// Unfilled is an informer that does not have its objects, or no longer learns of their changes.
+type Unfilled struct {
+	Resource schema.GroupVersionResource
+	Since    time.Time
+	// Reason is a word, as in an API status, and Message is what the API server says.
+	Reason, Message string
+}
+
+// String names the kind, and why.
+func (u Unfilled) String() string {
+	return fmt.Sprintf("%s of %s: %s", u.Resource.Resource, u.Resource.GroupVersion(), u.Message)
+}
+
+// failure is why one thing that is asked is not answered well. The zero value is that it is.
+type failure struct {
+	since           time.Time
+	reason, message string
+}
+
+// kind is what is known of an informer. Lists and watches fail apart: with the right to list alone an informer is filled again and again, and
+// learns nothing between.
+type kind struct {
+	list, watch failure
+	// filled is when all objects had been read, the last time; zero if never.
+	filled time.Time
+	// stoodIn: the informer was told that there are no objects.
+	stoodIn bool
+}
+
+// Tracker knows the informers of a process. It is safe for concurrent use.
+type Tracker struct {
+	clock   clock.WithTicker
+	options Options
+
+	mu    sync.Mutex // guards kinds
+	kinds map[schema.GroupVersionResource]*kind
+}
+
+// New returns a tracker that knows no informers: see Wrap.
+func New(c clock.WithTicker, o Options) *Tracker {
+	none := func(schema.GroupVersionResource) bool { return false }
+	if o.Absent == nil {
+		o.Absent = none
+	}
+	if o.StandIn == nil {
+		o.StandIn = none
+	}
+	return &Tracker{clock: c, options: o, kinds: make(map[schema.GroupVersionResource]*kind)}
+}
+
+// Unfilled returns the informers that have not been filled for some seconds, in the order of their kinds.
+func (t *Tracker) Unfilled() (all []Unfilled) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
+	for of, k := range t.kinds {
+		for _, f := range []failure{k.list, k.watch} {
+			if !f.since.IsZero() && now.Sub(f.since) >= patience {
+				all = append(all, Unfilled{of, f.since, f.reason, f.message})
+				break
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Unfilled) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+	return all
+}
+
+// Fail says that a kind cannot be read, and why. It is for who waits for a kind before there is an informer.
+func (t *Tracker) Fail(of schema.GroupVersionResource, reason, message string) {
+	t.with(of, func(k *kind) { k.list.note(t.clock.Now(), reason, message) })
+}
+
+// Forget says that nobody waits for a kind any more.
+func (t *Tracker) Forget(of schema.GroupVersionResource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.kinds, of)
+}
+
+// with changes what is known of a kind.
+func (t *Tracker) with(of schema.GroupVersionResource, change func(*kind)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := t.kinds[of]
+	if k == nil {
+		k = &kind{}
+		t.kinds[of] = k
+	}
+	change(k)
+}
+
+// note says why, and since when if it was well before.
+func (f *failure) note(now time.Time, reason, message string) {
+	if f.since.IsZero() {
+		f.since = now
+	}
+	f.reason, f.message = reason, message
+}
+
+// asked says that all objects are asked for.
+func (t *Tracker) asked(of schema.GroupVersionResource) {
+	t.with(of, func(k *kind) {
+		if k.list.since.IsZero() {
+			k.list.note(t.clock.Now(), noAnswer, "no answer")
+		}
+	})
+}
+
+// givenUp says that whoever asked for all objects does not wait for the answer.
+func (t *Tracker) givenUp(of schema.GroupVersionResource) {
+	t.with(of, func(k *kind) {
+		if k.list.reason == noAnswer {
+			k.list = failure{}
+		}
+	})
+}
+
+// read says that all objects were read.
+func (t *Tracker) read(of schema.GroupVersionResource) {
+	t.with(of, func(k *kind) { k.list, k.filled = failure{}, t.clock.Now() })
+}
+
+// Missing says which kinds of a group the process goes on without, nil if none: those that StandIn allows, and that could not be read since it
+// started. What needs them must not go by what the informers have. It does not speak of a kind that was read once: what was known then holds.
+func (t *Tracker) Missing(group string) (all []Unfilled) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, of := range slices.SortedFunc(maps.Keys(t.kinds), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
+		k := t.kinds[of]
+		if of.Group != group || !k.stoodIn || !k.filled.IsZero() && t.clock.Since(k.filled) >= settling {
+			continue
+		}
+		if f := k.list; k.filled.IsZero() {
+			all = append(all, Unfilled{of, f.since, f.reason, f.message})
+		} else {
+			all = append(all, Unfilled{of, k.filled, "Reading", "it has just been read"})
+		}
+	}
+	return all
+}
