@@ -12,11 +12,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
+	"k8s.io/utils/clock"
 
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/kinds"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/preflight"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
@@ -38,14 +41,14 @@ Without --kubeconfig it uses the credentials of the pod that it runs in.`
 // newCommand returns kube-scheduler's command with our plugins, profile and version.
 func newCommand(version string) *cobra.Command {
 	var options []app.Option
-	around, active := fence.New(), replicas.New()
+	around, active, tracked := fence.New(), replicas.New(), kinds.NewInformers(clock.RealClock{})
 	for name, factory := range plugins.Registry() {
-		options = append(options, app.WithPlugin(name, around.Before(factory)))
+		options = append(options, app.WithPlugin(name, tracked.Before(around.Before(factory))))
 	}
-	options = append(options, app.WithPlugin(replicas.Name, around.Before(active.Plugin)))
+	options = append(options, app.WithPlugin(replicas.Name, tracked.Before(around.Before(active.Plugin))))
 	cmd := newUpstreamCommand("espalier-scheduler", func(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
-		return adapt(ctx, cmd, around, active, config, sched)
-	}, around, options...)
+		return adapt(ctx, cmd, around, active, tracked, config, sched)
+	}, around, tracked, options...)
 	cmd.Long = description
 	// Help is a page long. After a mistyped flag you want to read which one it was.
 	cmd.SilenceUsage = true
@@ -79,13 +82,14 @@ func newCommand(version string) *cobra.Command {
 }
 
 // adapt has a scheduler do what kube-scheduler does not, as one of several that are active at once if it is.
-func adapt(ctx context.Context, cmd *cobra.Command, around *fence.Fence, active *replicas.Replicas, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+func adapt(ctx context.Context, cmd *cobra.Command, around *fence.Fence, active *replicas.Replicas, tracked *kinds.Informers, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
 	client, err := upstream.NewClient(config.KubeConfig)
 	if err != nil {
 		return err
 	}
 	profiles := config.ComponentConfig.Profiles
 	options := upstream.Options{Profiles: profiles, NodeLocal: plugins.NodeLocal(), Client: client, Unsent: fence.ErrFormerLeader}
+	options.Withheld = func(pod *corev1.Pod) error { return kinds.Wait(pod, tracked) }
 	options.Candidates, options.Announced = bindings(profiles)
 	if active.On() {
 		if err := active.Join(ctx, config.LeaderElection); err != nil {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -15,13 +16,17 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
+	"github.com/espalier-scheduler/espalier/internal/informersync"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/endpoints"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/fence"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/kinds"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/internal/tokenmask"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
@@ -31,9 +36,10 @@ import (
 type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.CompletedConfig, *upstream.Scheduler) error
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
-// it, but for three things: adapt is shown the scheduler before it runs, which upstream's
-// own keeps to itself, a former leader is fenced, and tokens are kept out of the log.
-func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registry ...app.Option) *cobra.Command {
+// it, but for four things: adapt is shown the scheduler before it runs, which upstream's
+// own keeps to itself, a former leader is fenced, tokens are kept out of the log, and
+// informers that cannot be filled are named.
+func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, tracked *kinds.Informers, registry ...app.Option) *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{
 		Use: name,
@@ -41,7 +47,7 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registr
 			return opts.ComponentGlobalsRegistry.Set() // feature gates must be set before RunE
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runUpstream(cmd, opts, adapt, around, registry)
+			return runUpstream(cmd, opts, adapt, around, tracked, registry)
 		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -59,6 +65,11 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registr
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
+	// Which informers are not filled, and why, is for whoever reaches the port, as /readyz itself is: who asks through the API server has no name there.
+	if open := cmd.Flags().Lookup("authorization-always-allow-paths"); open != nil {
+		paths := append(opts.Authorization.AlwaysAllowPaths, "/readyz/"+informersync.Check)
+		opts.Authorization.AlwaysAllowPaths, open.DefValue = paths, "["+strings.Join(paths, ",")+"]"
+	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, *sets, columns)
 	if err := cmd.MarkFlagFilename("config", "yaml", "yml", "json"); err != nil {
@@ -67,7 +78,7 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, registr
 	return cmd
 }
 
-func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, around *fence.Fence, registry []app.Option) error {
+func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, around *fence.Fence, tracked *kinds.Informers, registry []app.Option) error {
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := tokenmask.Apply(opts.Logs, gates); err != nil {
 		return err
@@ -92,6 +103,10 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 	}
 	gates.(featuregate.MutableFeatureGate).AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
+	if err := tracked.Enclose(config.Client, config.KubeConfig); err != nil { // unless a plugin of ours was made, as nearly always
+		return err
+	}
+	legacyregistry.RawMustRegister(tracked)
 	if err := adapt(ctx, cmd, config, sched); err != nil {
 		return err
 	}
@@ -103,5 +118,19 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		// of a cluster kube-scheduler there, and alerts have to tell them apart.
 		config.LeaderElection.Name = config.ComponentConfig.LeaderElection.ResourceName
 	}
+	if serving := config.SecureServing; serving != nil {
+		config.SecureServing = nil // app.Run serves nothing
+		component := &config.ComponentConfig
+		err := endpoints.Serve(ctx, endpoints.Options{
+			Serving: serving, Authentication: config.Authentication.Authenticator, Authorization: config.Authorization.Authorizer,
+			Election: config.LeaderElection, Leads: func() bool { return config.LeaderElection == nil || around.Leads() },
+			Synced: sched.WaitForHandlersSync, Informers: tracked.Tracker, Resources: upstream.ResourceMetrics(config.InformerFactory.Core().V1().Pods().Lister()),
+			Profiling: component.EnableProfiling, Contention: component.EnableContentionProfiling, Flagz: config.Flagz,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	go tracked.Run(ctx)
 	return app.Run(ctx, config, sched)
 }

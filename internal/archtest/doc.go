@@ -14,6 +14,7 @@
 //	                 <- pkg/plugins/X <- pkg/plugins <- cmd, test
 //	        internal/clusterview, internal/upstream/filters, nodefit <- internal/controllers <- cmd
 //	                 internal/upstream, internal/scheduler/X <- cmd/scheduler
+//	                   internal/informersync <- internal/scheduler/X, internal/inspect, cmd/controller
 //	    internal/snapshot, internal/upstream/simulator <- internal/inspect <- cmd/kubectl-espalier
 //
 // The check reads import clauses and syntax only. It needs no other tool, sees

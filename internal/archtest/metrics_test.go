@@ -143,8 +143,8 @@ func TestMetricsReference(t *testing.T) {
 		name, also string
 		rooms      []string
 	}{
-		{"scheduler", "It has all metrics of kube-scheduler as well.", []string{"pkg/plugins/...", "internal/upstream/...", "internal/policies/...", "internal/refusal/...", "internal/faultcache/...", "internal/scheduler/...", "internal/tenants/..."}},
-		{"controller", "It has the metrics of controller-runtime as well.", []string{"internal/controllers/..."}},
+		{"scheduler", "It has all metrics of kube-scheduler as well.", []string{"pkg/plugins/...", "internal/upstream/...", "internal/policies/...", "internal/refusal/...", "internal/faultcache/...", "internal/scheduler/...", "internal/tenants/...", "internal/informersync"}},
+		{"controller", "It has the metrics of controller-runtime as well.", []string{"internal/controllers/...", "internal/informersync"}},
 	} {
 		fmt.Fprintf(&page, "\n## Of the %s\n\n%s\n\n| metric | type | labels | what it is |\n| --- | --- | --- | --- |\n", process.name, process.also)
 		all := metrics(sources, process.rooms...)

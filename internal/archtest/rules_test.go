@@ -108,6 +108,14 @@ var importRules = []importRule{
 		broken: [2]string{"internal/optionalkind/x.go", "apis/placement/v1alpha1"},
 	},
 	{
+		name: "informers-are-tracked-without-kinds", room: "internal/informersync",
+		allow: []string{
+			"std", "github.com/prometheus/client_golang/prometheus", "k8s.io/apimachinery/...", "k8s.io/client-go/kubernetes/scheme", "k8s.io/klog/v2", "k8s.io/utils/clock",
+		},
+		why:    "the scheduler and the controller share it; it is told which kinds either goes on without",
+		broken: [2]string{"internal/informersync/x.go", "apis/placement/v1alpha1"},
+	},
+	{
 		name: "failures-are-known-below-plugins", room: "internal/faultcache/...",
 		deny: []string{
 			"apis/config/...", "cmd/...", "internal/rig", "internal/scheduler/...", "internal/controllers/...", "pkg/plugins/...", "internal/policies/...", "test/...",

@@ -36,7 +36,7 @@ func (t *Tracker) neverRead(of schema.GroupVersionResource) (is bool) {
 
 // left is how much of its time a kind has left, which may be none.
 func (t *Tracker) left(of schema.GroupVersionResource) (left time.Duration) {
-	t.with(of, func(k *kind) { left = patience - t.clock.Since(k.list.since) })
+	t.with(of, func(k *kind) { left = timeout - t.clock.Since(k.list.since) })
 	return left
 }
 

@@ -50,8 +50,8 @@ func TestStandIn(t *testing.T) {
 			// It is over before the first answer: what is waited for here is the informer's own pause between two questions.
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			tracker := New(clock, Options{StandIn: func(of schema.GroupVersionResource) bool { return of == rules }})
-			tracker.Fail(rules, noAnswer, "no answer")
-			clock.Step(patience)
+			tracker.Fail(rules, NoAnswer, "no answer")
+			clock.Step(timeout)
 			config := &rest.Config{Host: server.URL}
 			config.Wrap(tracker.Wrap)
 			factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// patience is for how long an informer may be without its objects until that is said.
-	patience = 10 * time.Second
-	// noAnswer is the reason of a request that the API server does not answer. Others are those of its answers.
-	noAnswer = "NoAnswer"
+	// timeout is for how long an informer may be without its objects until that is said.
+	timeout = 10 * time.Second
+	// NoAnswer is the reason of a request that the API server does not answer. Others are those of its answers.
+	NoAnswer = "NoAnswer"
 )
 
 // Options are what differs between processes. Each function may be nil, for no kind.
@@ -87,7 +87,7 @@ func (t *Tracker) Unfilled() (all []Unfilled) {
 	now := t.clock.Now()
 	for of, k := range t.kinds {
 		for _, f := range []failure{k.list, k.watch} {
-			if !f.since.IsZero() && now.Sub(f.since) >= patience {
+			if !f.since.IsZero() && now.Sub(f.since) >= timeout {
 				all = append(all, Unfilled{of, f.since, f.reason, f.message})
 				break
 			}
@@ -133,7 +133,7 @@ func (f *failure) note(now time.Time, reason, message string) {
 func (t *Tracker) asked(of schema.GroupVersionResource) {
 	t.with(of, func(k *kind) {
 		if k.list.since.IsZero() {
-			k.list.note(t.clock.Now(), noAnswer, "no answer")
+			k.list.note(t.clock.Now(), NoAnswer, "no answer")
 		}
 	})
 }
@@ -141,7 +141,7 @@ func (t *Tracker) asked(of schema.GroupVersionResource) {
 // givenUp says that whoever asked for all objects does not wait for the answer.
 func (t *Tracker) givenUp(of schema.GroupVersionResource) {
 	t.with(of, func(k *kind) {
-		if k.list.reason == noAnswer {
+		if k.list.reason == NoAnswer {
 			k.list = failure{}
 		}
 	})

@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 				}
 			}
 			refuse()
-			a.clock.Step(patience - time.Second)
+			a.clock.Step(timeout - time.Second)
 			refuse()
 			a.want("")
 			a.clock.Step(time.Second)
@@ -172,7 +172,7 @@ func TestStreamsThatEndEarly(t *testing.T) {
 		if _, _, err := a.ask(t.Context(), stream); err != nil {
 			t.Fatal(err)
 		}
-		a.clock.Step(patience / 2)
+		a.clock.Step(timeout / 2)
 	}
 	a.want("devicetaintrules of resource.k8s.io/v1: no answer")
 }
@@ -199,7 +199,7 @@ func TestNoAnswer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _, _ = a.ask(ctx, stream) }()
 		synctest.Wait()
-		a.clock.Step(patience)
+		a.clock.Step(timeout)
 		a.want("devicetaintrules of resource.k8s.io/v1: no answer")
 		cancel()
 		synctest.Wait()
@@ -224,13 +224,13 @@ func TestGoneLater(t *testing.T) {
 	a.want("")
 	a.say(changes, http.StatusGone, "too old")
 	ask(changes)
-	a.clock.Step(patience)
+	a.clock.Step(timeout)
 	a.want("") // so old changes are not kept: that is no fault
 
 	a.say(changes, http.StatusForbidden, forbidden)
 	ask(changes)
 	ask(list) // the right to list is left
-	a.clock.Step(patience)
+	a.clock.Step(timeout)
 	a.want(`devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: User "s" cannot list them`)
 	a.say(changes, http.StatusOK, "")
 	ask(changes)
@@ -245,7 +245,7 @@ func TestAbsent(t *testing.T) {
 		if _, _, err := a.ask(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
-		a.clock.Step(patience)
+		a.clock.Step(timeout)
 		a.want(want)
 		a.tracker.Forget(rules)
 	}

@@ -50,7 +50,7 @@ func (t *transport) learn(q request, ctx context.Context, answer *http.Response,
 		if errors.Is(ctx.Err(), context.Canceled) {
 			t.tracker.givenUp(q.of)
 		} else {
-			t.failed(q, noAnswer, err.Error())
+			t.failed(q, NoAnswer, err.Error())
 		}
 		return answer, err
 	}
@@ -68,7 +68,7 @@ func (t *transport) learn(q request, ctx context.Context, answer *http.Response,
 	text, err := io.ReadAll(io.LimitReader(answer.Body, longest))
 	answer.Body = &again{io.MultiReader(bytes.NewReader(text), answer.Body), answer.Body}
 	if err != nil { // whoever reads it meets the error as well
-		t.failed(q, noAnswer, err.Error())
+		t.failed(q, NoAnswer, err.Error())
 		return answer, nil
 	}
 	status := statusOf(q, answer.StatusCode, text)
@@ -102,7 +102,7 @@ func (t *transport) failed(q request, reason, message string) {
 			f = &k.list
 		}
 		f.note(t.tracker.clock.Now(), reason, message)
-		if q.streams && k.list.reason == noAnswer {
+		if q.streams && k.list.reason == NoAnswer {
 			k.list.reason, k.list.message = reason, message // it was answered, and a list says no more
 		}
 	})

@@ -28,6 +28,9 @@ type Options struct {
 	// Announced reports, by profile, whether a bound pod gets the event Scheduled: all do where nothing is said.
 	Announced map[string]func(*corev1.Pod) bool
 
+	// Withheld says why a pod must not be decided now. Nil is that all may.
+	Withheld func(*corev1.Pod) error
+
 	// NoSampling has no profile decide by a sample of the nodes. It is for a simulator, of which an answer is wanted for each node, and the same
 	// answer each time: a sample is drawn at random. Beside share, which only one of several replicas has, it is the only wrapper that is left out.
 	NoSampling bool
@@ -59,6 +62,8 @@ func Adapt(ctx context.Context, sched *Scheduler, o Options) (warnings []string,
 	// Innermost, around one request: the pod is looked for on the node of that request. Around rebind it would be looked for on the node of the
 	// cycle, and a pod that was put elsewhere without an answer would be taken for one that has no node.
 	confirm(sched.Profiles, o.Client, o.Unsent)
+	// Nothing else changes how a pod is decided as a whole: where this stands does not matter.
+	sched.SchedulePod = withhold(sched.SchedulePod, o.Withheld)
 	// Whether a pod waits for its condition before it is looked for or after does not matter.
 	sched.FailureHandler = failAsync(ctx, sched.Profiles, sched.Extenders, sched.FailureHandler)
 	// Whether a pod is put back before its condition is written or after does not matter. The queue and the cache are asked when it happens, in the

@@ -19,6 +19,7 @@
 //   - countall.go: a constraint with an empty selector counts all pods
 //   - pace.go, yield.go: the next pod waits for those that bind
 //   - sample.go: a pod on the full path is decided about by a sample of the nodes
+//   - withhold.go: pods that must not be decided now
 //   - share.go: of several schedulers that are active each places its own pods
 //   - names.go: what the command has of kube-scheduler; asserts.go: which methods are overridden
 //

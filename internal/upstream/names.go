@@ -4,10 +4,14 @@
 package upstream
 
 import (
+	"net/http"
+
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/metrics/resources"
 )
 
 // Scheduler is a kube-scheduler that is made and does not run yet. What the command has of it
@@ -42,3 +46,6 @@ func ValidateConfiguration(c *Configuration) error {
 	}
 	return nil
 }
+
+// ResourceMetrics serves what pods request, of those that a lister has.
+func ResourceMetrics(pods corelisters.PodLister) http.Handler { return resources.Handler(pods) }

@@ -153,6 +153,9 @@ func (f *Fence) giveUp() {
 	f.until = readings{}
 }
 
+// Leads reports whether the Lease is ours.
+func (f *Fence) Leads() bool { return f.hasLed() && !f.closed() }
+
 func (f *Fence) hasLed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
