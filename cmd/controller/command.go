@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -40,6 +41,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/rebalance"
 	"github.com/espalier-scheduler/espalier/internal/controllers/restart"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
+	"github.com/espalier-scheduler/espalier/internal/informersync"
 	"github.com/espalier-scheduler/espalier/internal/tokenmask"
 )
 
@@ -86,6 +88,9 @@ type options struct {
 	windows    []string
 
 	lifetimes lifetimes
+
+	// informers are those of the process. They are set when it runs.
+	informers *informersync.Tracker
 }
 
 func newCommand(version string) *cobra.Command {
@@ -144,10 +149,14 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.log(); err != nil {
 		return err
 	}
+	o.informers = informersync.New(clock.RealClock{}, informersync.Options{})
+	config.Wrap(o.informers.Wrap)
 	m, err := o.manager(config)
 	if err != nil {
 		return err
 	}
+	// Also while another replica leads: the informers run then, too.
+	go o.informers.Run(ctx)
 	return m.Start(ctx)
 }
 
@@ -215,7 +224,8 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
 	}
-	if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	if err := errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping),
+		m.AddReadyzCheck(informersync.Check, o.informers.Ready), metrics.Registry.Register(o.informers)); err != nil {
 		return nil, err
 	}
 	if o.effect != "" {
@@ -246,7 +256,7 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 	}}
 	// Leader elected, as all of a manager's runnables are that do not say otherwise.
 	return m, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds); !there {
+		if there, err := installed(ctx, m.GetRESTMapper(), policy.Kinds, o.informers); !there {
 			return err
 		}
 		if err := reconciler.AddTo(m); err != nil {

@@ -17,12 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
+	"github.com/espalier-scheduler/espalier/internal/informersync"
 )
 
 // recording is a manager of a cluster that knows no kinds. It notes what is added.
@@ -44,7 +46,8 @@ func (*recording) GetEventRecorder(string) recorder.EventRecorder { return nil }
 
 // No node is cordoned for its end where no Moves can be made: nobody would empty it.
 func TestNoNodeEndsWithoutMoves(t *testing.T) {
-	o := &options{lifetimes: lifetimes{pool: "pool=blue"}}
+	steady := clocktesting.NewFakeClock(time.Now())
+	o := &options{lifetimes: lifetimes{pool: "pool=blue"}, informers: informersync.New(steady, informersync.Options{})}
 	m := &recording{}
 	if !o.moves() {
 		t.Fatal("ends ask for no Moves")

@@ -190,7 +190,7 @@ func wholePod(obj any) (any, error) {
 
 // addMoves adds the controllers that have pods replaced, if the flags ask for one.
 func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
-	if there, err := installed(ctx, m.GetRESTMapper(), []string{move.Kind}); !there {
+	if there, err := installed(ctx, m.GetRESTMapper(), []string{move.Kind}, o.informers); !there {
 		return err
 	}
 	recorder := m.GetEventRecorder("espalier-controller")

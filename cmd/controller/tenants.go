@@ -18,7 +18,7 @@ func (o *options) addTenants(m manager.Manager) error {
 		Client: m.GetClient(), Events: m.GetEventRecorder("espalier-controller"), Clock: clock.RealClock{}, Schedulers: o.schedulers,
 	}
 	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if there, err := installed(ctx, m.GetRESTMapper(), tenants.Kinds); !there {
+		if there, err := installed(ctx, m.GetRESTMapper(), tenants.Kinds, o.informers); !there {
 			return err
 		}
 		return c.Start(ctx)
