@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
@@ -28,7 +30,7 @@ func (c *common) newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with the installation",
-		Long: "Look for what is wrong with the installation: a scheduler of another release or without its replicas, CRDs of another release, rights that it lacks, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
+		Long: "Look for what is wrong with the installation: a scheduler of another release or without its replicas, CRDs of another release, rights that it lacks, informers that are not filled, no leader, pods that no scheduler looks at, nodes that two schedulers share. It " +
 			"ends with status 1 if it finds anything.",
 		Example: "  kubectl espalier doctor",
 		Args:    cobra.NoArgs,
@@ -51,12 +53,16 @@ func (c *common) newDoctor() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			ready, err := c.ready()
+			if err != nil {
+				return err
+			}
 			cluster, err := c.open(cmd)
 			if err != nil {
 				return err
 			}
 			checks := inspect.Checks{
-				API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Rights: rights, Version: cmd.Root().Version, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now(),
+				API: api, Snapshot: cluster.Snapshot, Definitions: definitions, Rights: rights, Version: cmd.Root().Version, Lease: lease, Schedulers: cluster.Profiles(), Now: time.Now(), Ready: ready,
 			}
 			findings, err := checks.Run(cmd.Context())
 			if err != nil {
@@ -77,6 +83,24 @@ func (c *common) newDoctor() *cobra.Command {
 	out.add(cmd)
 	cmd.Flags().StringVar(&lease, "lease", lease, "name of the scheduler's Lease")
 	return cmd
+}
+
+// ready asks pods of Espalier, as whoever runs the command.
+func (c *common) ready() (inspect.Ready, error) {
+	config, err := c.kube.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 10 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
+	}
+	return func(ctx context.Context, namespace, address, path string) (status int, body string, err error) {
+		answer := client.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(address).SubResource("proxy").Suffix(path).Do(ctx)
+		text, err := answer.StatusCode(&status).Raw()
+		return status, string(text), err
+	}, nil
 }
 
 // definitions are the CRDs of this release.

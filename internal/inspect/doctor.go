@@ -52,6 +52,8 @@ type Checks struct {
 	Lease      string
 	Schedulers []string
 	Now        time.Time
+	// Ready asks the pods of Espalier.
+	Ready Ready
 }
 
 // appName is the label that says of which component a Deployment is, and schedulerApp is that of the scheduler.
@@ -78,7 +80,7 @@ func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	findings = append(slices.Concat(findings, definitions, rights), leader, c.unserved(), c.shared(ctx))
+	findings = append(slices.Concat(findings, definitions, rights, c.informers(ctx)), leader, c.unserved(), c.shared(ctx))
 	for _, what := range c.Snapshot.Unread {
 		findings = append(findings, Finding{"rights", false, what, "ask for the right to list it: the other checks are without it"})
 	}

@@ -6,6 +6,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,29 @@ func installation(image string, available int32) *appsv1.Deployment {
 	}
 }
 
+// ofOurs is a running pod of a component, with a port.
+func ofOurs(app, name, port string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Labels: map[string]string{"app.kubernetes.io/name": app}},
+		Spec:       corev1.PodSpec{NodeName: "a-1", SchedulerName: ours, Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{Name: port, ContainerPort: 99}}}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+// ready is what pods say of their informers, by their names.
+func ready(_ context.Context, namespace, address, path string) (int, string, error) {
+	switch namespace + " " + address + " " + path {
+	case "kube-system https:filled:99 readyz/informers", "kube-system http:filled-too:99 readyz/informers":
+		return http.StatusOK, "ok", nil
+	case "kube-system https:refused:99 readyz/informers":
+		return http.StatusInternalServerError, "internal server error: csinodes of storage.k8s.io/v1: forbidden\n", errors.New("it has failed")
+	case "kube-system http:old:99 readyz/informers":
+		return http.StatusNotFound, "404 page not found", errors.New("not found")
+	default:
+		return 0, "", errors.New("no right")
+	}
+}
+
 func TestDoctor(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	sharing := waiting("p", "default-scheduler", now)
@@ -180,6 +204,25 @@ func TestDoctor(t *testing.T) {
 			},
 			nil,
 		},
+		"pods whose informers are filled": {
+			func(c *cluster, _ *api) {
+				c.Add(ofOurs(ours, "filled", "https"))
+				c.Add(ofOurs("espalier-controller", "filled-too", "probes"))
+			}, nil,
+		},
+		"pods whose informers are not filled": {
+			func(c *cluster, _ *api) {
+				ended := ofOurs(ours, "ended", "https")
+				ended.Status.Phase = corev1.PodSucceeded
+				for _, p := range []*corev1.Pod{ofOurs(ours, "refused", "https"), ofOurs("espalier-controller", "old", "probes"), ofOurs(ours, "hidden", "https"), ofOurs(ours, "odd", "web"), ended} {
+					c.Add(p)
+				}
+			},
+			map[string]string{
+				"informers of Pod kube-system/refused": "csinodes of storage.k8s.io/v1: forbidden", "informers of Pod kube-system/old": "it does not say it",
+				"informers of Pod kube-system/hidden": "not known: no right", "informers of Pod kube-system/odd": `no port "https"`,
+			},
+		},
 		"an arbiter that has not said where it is": {
 			func(c *cluster, a *api) {
 				c.Add(sharing)
@@ -200,7 +243,7 @@ func TestDoctor(t *testing.T) {
 			tc.change(c, a)
 			checks := Checks{
 				API: a, Snapshot: &c.Snapshot, Definitions: []*unstructured.Unstructured{definition("moves", "new")},
-				Rights: needed, Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now,
+				Rights: needed, Version: "v0.1.0", Lease: ours, Schedulers: []string{ours}, Now: now, Ready: ready,
 			}
 			findings, err := checks.Run(t.Context())
 			must(t, err)

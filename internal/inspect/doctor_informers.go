@@ -1,0 +1,72 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/internal/informersync"
+	"github.com/espalier-scheduler/espalier/internal/snapshot"
+)
+
+// readyPorts are the ports at which the pods of a component say whether they are ready, as the manifests call them, and how they are spoken to.
+var readyPorts = map[string]struct{ name, scheme string }{
+	schedulerApp:          {"https", "https"},
+	"espalier-controller": {"probes", "http"},
+}
+
+// Ready asks a pod of Espalier for a path, through the API server: the address is that of the pod as one of pods/proxy, such as https:NAME:PORT. The
+// status is 0 where nobody answered.
+type Ready func(ctx context.Context, namespace, address, path string) (status int, body string, err error)
+
+// informers say of each running pod of Espalier which of its informers are not filled. There need be no pods.
+func (c *Checks) informers(ctx context.Context) (all []Finding) {
+	for _, p := range snapshot.Of[*corev1.Pod](c.Snapshot) {
+		port, is := readyPorts[p.Labels[appName]]
+		if !is || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+			continue
+		}
+		f := Finding{Check: "informers of Pod " + p.Namespace + "/" + p.Name}
+		number := portOf(p, port.name)
+		if number == 0 {
+			f.Found, f.Fix = fmt.Sprintf("not known: it has no port %q", port.name), "read its log, which has a line a minute about each that is not filled"
+			all = append(all, f)
+			continue
+		}
+		status, body, err := c.Ready(ctx, p.Namespace, fmt.Sprintf("%s:%s:%d", port.scheme, p.Name, number), "readyz/"+informersync.Check)
+		body = strings.TrimPrefix(strings.TrimSpace(body), "internal server error: ")
+		switch {
+		case status == http.StatusOK:
+			f.OK, f.Found = true, "all filled"
+		case status == http.StatusInternalServerError:
+			f.Found, f.Fix = body, "see docs/troubleshooting.md#informers-that-are-not-filled"
+		case status == http.StatusNotFound:
+			f.Found, f.Fix = "not known: it does not say it", "use the command of the release that runs, or upgrade"
+		default:
+			f.Found, f.Fix = fmt.Sprintf("not known: %v", err), "ask for the right to get pods/proxy, or read its log, which has a line a minute about each that is not filled"
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		all = append(all, Finding{"informers", true, "not known, as no pod of Espalier runs in the cluster: /readyz/" + informersync.Check + " of the process names those that are not filled", ""})
+	}
+	return all
+}
+
+// portOf is the number of a port of a pod, 0 if it has none of that name.
+func portOf(p *corev1.Pod, name string) int32 {
+	for i := range p.Spec.Containers {
+		ports := p.Spec.Containers[i].Ports
+		if at := slices.IndexFunc(ports, func(is corev1.ContainerPort) bool { return is.Name == name }); at >= 0 {
+			return ports[at].ContainerPort
+		}
+	}
+	return 0
+}
