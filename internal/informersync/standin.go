@@ -18,7 +18,7 @@ import (
 const (
 	// settling is how long it takes at most until what was read is seen by all who follow an informer.
 	settling = time.Second
-	// moment is for how long a kind is waited for whose time is over.
+	// moment is for how long a kind is waited for whose time is over, and the time between two questions while it is not.
 	moment = 2 * time.Second
 )
 
@@ -40,26 +40,40 @@ func (t *Tracker) left(of schema.GroupVersionResource) (left time.Duration) {
 	return left
 }
 
-// replaced asks for a kind that was never read, for as long as it has time left. After that the informer is told that there are no objects, so that
-// it no longer keeps the scheduler from starting, and asks again all the same: by a stream of all objects each time, because a watch of changes is refused.
+// replaced asks for a kind that was never read, again and again for as long as it has time left. After that the informer is told that there are no
+// objects, so that it no longer keeps the scheduler from starting, and asks again all the same: for all objects each time, because a watch of changes
+// is refused. An informer itself asks less and less often, and would come to its end half a minute late.
 func (t *transport) replaced(q request, r *http.Request) (*http.Response, error) {
 	if !q.lists && !q.streams {
 		return reply(r, http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"nothing has been read"}`), nil
 	}
-	answer, err := t.inTime(r, max(t.tracker.left(q.of), moment))
-	answer, err = t.learn(q, r.Context(), answer, err)
-	if err == nil && answer.StatusCode == http.StatusOK || r.Context().Err() != nil || t.tracker.left(q.of) > 0 {
-		return answer, err
+	for {
+		answer, err := t.inTime(r, max(t.tracker.left(q.of), moment))
+		answer, err = t.learn(q, r.Context(), answer, err)
+		if err == nil && answer.StatusCode == http.StatusOK || r.Context().Err() != nil {
+			return answer, err
+		}
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if q.streams {
+			// Of some answers a client repeats a stream for ever. Of this it asks for a list.
+			return nil, fmt.Errorf("a stream of %s was not answered well", q.of.Resource)
+		}
+		left := t.tracker.left(q.of)
+		if left <= 0 {
+			t.tracker.with(q.of, func(k *kind) { k.stoodIn = true })
+			return reply(r, http.StatusOK, `{"metadata":{"resourceVersion":"0"},"items":[]}`), nil
+		}
+		timer := t.tracker.clock.NewTimer(min(left, moment))
+		select {
+		case <-timer.C():
+		case <-r.Context().Done():
+			timer.Stop()
+			t.tracker.givenUp(q.of)
+			return nil, r.Context().Err()
+		}
 	}
-	if err == nil {
-		_ = answer.Body.Close()
-	}
-	if q.streams {
-		// A client may repeat a stream for as long as the API server has a fault, and ask for no list.
-		return nil, fmt.Errorf("a stream of %s was not answered well", q.of.Resource)
-	}
-	t.tracker.with(q.of, func(k *kind) { k.stoodIn = true })
-	return reply(r, http.StatusOK, `{"metadata":{"resourceVersion":"0"},"items":[]}`), nil
 }
 
 // inTime asks, and waits so long for the answer to begin.

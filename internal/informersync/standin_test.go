@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -48,10 +50,10 @@ func TestStandIn(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			// It is over before the first answer: what is waited for here is the informer's own pause between two questions.
-			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			tracker := New(clock, Options{StandIn: func(of schema.GroupVersionResource) bool { return of == rules }})
+			steps := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			tracker := New(steps, Options{StandIn: func(of schema.GroupVersionResource) bool { return of == rules }})
 			tracker.Fail(rules, NoAnswer, "no answer")
-			clock.Step(timeout)
+			steps.Step(timeout)
 			config := &rest.Config{Host: server.URL}
 			config.Wrap(tracker.Wrap)
 			factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
@@ -61,10 +63,10 @@ func TestStandIn(t *testing.T) {
 			if name == "no answer" {
 				go func() { // two questions, a stream and a list, which have a moment each
 					for range 2 {
-						for !clock.HasWaiters() && ctx.Err() == nil {
+						for !steps.HasWaiters() && ctx.Err() == nil {
 							time.Sleep(time.Millisecond)
 						}
-						clock.Step(moment)
+						steps.Step(moment)
 					}
 				}()
 			}
@@ -89,10 +91,42 @@ func TestStandIn(t *testing.T) {
 			if missing := tracker.Missing(rules.Group); len(missing) != 1 || missing[0].Reason != "Reading" {
 				t.Errorf("what has just been read counts at once: %v", missing)
 			}
-			clock.Step(settling)
+			steps.Step(settling)
 			if missing := tracker.Missing(rules.Group); len(missing) > 0 {
 				t.Errorf("missing is %v", missing)
 			}
+		})
+	}
+}
+
+// The stand-in comes after ten seconds, and not if the kind can be read before.
+func TestStandInTakesTime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wellAfter, want time.Duration
+		text            string
+	}{
+		"never well": {time.Hour, timeout, `{"metadata":{"resourceVersion":"0"},"items":[]}`},
+		"well soon":  {3 * time.Second, 4 * time.Second, "{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAPI(t, Options{})
+				a.tracker = New(clock.RealClock{}, Options{StandIn: func(schema.GroupVersionResource) bool { return true }})
+				begin := time.Now()
+				a.answers[list] = func(r *http.Request) (*http.Response, error) {
+					if time.Since(begin) < tc.wellAfter {
+						return reply(r, http.StatusForbidden, forbidden), nil
+					}
+					return reply(r, http.StatusOK, "{}"), nil
+				}
+				code, text, err := a.ask(t.Context(), list)
+				if err != nil || code != http.StatusOK || text != tc.text || time.Since(begin) != tc.want {
+					t.Errorf("after %v it is answered %d %q, %v", time.Since(begin), code, text, err)
+				}
+				if missing := a.tracker.Missing(rules.Group); (len(missing) > 0) != (tc.want == timeout) {
+					t.Errorf("missing is %v", missing)
+				}
+			})
 		})
 	}
 }

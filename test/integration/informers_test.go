@@ -1,0 +1,161 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
+
+// without makes an account with the rights that another has in the whole cluster, but for one resource. It returns its kubeconfig, and what gives it the rest.
+func without(t *testing.T, ns, of, lacks string) (kubeconfig string, entitle func()) {
+	t.Helper()
+	roles, account := cluster.client.RbacV1(), of+"-"+ns
+	bindings, err := roles.ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	fatal(t, err)
+	var all, some []rbacv1.PolicyRule
+	for _, b := range bindings.Items {
+		if slices.Contains(b.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: rig.SchedulerNamespace, Name: of}) {
+			role, err := roles.ClusterRoles().Get(t.Context(), b.RoleRef.Name, metav1.GetOptions{})
+			fatal(t, err)
+			all = append(all, role.Rules...)
+		}
+	}
+	for _, rule := range all {
+		rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return name == lacks })
+		if len(rule.Resources) > 0 {
+			some = append(some, rule)
+		}
+	}
+	_, err = cluster.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	fatal(t, err)
+	role, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: some}, metav1.CreateOptions{})
+	fatal(t, err)
+	_, err = roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account}},
+	}, metav1.CreateOptions{})
+	fatal(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		if err := errors.Join(roles.ClusterRoleBindings().Delete(ctx, account, metav1.DeleteOptions{}), roles.ClusterRoles().Delete(ctx, account, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	fatal(t, rig.WriteKubeconfigIn(t.Context(), cluster.config, cluster.client, ns, account, kubeconfig))
+	return kubeconfig, func() {
+		t.Helper()
+		role.Rules = all
+		_, err := roles.ClusterRoles().Update(t.Context(), role, metav1.UpdateOptions{})
+		fatal(t, err)
+	}
+}
+
+// says waits until an address is answered with a status and a text.
+func says(t *testing.T, url, token string, want int, text string) {
+	t.Helper()
+	until(t, fmt.Sprintf("%s to say %q", url, text), func() error {
+		status, body, err := rig.Get(t.Context(), url, token)
+		if err == nil && (status != want || !strings.Contains(body, text)) {
+			err = fmt.Errorf("status %d: %.300s", status, body)
+		}
+		return err
+	})
+}
+
+// A kind that the scheduler may not read is named, and pods that do not need it are placed. When the right is given, it is read.
+func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	kubeconfig, entitle := without(t, ns, rig.SchedulerName, "devicetaintrules")
+	base := "https://127.0.0.1:" + port
+	scheduler := start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	pods(t, ns, rig.SchedulerName, 3)
+	workload(t, ns, 1, func(p *corev1.Pod) {
+		p.Name, p.Spec.SchedulerName = "devices", rig.SchedulerName
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/device": resource.MustParse("1")}
+	})
+
+	const named = "devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: "
+	says(t, base+"/readyz", "", http.StatusInternalServerError, "[-]informers failed")
+	says(t, base+"/readyz/informers", "", http.StatusInternalServerError, named)
+	const series = `espalier_unsynced_informers{group="resource.k8s.io",reason="Forbidden",resource="devicetaintrules",version="v1"} 1`
+	token := metricsToken(t, ns)
+	says(t, base+"/metrics", token, http.StatusOK, series)
+	settled(t, ns, rig.SchedulerName, 3)
+	until(t, "the pod with a device to say what it waits for", func() error {
+		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
+		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool { return strings.Contains(is.Message, named) }) {
+			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
+		}
+		return err
+	})
+
+	entitle()
+	says(t, base+"/readyz", "", http.StatusOK, "ok")
+	if _, body, err := rig.Get(t.Context(), base+"/metrics", token); err != nil || strings.Contains(body, "espalier_unsynced_informers{") {
+		t.Errorf("there is still a series of it, %v", err)
+	}
+	until(t, "the pod with a device to be decided", func() error {
+		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
+		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
+			return strings.Contains(is.Message, "Insufficient example.com/device")
+		}) {
+			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
+		}
+		return err
+	})
+	log := logOf(t, scheduler)
+	for _, line := range []string{`"Informer is not filled" resource="devicetaintrules" groupVersion="resource.k8s.io/v1"`, `"Informer is filled, or no longer needed" resource="devicetaintrules"`} {
+		if !strings.Contains(log, line) {
+			t.Errorf("its log does not say %s", line)
+		}
+	}
+}
+
+// A kind that the controller has read, and that is gone while it runs, is named.
+func TestControllerNamesWhatIsGone(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	t.Cleanup(func() { removePolicies(t) })
+	installPolicies(t, ns)
+	binary, err := rig.Binary(rig.ControllerName, binFolder)
+	fatal(t, err)
+	p, err := rig.Start(rig.Command{
+		Name: rig.ControllerName, Path: binary, Dir: t.TempDir(),
+		Args: []string{"--kubeconfig=" + controllerKubeconfig(t), "--leader-elect=false", "--health-probe-bind-address=127.0.0.1:" + port},
+	})
+	fatal(t, err)
+	t.Cleanup(p.Kill)
+	policies, err := dynamic.NewForConfig(cluster.config)
+	fatal(t, err)
+	until(t, "the controller to write the status of a policy", func() error {
+		policy, err := policies.Resource(placementv1alpha1.SchemeGroupVersion.WithResource("placementpolicies")).Namespace(ns).Get(t.Context(), "zones", metav1.GetOptions{})
+		if err == nil && policy.Object["status"] == nil {
+			err = errors.New("it has none")
+		}
+		return err
+	})
+	base := "http://127.0.0.1:" + port + "/readyz"
+	says(t, base, "", http.StatusOK, "ok")
+	removePolicies(t)
+	says(t, base+"/informers", "", http.StatusInternalServerError, "placementpolicies of placement.espalier.dev/v1alpha1: the server could not find the requested resource")
+	says(t, base, "", http.StatusInternalServerError, "[-]informers failed")
+}
