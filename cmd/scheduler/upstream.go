@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,7 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, tracked
 	}
 	// Which informers are not filled, and why, is for whoever reaches the port, as /readyz itself is: who asks through the API server has no name there.
 	if open := cmd.Flags().Lookup("authorization-always-allow-paths"); open != nil {
-		paths := append(opts.Authorization.AlwaysAllowPaths, "/readyz/"+informersync.Check)
+		paths := slices.Concat(opts.Authorization.AlwaysAllowPaths, []string{"/readyz/" + informersync.Check})
 		opts.Authorization.AlwaysAllowPaths, open.DefValue = paths, "["+strings.Join(paths, ",")+"]"
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())

@@ -49,7 +49,7 @@ func (t *transport) replaced(q request, r *http.Request) (*http.Response, error)
 	}
 	for {
 		answer, err := t.inTime(r, max(t.tracker.left(q.of), moment))
-		answer, err = t.learn(q, r.Context(), answer, err)
+		answer, err = t.learn(r.Context(), q, answer, err)
 		if err == nil && answer.StatusCode == http.StatusOK || r.Context().Err() != nil {
 			return answer, err
 		}

@@ -41,11 +41,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.replaced(q, r)
 	}
 	answer, err := t.RoundTripper.RoundTrip(r)
-	return t.learn(q, r.Context(), answer, err)
+	return t.learn(r.Context(), q, answer, err)
 }
 
 // learn notes what an answer says. The answer that it returns is the one to go on with.
-func (t *transport) learn(q request, ctx context.Context, answer *http.Response, err error) (*http.Response, error) {
+func (t *transport) learn(ctx context.Context, q request, answer *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			t.tracker.givenUp(q.of)

@@ -42,12 +42,12 @@ func (c *Checks) informers(ctx context.Context) (all []Finding) {
 		}
 		status, body, err := c.Ready(ctx, p.Namespace, fmt.Sprintf("%s:%s:%d", port.scheme, p.Name, number), "readyz/"+informersync.Check)
 		body = strings.TrimPrefix(strings.TrimSpace(body), "internal server error: ")
-		switch {
-		case status == http.StatusOK:
+		switch status {
+		case http.StatusOK:
 			f.OK, f.Found = true, "all filled"
-		case status == http.StatusInternalServerError:
+		case http.StatusInternalServerError:
 			f.Found, f.Fix = body, "see docs/troubleshooting.md#informers-that-are-not-filled"
-		case status == http.StatusNotFound:
+		case http.StatusNotFound:
 			f.Found, f.Fix = "not known: it does not say it", "use the command of the release that runs, or upgrade"
 		default:
 			f.Found, f.Fix = fmt.Sprintf("not known: %v", err), "ask for the right to get pods/proxy, or read its log, which has a line a minute about each that is not filled"

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	goruntime "runtime"
+	"slices"
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -81,7 +82,7 @@ func (o *Options) paths(ctx context.Context) http.Handler {
 	if o.Election != nil {
 		health = append(health, o.Election.WatchDog)
 	}
-	ready := append(health[:len(health):len(health)],
+	ready := slices.Concat(health, []healthz.HealthChecker{
 		healthz.NewShutdownHealthz(ctx.Done()),
 		healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
 			once, done := context.WithCancel(ctx)
@@ -91,7 +92,8 @@ func (o *Options) paths(ctx context.Context) http.Handler {
 			}
 			return nil
 		}),
-		healthz.NamedCheck(informersync.Check, o.Informers.Ready))
+		healthz.NamedCheck(informersync.Check, o.Informers.Ready),
+	})
 
 	paths := mux.NewPathRecorderMux(component)
 	healthz.InstallHandler(paths, health...)
