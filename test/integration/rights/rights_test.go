@@ -124,6 +124,10 @@ func (p *part) need(r right) (need, bool) {
 		return need{only.name, only.tell, []string{listing}}, true
 	case only.tell != nil:
 		return only, true
+	case r.verb == "list" && r.group == "storage.k8s.io": // pods without volumes are placed without
+		return need{"orders", orders, []string{listing}}, true
+	case r.verb == "list" && r.group == "resource.k8s.io": // and those without devices
+		return need{"allocates", allocates, []string{listing}}, true
 	case r.verb == "list": // no pod is placed before all has been looked at
 		return need{"places", places, []string{listing}}, true
 	case r.verb == "watch":
