@@ -57,6 +57,10 @@ e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/ecosystem)
 	@hack/go-test.sh ./test/ecosystem -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
+.PHONY: e2e-versions
+e2e-versions: build perf-tools tools ## tell the core of the stories on control planes of other versions of Kubernetes, an hour; VERSIONS=v1.34.5
+	@hack/versions.sh $(VERSIONS)
+
 .PHONY: soak
 soak: bin/espalier-scheduler bin/devcluster ## everything at once on devcluster with a random seed, then every workload doubles and must be even; DURATION=20m, SEED=7
 	@hack/soak.sh '$(or $(DURATION),20m)' '$(SEED)'

@@ -71,17 +71,26 @@ func (c *cluster) apiServerArgs(port int) []string {
 // runAPIServer serves on listener until ctx ends. The listener is handed over
 // open: a port that was only looked up could be taken by somebody else meanwhile.
 func (c *cluster) runAPIServer(ctx context.Context, listener net.Listener) error {
+	audit, err := c.auditArgs()
+	if err != nil {
+		return err
+	}
+	args := append(c.apiServerArgs(listener.Addr().(*net.TCPAddr).Port), audit...)
+	if c.Kubernetes != "" {
+		_ = listener.Close() // another program takes no listener
+		older, err := c.betaArgs(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, older...)
+		return c.runBinary(ctx, "kube-apiserver", args)
+	}
 	server := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range server.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	audit, err := c.auditArgs()
-	if err != nil {
-		return err
-	}
-	if err := flags.Parse(append(c.apiServerArgs(port), audit...)); err != nil {
+	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("arguments of kube-apiserver: %w", err)
 	}
 	server.SecureServing.Listener = listener

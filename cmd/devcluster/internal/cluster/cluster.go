@@ -36,6 +36,9 @@ type Options struct {
 	// Bare runs etcd and the API server alone. Nobody plays nodes and nobody makes or
 	// removes pods; nodes that are made Ready stay Ready, and Nodes must be empty.
 	Bare bool
+	// Kubernetes, if set, is the folder of a kube-apiserver and a kube-controller-manager of another version, which run in place of those that
+	// are built in. What is there is looked up at each start of a part: when the folder is a symbolic link that is changed, a restart is an upgrade.
+	Kubernetes string
 	// FeatureGates and RuntimeConfig are kube-apiserver's flags of these names. The controllers
 	// run in the same process, so the gates are theirs as well.
 	FeatureGates, RuntimeConfig string
@@ -161,7 +164,7 @@ func (c *cluster) startParts(ctx context.Context) error {
 	}
 	grace, lease := silence(len(c.Nodes), c.NodeGrace)
 	c.endManager = c.run(func(ctx context.Context) error {
-		return runControllers(ctx, c.keys, manager, grace)
+		return c.runControllers(ctx, manager, grace)
 	})
 	if err := c.startNodes(ctx, lease); err != nil {
 		return err

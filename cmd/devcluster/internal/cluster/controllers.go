@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,16 +49,16 @@ var controllers = []string{
 	names.PersistentVolumeProtectionController,
 	names.EphemeralVolumeController,
 	names.ResourceClaimController,
-	// It runs with its feature gate only, and without it a PodGroup is never gone.
+	// It runs with its feature gate only, and without it a PodGroup is never gone. Before 1.37 there is none.
 	names.PodGroupProtectionController,
 }
 
 // controllerArgs are kube-controller-manager's flags. grace is how long a node that
-// has fallen silent still counts as Ready.
-func controllerArgs(keys pki.PKI, kubeconfig string, grace time.Duration) []string {
+// has fallen silent still counts as Ready, known are the controllers.
+func controllerArgs(keys pki.PKI, kubeconfig string, grace time.Duration, known []string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
-		"--controllers=" + strings.Join(controllers, ","),
+		"--controllers=" + strings.Join(known, ","),
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--service-account-private-key-file=" + keys.Key("service-account"),
@@ -76,7 +77,11 @@ func controllerArgs(keys pki.PKI, kubeconfig string, grace time.Duration) []stri
 }
 
 // runControllers runs the controllers until ctx ends.
-func runControllers(ctx context.Context, keys pki.PKI, kubeconfig string, grace time.Duration) error {
+func (c *cluster) runControllers(ctx context.Context, kubeconfig string, grace time.Duration) error {
+	if c.Kubernetes != "" {
+		known := slices.DeleteFunc(slices.Clone(controllers), func(name string) bool { return name == names.PodGroupProtectionController })
+		return c.runBinary(ctx, "kube-controller-manager", controllerArgs(c.keys, kubeconfig, grace, known))
+	}
 	manager, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return fmt.Errorf("options of kube-controller-manager: %w", err)
@@ -87,7 +92,7 @@ func runControllers(ctx context.Context, keys pki.PKI, kubeconfig string, grace 
 	for _, set := range sets.FlagSets {
 		flags.AddFlagSet(set)
 	}
-	if err := flags.Parse(controllerArgs(keys, kubeconfig, grace)); err != nil {
+	if err := flags.Parse(controllerArgs(c.keys, kubeconfig, grace, controllers)); err != nil {
 		return fmt.Errorf("arguments of kube-controller-manager: %w", err)
 	}
 	manager.ParsedFlags = &sets

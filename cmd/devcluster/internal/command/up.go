@@ -39,6 +39,7 @@ type upFlags struct {
 	startLimit       time.Duration
 	untilStdinCloses bool
 	bare             bool
+	kubernetes       string
 	featureGates     string
 	runtimeConfig    string
 	auditLog         string
@@ -90,6 +91,7 @@ PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
 	flags.DurationVar(&f.startLimit, "start-limit", 5*time.Minute, "give up if the cluster is not ready after this time")
 	flags.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "take orders on standard input, and end when it is closed, as it is when the process that holds it dies")
 	flags.BoolVar(&f.bare, "bare", false, "etcd and the API server alone: no nodes, no KWOK, no controllers")
+	flags.StringVar(&f.kubernetes, "kubernetes", os.Getenv("DEVCLUSTER_KUBERNETES"), "folder of kube-apiserver and kube-controller-manager of another version, to run in place of those built in (default: $DEVCLUSTER_KUBERNETES)")
 	flags.StringVar(&f.featureGates, "feature-gates", "", "feature gates of kube-apiserver and the controllers, for example GenericWorkload=true")
 	flags.StringVar(&f.runtimeConfig, "runtime-config", "", "APIs that kube-apiserver serves beside the usual ones, for example scheduling.k8s.io/v1beta1=true")
 	flags.StringVar(&f.auditLog, "audit-log", "", "write a line for each change of an object to this file: who has made it, and of what (Kubernetes' audit log, level Metadata)")
@@ -129,7 +131,7 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 	err = cluster.Run(run, cluster.Options{
 		Dir: f.dir, KubeconfigOut: f.kubeconfigOut, Nodes: nodes, NodeGrace: f.nodeGrace,
 		StartLimit: f.startLimit, Verbose: f.verbose, Bare: f.bare, Say: say, Progress: bar.Show,
-		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
+		Kubernetes: f.kubernetes, FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig, AuditLog: f.auditLog,
 		Ready: func(kubeconfig string) {
 			say("ready, Ctrl-C to end")
 			fmt.Fprintf(cmd.OutOrStdout(), "kubeconfig: %s\n", kubeconfig)

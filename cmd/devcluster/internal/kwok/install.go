@@ -79,7 +79,13 @@ func create(ctx context.Context, client dynamic.Interface, file []byte) error {
 		if err != nil {
 			return fmt.Errorf("reading it: %w", err)
 		}
-		_, err = client.Resource(resources[object.GetKind()]).Create(ctx, object, metav1.CreateOptions{})
+		resource := resources[object.GetKind()]
+		_, err = client.Resource(resource).Create(ctx, object, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) { // before Kubernetes 1.36 policies that change objects are a beta
+			resource.Version = "v1beta1"
+			object.SetAPIVersion(resource.GroupVersion().String())
+			_, err = client.Resource(resource).Create(ctx, object, metav1.CreateOptions{})
+		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("opening the log of KWOK: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	level := log.LevelWarn
 	if o.Verbose {
 		level = log.LevelInfo

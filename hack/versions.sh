@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Espalier Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Builds control planes of other versions of Kubernetes, and tells the core of the stories on each, with the chart, the CRDs and the
+# refusals. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
+#
+# usage: hack/versions.sh [VERSION...]    VERSION is a release of Kubernetes, such as v1.34.5
+
+set -euo pipefail
+# shellcheck source=hack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=hack/kubernetes.sh
+source hack/kubernetes.sh
+logs=$root/_output/versions
+# shellcheck source=hack/parts.sh
+source hack/parts.sh
+
+export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
+versions=("$@")
+(($#)) || versions=(v1.34.5 v1.35.4 v1.36.3)
+
+# control_plane VERSION: builds kube-apiserver and kube-controller-manager of a version into _output/kubernetes, unless they are there. What they are
+# built from is decided by the go.mod of k8s.io/kubernetes alone, so the module is made here.
+control_plane() {
+  local version=$1 folder=$root/_output/kubernetes/$1 module=$root/_output/kubernetes/module-$1 staging gomod set base=k8s.io/component-base/version
+  [[ ! -x $folder/kube-controller-manager ]] || return 0
+  staging=$(staging_version "$version")
+  rm -rf "$module"
+  mkdir -p "$module"
+  (
+    cd "$module"
+    go mod init control-plane 2>/dev/null
+    go mod edit -require="k8s.io/kubernetes@$version"
+    # Downloaded before its replacements are known, or nothing resolves.
+    gomod=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+    go mod edit -go="$(awk '$1 == "go" { print $2 }' "$gomod")" -tool=k8s.io/kubernetes/cmd/kube-apiserver -tool=k8s.io/kubernetes/cmd/kube-controller-manager
+    for set in $(awk '$2 == "=>" && $3 ~ /^\.\/staging\// { print $1 }' "$gomod"); do
+      go mod edit -replace="$set=$set@$staging"
+    done
+    go mod tidy
+    IFS=. read -r _ minor _ <<<"$version"
+    mkdir -p "$folder"
+    compiling go build -buildvcs=false -ldflags "-s -w -X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=$minor" -o "$folder/" \
+      k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+  )
+}
+
+# on_one_cluster PACKAGE...: runs suites one after the other on one control plane.
+on_one_cluster() {
+  bin/devcluster up --nodes=12 --zones=3 --racks=2 -- \
+    bash -euo pipefail -c 'export ESPALIER_TEST_KUBECONFIG=$KUBECONFIG; status=0; for suite; do hack/go-test.sh "$suite" -vet=off -count=1 -timeout 20m || status=1; done; exit $status' suites "$@"
+}
+
+all_parts() {
+  local version
+  for version in "${versions[@]}"; do
+    part "build-$version" control_plane "$version"
+    export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/$version
+    part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
+    part "suites-$version" on_one_cluster ./test/integration ./test/install
+  done
+}
+
+run_lanes . all_parts
