@@ -22,6 +22,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/scheduler/kinds"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/preflight"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
+	"github.com/espalier-scheduler/espalier/internal/scheduler/versionwatch"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
@@ -42,11 +43,17 @@ Without --kubeconfig it uses the credentials of the pod that it runs in.`
 func newCommand(version string) *cobra.Command {
 	var options []app.Option
 	around, active, tracked := fence.New(), replicas.New(), kinds.NewInformers(clock.RealClock{})
+	byHand := false // which version is emulated
 	for name, factory := range plugins.Registry() {
 		options = append(options, app.WithPlugin(name, tracked.Before(around.Before(factory))))
 	}
 	options = append(options, app.WithPlugin(replicas.Name, tracked.Before(around.Before(active.Plugin))))
-	cmd := newUpstreamCommand("espalier-scheduler", func(ctx context.Context, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+	cmd := newUpstreamCommand("espalier-scheduler", func(ctx context.Context, end context.CancelCauseFunc, cmd *cobra.Command, config *schedulerserverconfig.CompletedConfig, sched *upstream.Scheduler) error {
+		if !byHand {
+			if err := versionwatch.Start(ctx, end, config.KubeConfig); err != nil {
+				return err
+			}
+		}
 		return adapt(ctx, cmd, around, active, tracked, config, sched)
 	}, around, tracked, options...)
 	cmd.Long = description
@@ -64,6 +71,7 @@ func newCommand(version string) *cobra.Command {
 		if cmd.HasParent() { // completion, which needs no API server
 			return setGates(cmd, args)
 		}
+		byHand = cmd.Flags().Changed(preflight.EmulatedVersion)
 		ctx := cmd.Context()
 		if ctx == nil {
 			ctx = context.Background()

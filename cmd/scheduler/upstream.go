@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,8 +34,8 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 )
 
-// adapter is shown a scheduler before it runs, and what it was configured with.
-type adapter func(context.Context, *cobra.Command, *schedulerserverconfig.CompletedConfig, *upstream.Scheduler) error
+// adapter is shown a scheduler before it runs, what it was configured with, and what ends it with an error.
+type adapter func(context.Context, context.CancelCauseFunc, *cobra.Command, *schedulerserverconfig.CompletedConfig, *upstream.Scheduler) error
 
 // newUpstreamCommand returns kube-scheduler's command as app.NewSchedulerCommand makes
 // it, but for four things: adapt is shown the scheduler before it runs, which upstream's
@@ -66,9 +67,10 @@ func newUpstreamCommand(name string, adapt adapter, around *fence.Fence, tracked
 	for _, set := range sets.FlagSets {
 		cmd.Flags().AddFlagSet(set)
 	}
-	// Which informers are not filled, and why, is for whoever reaches the port, as /readyz itself is: who asks through the API server has no name there.
+	// Which informers are not filled, and why, and which version is emulated is for whoever reaches the port, as /readyz itself is: who asks through the
+	// API server has no name there.
 	if open := cmd.Flags().Lookup("authorization-always-allow-paths"); open != nil {
-		paths := slices.Concat(opts.Authorization.AlwaysAllowPaths, []string{"/readyz/" + informersync.Check})
+		paths := slices.Concat(opts.Authorization.AlwaysAllowPaths, []string{"/readyz/" + informersync.Check, "/version"})
 		opts.Authorization.AlwaysAllowPaths, open.DefValue = paths, "["+strings.Join(paths, ",")+"]"
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
@@ -92,11 +94,11 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		}
 		opts.InformerName = informerName
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
 	go func() {
 		<-genericapiserver.SetupSignalHandler()
-		cancel()
+		end(nil)
 	}()
 	config, sched, err := app.Setup(ctx, opts, registry...)
 	if err != nil {
@@ -108,7 +110,7 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		return err
 	}
 	legacyregistry.RawMustRegister(tracked)
-	if err := adapt(ctx, cmd, config, sched); err != nil {
+	if err := adapt(ctx, end, cmd, config, sched); err != nil {
 		return err
 	}
 	if err := around.Guard(config.LeaderElection, config.Client); err != nil {
@@ -127,11 +129,16 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 			Election: config.LeaderElection, Leads: func() bool { return config.LeaderElection == nil || around.Leads() },
 			Synced: sched.WaitForHandlersSync, Informers: tracked.Tracker, Resources: upstream.ResourceMetrics(config.InformerFactory.Core().V1().Pods().Lister()),
 			Profiling: component.EnableProfiling, Contention: component.EnableContentionProfiling, Flagz: config.Flagz,
+			Version: opts.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).Info(),
 		})
 		if err != nil {
 			return err
 		}
 	}
 	go tracked.Run(ctx)
-	return app.Run(ctx, config, sched)
+	err = app.Run(ctx, config, sched)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause // upstream takes the end of the context for a lost lease
+	}
+	return err
 }

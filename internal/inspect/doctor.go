@@ -23,9 +23,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	componentversion "k8s.io/component-base/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/espalier-scheduler/espalier/internal/serverversion"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
@@ -87,11 +90,14 @@ func (c *Checks) Run(ctx context.Context) ([]Finding, error) {
 	return findings, nil
 }
 
-// version says whether this release goes with the API server.
+// version says whether this release runs with the API server.
 func (c *Checks) version() Finding {
 	f := Finding{Check: "API server", OK: true, Found: c.Snapshot.Server}
-	if !strings.HasPrefix(c.Snapshot.Server, "v1.37.") && !strings.HasPrefix(c.Snapshot.Server, "v1.38.") {
-		f.OK, f.Fix = false, "this release is tried with Kubernetes 1.37 and 1.38: see docs/versions.md"
+	server := serverversion.Read(&apimachineryversion.Info{GitVersion: c.Snapshot.Server})
+	if server == nil {
+		f.OK, f.Fix = false, "its version cannot be read: see docs/versions.md for the versions that this release runs with"
+	} else if err := serverversion.Of(utilversion.MustParse(componentversion.DefaultKubeBinaryVersion)).Check(server); err != nil {
+		f.OK, f.Fix = false, err.Error()+": see docs/versions.md"
 	}
 	return f
 }

@@ -4,15 +4,20 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/espalier-scheduler/espalier/internal/informersync"
+	"github.com/espalier-scheduler/espalier/internal/serverversion"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 )
 
@@ -40,7 +45,8 @@ func (c *Checks) informers(ctx context.Context) (all []Finding) {
 			all = append(all, f)
 			continue
 		}
-		status, body, err := c.Ready(ctx, p.Namespace, fmt.Sprintf("%s:%s:%d", port.scheme, p.Name, number), "readyz/"+informersync.Check)
+		address := fmt.Sprintf("%s:%s:%d", port.scheme, p.Name, number)
+		status, body, err := c.Ready(ctx, p.Namespace, address, "readyz/"+informersync.Check)
 		body = strings.TrimPrefix(strings.TrimSpace(body), "internal server error: ")
 		switch status {
 		case http.StatusOK:
@@ -53,12 +59,38 @@ func (c *Checks) informers(ctx context.Context) (all []Finding) {
 			f.Found, f.Fix = fmt.Sprintf("not known: %v", err), "ask for the right to get pods/proxy, or read its log, which has a line a minute about each that is not filled"
 		}
 		all = append(all, f)
+		if p.Labels[appName] == schedulerApp && status != 0 {
+			all = append(all, c.emulated(ctx, p, address))
+		}
 	}
 	if len(all) == 0 {
 		all = append(all, Finding{"informers", true, "not known, as no pod of Espalier runs in the cluster: /readyz/" + informersync.Check + " of the process names those that are not filled", ""})
 	}
 	return all
 }
+
+// emulated says whether a pod of the scheduler makes use of the version of the API server, which may have been upgraded since the pod started.
+func (c *Checks) emulated(ctx context.Context, p *corev1.Pod, address string) Finding {
+	f := Finding{Check: "version of Pod " + p.Namespace + "/" + p.Name}
+	var info apimachineryversion.Info
+	status, body, err := c.Ready(ctx, p.Namespace, address, "version")
+	if status == http.StatusOK {
+		err = json.Unmarshal([]byte(body), &info)
+	}
+	emulated, server := serverversion.Read(&info), serverversion.Read(&apimachineryversion.Info{GitVersion: c.Snapshot.Server})
+	if err != nil || emulated == nil || server == nil {
+		f.Found, f.Fix = fmt.Sprintf("not known: %v", cmp.Or(err, errNoVersion)), "use the command of the release that runs, or upgrade"
+		return f
+	}
+	f.OK, f.Found = true, "runs as one of Kubernetes "+emulated.String()
+	if built := serverversion.Read(&apimachineryversion.Info{Major: info.Major, Minor: info.Minor}); emulated.LessThan(server) && built != nil && emulated.LessThan(built) {
+		f.OK, f.Fix = false, fmt.Sprintf("the API server is of %s now: restart the Deployment, or what else runs it, to use what that adds", server)
+	}
+	return f
+}
+
+// errNoVersion is of an answer that is none.
+var errNoVersion = errors.New("it names no version of Kubernetes")
 
 // portOf is the number of a port of a pod, 0 if it has none of that name.
 func portOf(p *corev1.Pod, name string) int32 {

@@ -124,6 +124,12 @@ func ready(_ context.Context, namespace, address, path string) (int, string, err
 	switch namespace + " " + address + " " + path {
 	case "kube-system https:filled:99 readyz/informers", "kube-system http:filled-too:99 readyz/informers":
 		return http.StatusOK, "ok", nil
+	case "kube-system https:filled:99 version":
+		return http.StatusOK, `{"major": "1", "minor": "37", "emulationMajor": "1", "emulationMinor": "37", "gitVersion": "v0.1.0"}`, nil
+	case "kube-system https:behind:99 version":
+		return http.StatusOK, `{"major": "1", "minor": "37", "emulationMajor": "1", "emulationMinor": "36", "gitVersion": "v0.1.0"}`, nil
+	case "kube-system https:behind:99 readyz/informers":
+		return http.StatusOK, "ok", nil
 	case "kube-system https:refused:99 readyz/informers":
 		return http.StatusInternalServerError, "internal server error: csinodes of storage.k8s.io/v1: forbidden\n", errors.New("it has failed")
 	case "kube-system http:old:99 readyz/informers":
@@ -144,7 +150,10 @@ func TestDoctor(t *testing.T) {
 		bad map[string]string
 	}{
 		"all is well":         {func(*cluster, *api) {}, nil},
-		"an old API server":   {func(c *cluster, _ *api) { c.Server = "v1.36.2" }, map[string]string{"API server": "v1.36.2"}},
+		"the oldest server":   {func(c *cluster, _ *api) { c.Server = "v1.34.0-eks-1" }, nil},
+		"an old API server":   {func(c *cluster, _ *api) { c.Server = "v1.33.9" }, map[string]string{"API server": "v1.33.9"}},
+		"a new API server":    {func(c *cluster, _ *api) { c.Server = "v1.39.0" }, map[string]string{"API server": "v1.39.0"}},
+		"no API server":       {func(c *cluster, _ *api) { c.Server = "a fork" }, map[string]string{"API server": "a fork"}},
 		"no definition":       {func(_ *cluster, a *api) { a.definitions = nil }, map[string]string{"CRD moves": "not installed"}},
 		"an older definition": {func(_ *cluster, a *api) { a.definitions["moves"] = definition("moves", "old") }, map[string]string{"CRD moves": "another one"}},
 		"no rights": {
@@ -210,6 +219,10 @@ func TestDoctor(t *testing.T) {
 				c.Add(ofOurs("espalier-controller", "filled-too", "probes"))
 			}, nil,
 		},
+		"a pod that was started before an upgrade": {
+			func(c *cluster, _ *api) { c.Add(ofOurs(ours, "behind", "https")) },
+			map[string]string{"version of Pod kube-system/behind": "runs as one of Kubernetes 1.36"},
+		},
 		"pods whose informers are not filled": {
 			func(c *cluster, _ *api) {
 				ended := ofOurs(ours, "ended", "https")
@@ -221,6 +234,7 @@ func TestDoctor(t *testing.T) {
 			map[string]string{
 				"informers of Pod kube-system/refused": "csinodes of storage.k8s.io/v1: forbidden", "informers of Pod kube-system/old": "it does not say it",
 				"informers of Pod kube-system/hidden": "not known: no right", "informers of Pod kube-system/odd": `no port "https"`,
+				"version of Pod kube-system/refused": "not known: no right",
 			},
 		},
 		"an arbiter that has not said where it is": {

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
@@ -58,7 +60,9 @@ type Options struct {
 	Resources http.Handler
 	// Profiling and Contention are whether profiles are served, and those of locks.
 	Profiling, Contention bool
-	Flagz                 flagz.Reader
+	// Version is the version that the scheduler is built from, and the one that it emulates.
+	Version *version.Info
+	Flagz   flagz.Reader
 }
 
 // Serve begins to serve, until the context ends. It takes the place of the part of kube-scheduler's app.Run that does, which lets nobody add a check, and is
@@ -100,6 +104,9 @@ func (o *Options) paths(ctx context.Context) http.Handler {
 	healthz.InstallLivezHandler(paths)
 	healthz.InstallReadyzHandler(paths, ready...)
 	configz.InstallHandler(paths)
+	paths.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
+		responsewriters.WriteRawJSON(http.StatusOK, o.Version, w)
+	})
 	paths.Handle("/metrics", legacyregistry.HandlerWithReset())
 	paths.HandleFunc("/metrics/resources", func(w http.ResponseWriter, r *http.Request) {
 		if o.Leads() {

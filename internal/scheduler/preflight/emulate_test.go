@@ -42,8 +42,8 @@ func TestEmulate(t *testing.T) {
 			var out bytes.Buffer
 			set := ""
 			err := Run(t.Context(), flags, manifests.SchedulerConfig, func() error {
-				if flags.Changed(emulatedVersion) { // the registry of gates, which holds the value, is one for the process
-					set = flags.Lookup(emulatedVersion).Value.String()
+				if flags.Changed(EmulatedVersion) { // the registry of gates, which holds the value, is one for the process
+					set = flags.Lookup(EmulatedVersion).Value.String()
 				}
 				return nil
 			}, &out)
