@@ -250,6 +250,25 @@ func TestTemplatesRefuse(t *testing.T) {
 	}
 }
 
+// TestVersions wants the chart to say on which versions of Kubernetes it can be installed, and with what.
+func TestVersions(t *testing.T) {
+	for _, c := range []struct{ version, set, want string }{
+		{"1.33.9", "fullnameOverride=", "chart requires kubeVersion"},
+		{"1.34.0", "fullnameOverride=", ""},
+		{"1.38.2-eks-1", "fullnameOverride=", ""},
+		{"1.39.0", "fullnameOverride=", "chart requires kubeVersion"},
+		{"1.35.4", "admissionPolicies.annotations=true", ""},
+		{"1.35.4", "admissionPolicies.nativeTwins=true", "admissionPolicies.nativeTwins changes new pods"},
+		{"1.35.4", "admissionPolicies.schedulerName=true", "admissionPolicies.schedulerName changes new pods"},
+		{"1.36.0", "admissionPolicies.nativeTwins=true,admissionPolicies.schedulerName=true", ""},
+	} {
+		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--kube-version", c.version, "--set", c.set)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Kubernetes %s, %s: want an error with %q, got %v", c.version, c.set, c.want, err)
+		}
+	}
+}
+
 // TestTheNameThatKubernetesGives wants a profile without a name to be told to the controller by the name that the scheduler gives it.
 func TestTheNameThatKubernetesGives(t *testing.T) {
 	text := template(t, "espalier", "espalier-system", "--set-json", `scheduler.configuration={"profiles":[{}]}`)
