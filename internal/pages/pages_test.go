@@ -211,7 +211,7 @@ func TestFirstScreenOfTheReadme(t *testing.T) {
 	must(t, err)
 	at := []int{}
 	for _, part := range []string{
-		"# Espalier\n\nEspalier is a Kubernetes scheduler that", "Status: alpha. Kubernetes 1.37", "(docs/evenness.svg)", "(docs/demo.svg)", "## In numbers",
+		"# Espalier\n\nEspalier is a Kubernetes scheduler that", "Status: alpha. Kubernetes 1.34 to 1.38", "(docs/evenness.svg)", "(docs/demo.svg)", "## In numbers",
 		"## Install it", "**Two schedulers on the same nodes can promise the same capacity\n  twice**", "`NodePool`", "`ReplaceDefault`", "helm install", "## Use it", "+      schedulerName:", "## Do not use it if",
 	} {
 		i := strings.Index(string(text), part)
