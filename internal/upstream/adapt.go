@@ -89,8 +89,12 @@ func Adapt(ctx context.Context, sched *Scheduler, o Options) (warnings []string,
 		}
 		break
 	}
-	cache, changes := track(sched.Cache)
+	bare := sched.Cache
+	cache, changes := track(bare)
 	sched.Cache = cache
+	if err := checkTracked(sched, bare); err != nil {
+		return nil, err
+	}
 
 	// After track, whose journal it needs. Around rebind: the filters that a Hinter asks must refuse the nodes that have refused the pod, or it proposes
 	// one of them again, and the pod takes the full path.

@@ -55,3 +55,9 @@ var (
 
 	_ func(internalcache.Cache, klog.Logger, *internalcache.Snapshot) error = internalcache.Cache.UpdateSnapshot
 )
+
+// The methods by which internal/tenants knows the pods of what is queued. Without them the pods of a group would have no turn.
+var (
+	_ interface{ GetPodInfo() fwk.PodInfo }           = (*framework.QueuedPodInfo)(nil)
+	_ interface{ GetUnscheduledPods() []*corev1.Pod } = (*framework.QueuedPodGroupInfo)(nil)
+)
