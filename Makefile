@@ -14,6 +14,10 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 # share one build cache, and nobody compiles Kubernetes twice.
 export CGO_ENABLED := 0
 
+# One that is left over from elsewhere would have all tests run on another Kubernetes, and cd enter another clone.
+unexport DEVCLUSTER_KUBERNETES
+unexport CDPATH
+
 include hack/make/build.mk
 include hack/make/check.mk
 include hack/make/install.mk

@@ -145,7 +145,7 @@ REGISTRY='' make deploy DEPLOY_FLAGS='--wait --timeout 3m --values test/kubelet/
 
 status=0
 step "test/kubelet"
-hack/go-test.sh ./test/kubelet -count=1 -timeout 1h ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
+[[ -n ${RUN:-} && -z $(tests_of "$RUN" ./test/kubelet) ]] || hack/go-test.sh ./test/kubelet -count=1 -timeout 1h ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -image "$image" || status=1
 
 step "test/e2e"
 # What a node and a pod do, in KWOK's own words: all at once, but a Job's pod runs for as long as it says.
@@ -159,7 +159,7 @@ done >"$work/stages.yaml"
 bin/kwok --kubeconfig "$KUBECONFIG" --config "$work/stages.yaml" --manage-all-nodes=false --manage-nodes-with-label-selector "$story_label" \
   --cidr=10.128.0.0/9 --node-ip=192.0.2.1 --node-lease-duration-seconds=40 --v=WARN >"$logs/kwok.log" 2>&1 &
 kwok=$!
-hack/go-test.sh ./test/e2e -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed -nodes=kwok || status=1
+[[ -n ${RUN:-} && -z $(tests_of "$RUN" ./test/e2e) ]] || hack/go-test.sh ./test/e2e -count=1 -timeout 20m ${RUN:+-run "$RUN"} -kubeconfig "$KUBECONFIG" -scheduler=deployed -nodes=kwok || status=1
 keep_logs
 nothing_crashed || status=1
 ((status == 0)) || exit 1

@@ -28,8 +28,9 @@ if [[ -t 1 ]]; then bar=$'\r\033[K'; fi
 # interrupt: go test still has to say where the logs are.
 shown() {
   trap '' INT TERM HUP
-  local line n=0 full dots==============================
+  local line n=0 none='' full dots==============================
   while IFS= read -r line || [[ -n $line ]]; do
+    [[ $line != 'testing: warning: no tests to run' ]] || none=1
     if [[ $line =~ ^---\ (PASS|FAIL|SKIP):\ Test ]]; then
       ((++n < all)) || ((all == 0)) || all=$n
       if [[ -z $bar ]] && ((all > 0)); then line+=" [$n of $all]"; fi
@@ -41,6 +42,10 @@ shown() {
     fi
   done
   printf '%s' "$bar"
+  if [[ -n $none ]]; then
+    echo "hack/go-test.sh: no test of $package has a name that matches \"$pattern\"" >&2
+    return 1
+  fi
 }
 
 compile_tests "$package"

@@ -5,9 +5,14 @@
 # Shared by the scripts beside it; sourced, not run. Leaves the caller in the root
 # of the repository with $root, $tools and one set of Go settings.
 
+unset CDPATH # cd would print the folder that it has found
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 export CGO_ENABLED=0
+if [[ " $(go env GOFLAGS) " =~ \ --?(test\.)?(run|skip|list|short|bench)[=\ ] ]]; then
+  echo "GOFLAGS=$(go env GOFLAGS) leaves out tests: unset it, or run go env -u GOFLAGS" >&2
+  exit 2
+fi
 
 # compiling COMMAND...: runs a Go command that compiles and runs nothing. The compilers collect less garbage, which is a seventh of their
 # time, within a gigabyte each. The environment is no part of what the build cache goes by.
@@ -23,7 +28,7 @@ tests_of() {
   local pattern=${1%%/*}
   shift
   go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "$@" | grep . | tr '\n' '\0' |
-    xargs -0 sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' | grep -E "$pattern" || true
+    xargs -0 sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' | grep -E -e "$pattern" || true
 }
 
 # A copy of the tree that is being verified uses the tools of the original.

@@ -51,7 +51,7 @@ names() {
 # run_lanes PATTERN LANE...: runs the parts whose names match the extended regular expression. Fails if one of them does, or if there is
 # none. It leaves errexit off: called in a condition, it would have it off in all parts.
 run_lanes() {
-  local pattern=$1 naming='' all one lanes=() passed failed left
+  local pattern=$1 naming='' all one other lanes=() passed failed left
   set +e
   shift
   all=$(names "$@" | wc -l)
@@ -59,6 +59,13 @@ run_lanes() {
     echo "no part has a name that matches \"$pattern\"; the parts are: $(pattern=. && names "$@" | xargs)" >&2
     return 1
   fi
+  # Another run in this clone would take the logs from under the parts.
+  mkdir -p "$(dirname "$logs")"
+  if other=$(cat "$logs.pid" 2>/dev/null) && kill -0 "$other" 2>/dev/null; then
+    echo "process $other runs parts into ${logs#"$root"/} already: wait for it, or end it" >&2
+    return 1
+  fi
+  echo $$ >"$logs.pid"
   rm -rf "$logs"
   mkdir -p "$logs/tmp"
   : >"$logs/ended"
@@ -70,7 +77,7 @@ run_lanes() {
     lanes+=($!)
   done
   wait
-  rm -rf "$logs/tmp"
+  rm -rf "$logs/tmp" "$logs.pid"
   passed=$(awk '$2 == 0' "$logs/ended" | wc -l)
   failed=$(awk '$2 != 0 { print $1 }' "$logs/ended" | xargs)
   # A lane that has died has not run all its parts.
@@ -78,5 +85,5 @@ run_lanes() {
   [[ -z $failed ]] || echo "FAILED: $failed; what each part prints is in ${logs#"$root"/}" >&2
   [[ -z $left ]] || echo "NOT RUN: $left" >&2
   echo "parts: $passed passed, $((all - passed)) failed"
-  ((passed == all))
+  [[ -z $failed$left ]] && ((passed == all))
 }

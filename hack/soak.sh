@@ -18,7 +18,7 @@ if ! [[ $seed =~ ^[1-9][0-9]*$ ]]; then
   echo "hack/soak.sh: SEED=$seed: write a number above 0, or leave it out" >&2
   exit 2
 fi
-if ! [[ $duration =~ ^([0-9]+(\.[0-9]+)?[hms])+$ ]]; then
+if ! [[ $duration =~ ^([0-9]+(\.[0-9]+)?[hms])+$ && $duration =~ [1-9] ]]; then
   echo "hack/soak.sh: DURATION=$duration: write a time such as 20m or 1h30m" >&2
   exit 2
 fi

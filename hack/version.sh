@@ -13,6 +13,7 @@
 # releases, and would take v0.1.0 for a Kubernetes older than all of them.
 
 set -euo pipefail
+unset CDPATH # cd would print the folder that it has found
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 version=${VERSION:-$(git describe --tags --match 'v*' --dirty 2>/dev/null || true)}

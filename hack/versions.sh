@@ -24,7 +24,7 @@ versions=("$@")
 # built from is decided by the go.mod of k8s.io/kubernetes alone, so the module is made here.
 control_plane() {
   local version=$1 folder=$root/_output/kubernetes/$1 module=$root/_output/kubernetes/module-$1 staging gomod set base=k8s.io/component-base/version
-  [[ ! -x $folder/kube-controller-manager ]] || return 0
+  [[ ! -x $folder/kube-controller-manager || ! -x $folder/kube-apiserver ]] || return 0
   staging=$(staging_version "$version")
   rm -rf "$module"
   mkdir -p "$module"
@@ -40,9 +40,10 @@ control_plane() {
     done
     go mod tidy
     IFS=. read -r _ minor _ <<<"$version"
-    mkdir -p "$folder"
-    compiling go build -buildvcs=false -ldflags "-s -w -X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=$minor" -o "$folder/" \
+    compiling go build -buildvcs=false -ldflags "-s -w -X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=$minor" -o "$folder.new/" \
       k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+    rm -rf "$folder"
+    mv "$folder.new" "$folder" # both or none: a build may be ended in between
   )
 }
 

@@ -51,6 +51,11 @@ const mostMemory = 1 << 30
 
 // TestLarge measures the commands before a real API server. `make perf-kubectl` runs it with 5,000 nodes.
 func TestLarge(t *testing.T) {
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "large" })
+	if asked && *largeFlag < 1 {
+		t.Fatalf("-large=%d: write a number of nodes above 0", *largeFlag)
+	}
 	if *largeFlag == 0 {
 		t.Skip("this takes minutes: `make perf-kubectl` runs it")
 	}

@@ -95,6 +95,9 @@ func parse(args []string, out io.Writer) (options, error) {
 		o.rounds = 3
 	}
 	o.only = strings.FieldsFunc(only, func(r rune) bool { return r == ',' || r == ' ' })
+	if only != "" && len(o.only) == 0 {
+		return o, fmt.Errorf("--only=%q names no workload", only)
+	}
 	return o, nil
 }
 

@@ -77,12 +77,12 @@ func (c *cluster) runAPIServer(ctx context.Context, listener net.Listener) error
 	}
 	args := append(c.apiServerArgs(listener.Addr().(*net.TCPAddr).Port), audit...)
 	if c.Kubernetes != "" {
-		_ = listener.Close() // another program takes no listener
 		older, err := c.betaArgs(ctx)
 		if err != nil {
 			return err
 		}
 		args = append(args, older...)
+		_ = listener.Close() // another program takes no listener
 		return c.runBinary(ctx, "kube-apiserver", args)
 	}
 	server := options.NewServerRunOptions()

@@ -23,6 +23,29 @@ import (
 // binaryEndLimit is how long a program may take to end when it is asked to, before it is killed.
 const binaryEndLimit = time.Second
 
+// versionLimit is how long a program may take to say its version.
+const versionLimit = 10 * time.Second
+
+// binaries are the programs of Options.Kubernetes.
+var binaries = []string{"kube-apiserver", "kube-controller-manager"}
+
+// findBinaries makes the folder of Options.Kubernetes absolute, if there is one: a bare name would be looked up in PATH. It refuses one without the
+// programs.
+func (o *Options) findBinaries() (err error) {
+	if o.Kubernetes == "" {
+		return nil
+	}
+	if o.Kubernetes, err = filepath.Abs(o.Kubernetes); err != nil {
+		return fmt.Errorf("--kubernetes: %w", err)
+	}
+	for _, name := range binaries {
+		if _, err := exec.LookPath(filepath.Join(o.Kubernetes, name)); err != nil {
+			return fmt.Errorf("--kubernetes=%s: no %s can be run there, which hack/versions.sh builds: %w", o.Kubernetes, name, err)
+		}
+	}
+	return nil
+}
+
 var errByItself = errors.New("it ended by itself")
 
 // runBinary runs a program of Options.Kubernetes until the context ends. Its log has its name.
@@ -62,7 +85,15 @@ func (c *cluster) runBinary(ctx context.Context, name string, args []string) err
 
 // betaArgs has a kube-apiserver of before 1.36 serve the policies that change objects, of which KWOK's nodes need one.
 func (c *cluster) betaArgs(ctx context.Context) ([]string, error) {
-	out, err := exec.CommandContext(ctx, filepath.Join(c.Kubernetes, "kube-apiserver"), "--version").Output()
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.Kubernetes, "kube-apiserver"), "--version")
+	cmd.SysProcAttr = childAttributes()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what it has started
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("kube-apiserver in %s did not say its version within %s", c.Kubernetes, versionLimit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("asking kube-apiserver in %s for its version: %w", c.Kubernetes, err)
 	}

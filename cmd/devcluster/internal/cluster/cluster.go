@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -84,6 +85,14 @@ type cluster struct {
 // fails. Everything is stopped and, if temporary, removed when it returns; after a
 // failure the folder stays, for the sake of the logs.
 func Run(ctx context.Context, o Options) (err error) {
+	if err := o.findBinaries(); err != nil {
+		return err
+	}
+	if o.KubeconfigOut != "" {
+		if _, err := os.Lstat(o.KubeconfigOut); err == nil {
+			return fmt.Errorf("--kubeconfig-out=%s: the file is there, and would be removed at the end: name another one, or remove it", o.KubeconfigOut)
+		}
+	}
 	c := &cluster{Options: o, failed: make(chan error, 8)}
 	if c.dir, err = statedir.Open(o.Dir); err != nil {
 		return err
@@ -200,6 +209,9 @@ func (c *cluster) startServers(ctx context.Context) error {
 	c.config.QPS = -1
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		return err
+	}
+	if c.Kubernetes != "" {
+		c.Say("kube-apiserver and kube-controller-manager are those in %s", c.Kubernetes)
 	}
 	if err := c.startEtcd(); err != nil {
 		return err

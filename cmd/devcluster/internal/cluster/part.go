@@ -42,7 +42,7 @@ func (c *cluster) stop() {
 	c.endKWOK.end(2 * time.Second)
 	c.endWaker.end(2 * time.Second)
 	c.endManager.end(2 * time.Second)
-	if c.apiReady {
+	if c.apiReady || c.Kubernetes != "" {
 		// One that is still starting takes its end for a fault and ends the whole
 		// process with a stack trace; it ends with the process as well.
 		c.endAPI.end(2 * time.Second)

@@ -23,5 +23,5 @@ func silence(nodes int, grace time.Duration) (time.Duration, uint) {
 		renewal := max(minRenewal, time.Duration(nodes)*time.Second/renewalsPerSecond)
 		grace = (graceRenewals * renewal).Round(time.Second)
 	}
-	return grace, max(4, uint(grace/time.Second))
+	return grace, uint(max(4, grace/time.Second))
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -160,6 +161,9 @@ func (f *upFlags) run(cmd *cobra.Command, command []string) error {
 // commandError is why a command has ended.
 type commandError struct{ *exec.ExitError }
 
+// besideGroup is the process group of the command that beside runs, 0 while it runs none: a second signal ends this process with no time to end that.
+var besideGroup atomic.Int64
+
 // beside runs a command that finds the cluster by KUBECONFIG. When ctx ends it terminates the command and all that it has started: a shell
 // alone would go on with the next line when what it waits for has ended. Of what a script runs in the background nobody may be interrupted.
 // Whatever is left after endLimit is killed.
@@ -170,8 +174,11 @@ func beside(ctx context.Context, stdout, stderr io.Writer, kubeconfig string, co
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = endLimit
-	err := c.Run()
-	if c.Process != nil {
+	err := c.Start()
+	if err == nil {
+		besideGroup.Store(int64(c.Process.Pid))
+		err = c.Wait()
+		besideGroup.Store(0)
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // most often there is nobody
 	}
 	if exit, is := errors.AsType[*exec.ExitError](err); is {
@@ -208,12 +215,15 @@ func (f *upFlags) nodes(cmd *cobra.Command) ([]*corev1.Node, error) {
 func (f *upFlags) untilStopped(cmd *cobra.Command, restart chan<- string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the last when a terminal is closed
 	go func() {
 		<-signals
 		cancel()
 		<-signals
 		fmt.Fprintln(cmd.ErrOrStderr(), "devcluster: ended by force")
+		if group := besideGroup.Load(); group != 0 {
+			_ = syscall.Kill(-int(group), syscall.SIGKILL)
+		}
 		os.Exit(exitForced)
 	}()
 	if f.untilStdinCloses {

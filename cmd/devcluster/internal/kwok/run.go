@@ -48,10 +48,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	controller, err := controllers.NewController(config)
 	if err != nil {
-		return fmt.Errorf("configuring KWOK: %w", err)
+		return fmt.Errorf("configuring KWOK, see %s: %w", o.LogFile, err)
 	}
 	if err := controller.Start(log.NewContext(ctx, log.NewLogger(file, level))); err != nil {
-		return fmt.Errorf("starting KWOK: %w", err)
+		return fmt.Errorf("starting KWOK, see %s: %w", o.LogFile, err)
 	}
 	<-ctx.Done()
 	return nil
