@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -102,8 +103,8 @@ func selects(terms []corev1.PodAffinityTerm) bool {
 // MoveAllToActiveOrBackoffQueue moves the waiting pods that an event may help, those that select namespaces too.
 func (q *seeingQueue) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.ClusterEvent, oldObj, newObj any, preCheck internalqueue.PreEnqueueCheck) {
 	q.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, oldObj, newObj, preCheck)
-	if event.Resource != fwk.AssignedPod {
-		return
+	if event.Resource != fwk.AssignedPod || event.ActionType&(fwk.Add|fwk.Delete|fwk.UpdatePodLabel) == 0 {
+		return // nothing that a term asks for has changed: so it is when a kubelet writes the status of a pod, which is most events
 	}
 	before, _ := oldObj.(*corev1.Pod)
 	after, _ := newObj.(*corev1.Pod)
@@ -131,9 +132,10 @@ func (q *seeingQueue) helped(logger klog.Logger, before, after *corev1.Pod) sets
 		return nil
 	}
 	helped := sets.New[types.UID]()
+	was, is := q.labelled(logger, before), q.labelled(logger, after)
 	for uid, info := range q.selecting {
 		near, far := info.GetRequiredAffinityTerms(), info.GetRequiredAntiAffinityTerms()
-		if q.all(logger, near, after) && !q.all(logger, near, before) || q.any(logger, far, before) && !q.any(logger, far, after) {
+		if is.all(near) && !was.all(near) || was.any(far) && !is.any(far) {
 			helped.Insert(uid)
 		}
 	}
@@ -149,21 +151,30 @@ func (q *seeingQueue) keptOff(logger klog.Logger, before, after *corev1.Pod) fun
 	if err != nil {
 		return nil // as in note
 	}
-	return func(pod *corev1.Pod) bool { return q.any(logger, info.GetRequiredAntiAffinityTerms(), pod) }
+	return func(pod *corev1.Pod) bool { return q.labelled(logger, pod).any(info.GetRequiredAntiAffinityTerms()) }
 }
 
-// all reports whether a pod is there and matches all terms, of which there are some.
-func (q *seeingQueue) all(logger klog.Logger, terms []fwk.AffinityTerm, pod *corev1.Pod) bool {
-	return len(terms) > 0 && pod != nil && !slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool { return !q.matches(logger, &t, pod) })
+// labelledPod is a pod, nil for none, with the labels of its namespace.
+type labelledPod struct {
+	pod       *corev1.Pod
+	namespace labels.Set
 }
 
-// any reports whether a pod is there and matches a term.
-func (q *seeingQueue) any(logger klog.Logger, terms []fwk.AffinityTerm, pod *corev1.Pod) bool {
-	return pod != nil && slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool { return q.matches(logger, &t, pod) })
+func (q *seeingQueue) labelled(logger klog.Logger, pod *corev1.Pod) labelledPod {
+	if pod == nil {
+		return labelledPod{}
+	}
+	return labelledPod{pod, interpodaffinity.GetNamespaceLabelsSnapshot(logger, pod.Namespace, q.namespaces)}
 }
 
-func (q *seeingQueue) matches(logger klog.Logger, term *fwk.AffinityTerm, pod *corev1.Pod) bool {
-	return term.Matches(pod, interpodaffinity.GetNamespaceLabelsSnapshot(logger, pod.Namespace, q.namespaces))
+// all reports whether the pod is there and matches all terms, of which there are some.
+func (p labelledPod) all(terms []fwk.AffinityTerm) bool {
+	return len(terms) > 0 && p.pod != nil && !slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool { return !t.Matches(p.pod, p.namespace) })
+}
+
+// any reports whether the pod is there and matches a term.
+func (p labelledPod) any(terms []fwk.AffinityTerm) bool {
+	return p.pod != nil && slices.ContainsFunc(terms, func(t fwk.AffinityTerm) bool { return t.Matches(p.pod, p.namespace) })
 }
 
 // relabelled has the pods tried again for which other labels of a namespace may matter: those that select namespaces, and those in the namespace,

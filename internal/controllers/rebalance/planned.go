@@ -86,7 +86,8 @@ func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	if !ok {
 		return nil, false, nil // no node takes a pod that would be better off there
 	}
-	pod, spared := w.leaving(move.From, c, o)
+	there := slices.DeleteFunc(slices.Clone(w.Pods), func(p *corev1.Pod) bool { return p.Spec.NodeName != move.From })
+	pod, spared := leaving(there, c, o)
 	if pod == nil && spared != nil {
 		if pod = w.instead(t, &move, misplaced, nodes, takes, c, o); pod == nil {
 			return &planned{pod: spared, spared: clusterview.Spared(spared, c.now)}, false, nil
@@ -102,11 +103,11 @@ func (w *deployed) plan(ctx context.Context, c *cluster, o *Options) (next *plan
 	return &planned{pod: pod, to: move.To, avoid: w.avoid(nodes[move.From], nodes[move.To]), misplaced: misplaced}, false, nil
 }
 
-// leaving is the pod that leaves a node: the one that would be removed first, of those that do not ask to be left there; spared is the first of these.
-func (w *deployed) leaving(node string, c *cluster, o *Options) (first, spared *corev1.Pod) {
+// leaving is which of the pods of a node leaves it: the one that would be removed first, of those that do not ask to be left there; spared is the first of these.
+func leaving(pods []*corev1.Pod, c *cluster, o *Options) (first, spared *corev1.Pod) {
 	before := func(p, first *corev1.Pod) bool { return first == nil || costOf(p) < costOf(first) }
-	for _, p := range w.Pods {
-		if p.Spec.NodeName != node || p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) || c.histories[string(p.UID)].N > 0 {
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil || c.now.Sub(p.CreationTimestamp.Time) < o.PodAge || resizing(p) || c.histories[string(p.UID)].N > 0 {
 			continue
 		}
 		switch isSpared := clusterview.Spared(p, c.now) != ""; {

@@ -23,15 +23,15 @@ const mostOthers = 20
 // and changes the move in the tree to its. A pod of the same domain does as well as that one as a rule, so they come first, the fullest node in front.
 func (w *deployed) instead(t *simulation.Tree, is *plan.Move, misplaced []int64, nodes map[string]*corev1.Node, takes placement.Fits, c *cluster, o *Options) *corev1.Pod {
 	domain := w.avoid(nodes[is.From], nodes[is.To])
-	goes, pods := make(map[string]*corev1.Pod), make(map[string]int)
+	goes, pods := make(map[string]*corev1.Pod), make(map[string][]*corev1.Pod)
 	for _, p := range w.Pods {
-		pods[p.Spec.NodeName]++
+		pods[p.Spec.NodeName] = append(pods[p.Spec.NodeName], p)
 	}
-	for name := range pods {
+	for name, there := range pods {
 		if nodes[name] == nil || name == is.From {
 			continue
 		}
-		if p, _ := w.leaving(name, c, o); p != nil {
+		if p, _ := leaving(there, c, o); p != nil {
 			goes[name] = p
 		}
 	}
@@ -42,7 +42,7 @@ func (w *deployed) instead(t *simulation.Tree, is *plan.Move, misplaced []int64,
 		return 1
 	}
 	others := slices.SortedFunc(maps.Keys(goes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(outside(a), outside(b)), cmp.Compare(pods[b], pods[a]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(outside(a), outside(b)), cmp.Compare(len(pods[b]), len(pods[a])), cmp.Compare(a, b))
 	})
 	other, ok := plan.Instead(t, *is, misplaced, others[:min(len(others), mostOthers)], takes)
 	if !ok {

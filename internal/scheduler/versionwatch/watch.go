@@ -45,6 +45,8 @@ func Start(ctx context.Context, end context.CancelCauseFunc, config *rest.Config
 	go func() {
 		defer tick.Stop()
 		if err := watch(ctx, runs.BinaryVersion(), runs.EmulationVersion(), tick.C, asker.One); err != nil {
+			// Where there is an election kube-scheduler ends by itself, and prints no reason.
+			klog.FromContext(ctx).Error(err, "Ending for a new start")
 			end(err)
 		}
 	}()
@@ -52,20 +54,25 @@ func Start(ctx context.Context, end context.CancelCauseFunc, config *rest.Config
 }
 
 // watch looks at the API server whenever tick has a value, and ends with an error when the API server is older than what the scheduler
-// emulates: a kind that it no longer has would be waited for in vain. A newer API server changes nothing until the next start, and the metric
+// emulates, twice in a row: a kind that it no longer has would be waited for in vain. One answer may have come from elsewhere. A newer API server changes nothing until the next start, and the metric
 // and one line of the log say so. Without an error watch ends with the context.
 //
 // The scheduler is built from one version and emulates the same or an older one. Ask returns the version of the API server, nil where it
 // does not say; an error is no answer, which says nothing of the version.
 func watch(ctx context.Context, built, emulated *version.Version, tick <-chan time.Time, ask func() (*version.Version, error)) error {
 	register()
-	said := 0
+	said, older := 0, 0
 	for {
 		if server, err := ask(); err == nil && server != nil {
 			if server.LessThan(emulated) {
+				older++
+			} else {
+				older = 0
+			}
+			if older > 1 {
 				return fmt.Errorf("the API server is of Kubernetes %s now, and this scheduler runs as one of %s: it ends, and is right for %s when it starts again", server, emulated, server)
 			}
-			missed := min(int(server.Minor()), int(built.Minor())) - int(emulated.Minor())
+			missed := max(0, min(int(server.Minor()), int(built.Minor()))-int(emulated.Minor()))
 			behind.Set(float64(missed))
 			if missed != said && missed > 0 {
 				klog.FromContext(ctx).Info("The API server is of a newer version. Restart the scheduler to use what it adds", "version", server, "emulated", emulated)

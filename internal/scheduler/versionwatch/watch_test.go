@@ -22,14 +22,15 @@ func TestWatch(t *testing.T) {
 		behind   float64
 		ends     string
 	}{
-		"nothing changes":          {"1.36", []any{"1.36", "1.36"}, 0, ""},
-		"an upgrade":               {"1.36", []any{"1.36", "1.37"}, 1, ""},
-		"an upgrade beyond":        {"1.36", []any{"1.38"}, 1, ""},
-		"newer than what is built": {"1.37", []any{"1.38"}, 0, ""},
-		"an upgrade and back":      {"1.35", []any{"1.37", "1.35"}, 0, ""},
-		"a downgrade":              {"1.36", []any{"1.36", noAnswer, "1.35"}, 0, "of Kubernetes 1.35 now"},
-		"one of several is older":  {"1.36", []any{"1.35"}, 0, "of Kubernetes 1.35 now"},
-		"no answer, no version":    {"1.36", []any{"1.37", noAnswer, nil}, 1, ""},
+		"nothing changes":           {"1.36", []any{"1.36", "1.36"}, 0, ""},
+		"an upgrade":                {"1.36", []any{"1.36", "1.37"}, 1, ""},
+		"an upgrade beyond":         {"1.36", []any{"1.38"}, 1, ""},
+		"newer than what is built":  {"1.37", []any{"1.38"}, 0, ""},
+		"an upgrade and back":       {"1.35", []any{"1.37", "1.35"}, 0, ""},
+		"a downgrade":               {"1.36", []any{"1.36", "1.35", noAnswer, "1.35"}, 0, "of Kubernetes 1.35 now"},
+		"one of several is older":   {"1.36", []any{"1.35", "1.35"}, 0, "of Kubernetes 1.35 now"},
+		"one answer from elsewhere": {"1.36", []any{"1.35", "1.36", "1.35"}, 0, ""},
+		"no answer, no version":     {"1.36", []any{"1.37", noAnswer, nil}, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
