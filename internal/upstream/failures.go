@@ -37,7 +37,7 @@ const mostFailures = 32
 // before it has noted that it is back, and then it throws the pod away.
 //
 // What the next cycle must know of is written before it begins, as without this: that a pod is nominated or no longer is. So are errors,
-// which are rare, and what a Permit plugin refuses, because kube-scheduler counts on that.
+// which are rare but for those of pods that are withheld, and what a Permit plugin refuses, because kube-scheduler counts on that.
 //
 // The handler is returned as it is where an extender binds, which does not ask us before it does. It does all itself where the scheduler
 // makes its requests in the background anyway (the feature gate SchedulerAsyncAPICalls).
@@ -62,7 +62,8 @@ func failAsync(ctx context.Context, profiles profile.Map, extenders []fwk.Extend
 func mayWait(pod *corev1.Pod, status *fwk.Status, nominating *fwk.NominatingInfo) bool {
 	nominated := pod.Status.NominatedNodeName != "" || nominating != nil && nominating.NominatedNodeName != ""
 	assumed := pod.Spec.NodeName != "" // it was refused while it was being bound
-	return status.IsRejected() && !nominated && !assumed
+	_, withheld := errors.AsType[withheldError](status.AsError())
+	return (status.IsRejected() || withheld) && !nominated && !assumed
 }
 
 // writingFramework is a profile for the handler of one failure. The pod's status is written while that goes on.

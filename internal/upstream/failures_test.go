@@ -6,6 +6,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -157,6 +158,7 @@ func TestFailAsync(t *testing.T) {
 		"refused":             {nil, rejected, nobody, true},
 		"refused for good":    {nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable), nil, true},
 		"an error":            {nil, fwk.AsStatus(errors.New("no answer")), nobody, false},
+		"withheld":            {nil, fwk.AsStatus(fmt.Errorf("a pod: %w", withheldError{errors.New("later")})), nobody, true},
 		"nominated":           {nil, rejected, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n"}, false},
 		"no longer nominated": {func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }, rejected, nobody, false},
 		"being bound":         {func(p *corev1.Pod) { p.Spec.NodeName = "n" }, rejected, nobody, false},

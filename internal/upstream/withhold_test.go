@@ -36,5 +36,8 @@ func TestWithhold(t *testing.T) {
 		if !errors.Is(err, want) || (result.SuggestedHost == "node") != (want == nil) {
 			t.Errorf("the pod %q gets %+v, %v", name, result, err)
 		}
+		if err != nil && !mayWait(info.Pod, fwk.AsStatus(err), nil) {
+			t.Error("the next cycle waits until it is written that the pod waits")
+		}
 	}
 }

@@ -42,7 +42,7 @@ type Missing interface {
 func Wait(pod *corev1.Pod, kinds Missing) error {
 	if storage(pod) {
 		for _, u := range kinds.Missing(storagev1.GroupName) {
-			return fmt.Errorf("the pod has a volume, and the scheduler cannot read %s", u)
+			return unread("has a volume", u)
 		}
 	}
 	claims, extended := len(pod.Spec.ResourceClaims) > 0, extended(pod)
@@ -52,10 +52,16 @@ func Wait(pod *corev1.Pod, kinds Missing) error {
 	for _, u := range kinds.Missing(resourcev1.GroupName) {
 		// Without the kind there is nothing of it, and an extended resource is one of a device plugin.
 		if claims || u.Reason != string(metav1.StatusReasonNotFound) {
-			return fmt.Errorf("the pod asks for devices, and the scheduler cannot read %s", u)
+			return unread("asks for devices", u)
 		}
 	}
 	return nil
+}
+
+// unread is what is written into the pod's condition. What the API server says besides the reason may change with each answer, and each change is a
+// request: it is in the log.
+func unread(pod string, u informersync.Unfilled) error {
+	return fmt.Errorf("the pod %s, and the scheduler cannot read %s of %s: %s", pod, u.Resource.Resource, u.Resource.GroupVersion(), u.Reason)
 }
 
 // storage reports whether a pod has a volume that a storage system may have to attach.

@@ -67,7 +67,7 @@ func TestWait(t *testing.T) {
 				want bool
 			}{{storage, tc.forStorage}, {devices, tc.forDevices}, {absent, tc.forAbsent}} {
 				err := Wait(pod, missing{of.kind})
-				if (err != nil) != of.want || err != nil && !strings.Contains(err.Error(), of.kind.String()) {
+				if (err != nil) != of.want || err != nil && !strings.HasSuffix(err.Error(), of.kind.Resource.Resource+" of "+of.kind.Resource.GroupVersion().String()+": "+of.kind.Reason) {
 					t.Errorf("without %s (%s): %v, want that it waits: %t", of.kind.Resource.Resource, of.kind.Reason, err, of.want)
 				}
 			}
