@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/term"
 	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	schedulerserverconfig "k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
@@ -110,7 +112,11 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		return err
 	}
 	legacyregistry.RawMustRegister(tracked)
-	if err := adapt(ctx, end, cmd, config, sched); err != nil {
+	fail := func(cause error) {
+		klog.FromContext(ctx).Error(cause, "Scheduler ends") // with leader election app.Run exits with status 0, and nobody is told
+		end(cause)
+	}
+	if err := adapt(ctx, fail, cmd, config, sched); err != nil {
 		return err
 	}
 	if err := around.Guard(config.LeaderElection, config.Client); err != nil {
@@ -127,7 +133,11 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		err := endpoints.Serve(ctx, endpoints.Options{
 			Serving: serving, Authentication: config.Authentication.Authenticator, Authorization: config.Authorization.Authorizer,
 			Election: config.LeaderElection, Leads: func() bool { return config.LeaderElection == nil || around.Leads() },
-			Synced: sched.WaitForHandlersSync, Informers: tracked.Tracker, Resources: upstream.ResourceMetrics(config.InformerFactory.Core().V1().Pods().Lister()),
+			Synced: func(ctx context.Context) error {
+				// Not all informers have handlers of the scheduler: disruption budgets have none.
+				return cmp.Or(config.InformerFactory.WaitForCacheSyncWithContext(ctx).AsError(), sched.WaitForHandlersSync(ctx))
+			},
+			Informers: tracked.Tracker, Resources: upstream.ResourceMetrics(config.InformerFactory.Core().V1().Pods().Lister()),
 			Profiling: component.EnableProfiling, Contention: component.EnableContentionProfiling, Flagz: config.Flagz,
 			Version: opts.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).Info(),
 		})
@@ -136,6 +146,11 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		}
 	}
 	go tracked.Run(ctx)
+	go func() {
+		if err := tracked.Recovered(ctx); err != nil {
+			fail(err)
+		}
+	}()
 	err = app.Run(ctx, config, sched)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause // upstream takes the end of the context for a lost lease

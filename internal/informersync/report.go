@@ -31,6 +31,21 @@ func (t *Tracker) Ready(*http.Request) error {
 	return errors.New(join(all))
 }
 
+// Awaited is the readiness check of a process that goes on without some kinds, which do not keep it from being ready: its error names all others, at
+// once where they were never read. Else a process that does nothing yet would be taken for one that does, and another stopped for it. Asked by its
+// own path, it names those that the process goes on without as well.
+func (t *Tracker) Awaited(r *http.Request) error {
+	if strings.HasSuffix(r.URL.Path, "/"+Check) {
+		if err := t.Ready(r); err != nil {
+			return err
+		}
+	}
+	if all := t.awaited(); len(all) > 0 {
+		return errors.New(join(all))
+	}
+	return nil
+}
+
 // join names some kinds, and why.
 func join(all []Unfilled) string {
 	texts := make([]string, len(all))
@@ -78,7 +93,7 @@ func (t *Tracker) log(logger klog.Logger, said map[schema.GroupVersionResource]t
 
 var unsynced = prometheus.NewDesc(
 	"espalier_unsynced_informers",
-	"1 for each kind whose informer has not been filled for ten seconds, or no longer learns of changes: there is no series for one that is filled. The reason is that of the API server's answer, such as NotFound or Forbidden, or NoAnswer.",
+	"1 for each kind whose informer has not been filled for ten seconds, or no longer learns of changes: there is no series for one that is filled. The reason is that of the API server's answer, such as NotFound or Forbidden, or NoAnswer, or Reading if the answer stands still.",
 	[]string{"group", "version", "resource", "reason"}, nil,
 )
 

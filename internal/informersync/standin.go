@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// settling is how long it takes at most until what was read is seen by all who follow an informer.
-	settling = time.Second
-	// moment is for how long a kind is waited for whose time is over, and the time between two questions while it is not.
+	// moment is the time between two questions at most.
 	moment = 2 * time.Second
+	// answerTimeout is for how long an answer is waited for, as the API server itself takes for a list at most. With less an API server that is slow and
+	// sound would be left alone with each question, and a process that ends because a kind can be read would meet the same when it starts again.
+	answerTimeout = time.Minute
 )
 
 // errSilence is what a request ends in that is not answered in time. It is no timeout, as which a client would take a watch for one that has begun.
@@ -48,7 +49,7 @@ func (t *transport) replaced(q request, r *http.Request) (*http.Response, error)
 		return reply(r, http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"nothing has been read"}`), nil
 	}
 	for {
-		answer, err := t.inTime(r, max(t.tracker.left(q.of), moment))
+		answer, err := t.inTime(r, answerTimeout)
 		answer, err = t.learn(r.Context(), q, answer, err)
 		if err == nil && answer.StatusCode == http.StatusOK || r.Context().Err() != nil {
 			return answer, err

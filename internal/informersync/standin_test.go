@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// An informer of a kind that may be stood in for goes on without it after ten seconds, whatever is wrong, and has its objects when they can be read.
+// An informer of a kind that may be stood in for goes on without it, whatever is wrong, and the process is ready. When the kind can be read the process
+// ends: until then what needs the kind waits, however long ago it was read.
 func TestStandIn(t *testing.T) {
 	for name, wrong := range map[string]http.HandlerFunc{
 		"no right":     func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusForbidden, forbidden) },
@@ -61,12 +63,12 @@ func TestStandIn(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			if name == "no answer" {
-				go func() { // two questions, a stream and a list, which have a moment each
+				go func() { // two questions, a stream and a list, which are waited for a minute each
 					for range 2 {
 						for !steps.HasWaiters() && ctx.Err() == nil {
 							time.Sleep(time.Millisecond)
 						}
-						steps.Step(moment)
+						steps.Step(answerTimeout)
 					}
 				}()
 			}
@@ -78,6 +80,12 @@ func TestStandIn(t *testing.T) {
 			if len(missing) != 1 || missing[0].Resource != rules || missing[0].Message == "" || tracker.Ready(nil) == nil {
 				t.Fatalf("missing is %v, and not ready is %v", missing, tracker.Ready(nil))
 			}
+			if err := awaited(t, tracker, "/readyz"); err != nil {
+				t.Errorf("the process goes on, and is not ready: %v", err)
+			}
+			if err := awaited(t, tracker, "/readyz/informers"); err == nil {
+				t.Error("nothing is named")
+			}
 			if other := tracker.Missing("storage.k8s.io"); len(other) > 0 {
 				t.Errorf("of another group there is missing %v", other)
 			}
@@ -88,12 +96,12 @@ func TestStandIn(t *testing.T) {
 				}
 				return tracker.Ready(nil)
 			})
-			if missing := tracker.Missing(rules.Group); len(missing) != 1 || missing[0].Reason != "Reading" {
-				t.Errorf("what has just been read counts at once: %v", missing)
+			steps.Step(time.Hour)
+			if missing := tracker.Missing(rules.Group); len(missing) != 1 || missing[0].Reason != Reading {
+				t.Errorf("what was read late counts: %v", missing)
 			}
-			steps.Step(settling)
-			if missing := tracker.Missing(rules.Group); len(missing) > 0 {
-				t.Errorf("missing is %v", missing)
+			if err := tracker.Recovered(ctx); err == nil || !strings.HasPrefix(err.Error(), "devicetaintrules of resource.k8s.io/v1 can be read") {
+				t.Errorf("the process ends with %v", err)
 			}
 		})
 	}
@@ -129,6 +137,83 @@ func TestStandInTakesTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A kind that is read in time ends no process.
+func TestReadInTime(t *testing.T) {
+	a := newAPI(t, Options{StandIn: func(schema.GroupVersionResource) bool { return true }})
+	a.say(list, http.StatusOK, "{}")
+	for range 2 {
+		if _, _, err := a.ask(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := a.tracker.Recovered(ended); err != nil || len(a.tracker.Missing(rules.Group)) > 0 {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// A slow answer is waited for, before and after the stand-in.
+func TestSlowAnswers(t *testing.T) {
+	for name, stoodIn := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAPI(t, Options{})
+				a.tracker = New(clock.RealClock{}, Options{StandIn: func(schema.GroupVersionResource) bool { return true }})
+				if stoodIn {
+					a.tracker.Fail(rules, NoAnswer, "no answer")
+					a.tracker.with(rules, func(k *kind) { k.stoodIn = true })
+					time.Sleep(time.Hour)
+				}
+				a.answers[list] = func(r *http.Request) (*http.Response, error) {
+					select {
+					case <-time.After(59 * time.Second):
+						return reply(r, http.StatusOK, "{}"), nil
+					case <-r.Context().Done():
+						return nil, r.Context().Err()
+					}
+				}
+				if code, text, err := a.ask(t.Context(), list); err != nil || code != http.StatusOK || text != "{}" {
+					t.Errorf("it is answered %d %q, %v", code, text, err)
+				}
+			})
+		})
+	}
+}
+
+// Nothing that is asked at each try of a pod costs anything while all kinds are read. Else the kinds have an order.
+func TestMissing(t *testing.T) {
+	tracker := New(clock.RealClock{}, Options{})
+	const group = "storage.k8s.io"
+	for _, name := range []string{"c", "a", "b", "d"} {
+		tracker.read(schema.GroupVersionResource{Group: group, Version: "v1", Resource: name})
+	}
+	if n := testing.AllocsPerRun(10, func() { tracker.Missing(group) }); n > 0 {
+		t.Errorf("there are %v allocations", n)
+	}
+	tracker.Fail(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "e"}, "Forbidden", "no right")
+	for of := range tracker.kinds {
+		tracker.with(of, func(k *kind) { k.stoodIn = of.Resource != "d" })
+	}
+	text := ""
+	for _, u := range tracker.Missing(group) {
+		text += u.Resource.Resource + " " + u.Reason + ", "
+	}
+	if want := "a Reading, b Reading, c Reading, e Forbidden, "; text != want {
+		t.Errorf("missing is %q, want %q", text, want)
+	}
+}
+
+// awaited is what the readiness check says by a path.
+func awaited(t *testing.T, tracker *Tracker, path string) error {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracker.Awaited(r)
 }
 
 func say(w http.ResponseWriter, code int, text string) {

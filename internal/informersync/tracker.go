@@ -5,8 +5,8 @@ package informersync
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +20,8 @@ const (
 	timeout = 10 * time.Second
 	// NoAnswer is the reason of a request that the API server does not answer. Others are those of its answers.
 	NoAnswer = "NoAnswer"
+	// Reading is the reason of an answer that has begun. Its time counts from the last of it that arrived.
+	Reading = "Reading"
 )
 
 // Options are what differs between processes. Each function may be nil, for no kind.
@@ -63,6 +65,8 @@ type kind struct {
 type Tracker struct {
 	clock   clock.WithTicker
 	options Options
+	// late has the first kind that was read after the informer was told that there are no objects: see Recovered.
+	late chan schema.GroupVersionResource
 
 	mu    sync.Mutex // guards kinds
 	kinds map[schema.GroupVersionResource]*kind
@@ -77,24 +81,40 @@ func New(c clock.WithTicker, o Options) *Tracker {
 	if o.StandIn == nil {
 		o.StandIn = none
 	}
-	return &Tracker{clock: c, options: o, kinds: make(map[schema.GroupVersionResource]*kind)}
+	return &Tracker{clock: c, options: o, late: make(chan schema.GroupVersionResource, 1), kinds: make(map[schema.GroupVersionResource]*kind)}
 }
 
 // Unfilled returns the informers that have not been filled for some seconds, in the order of their kinds.
-func (t *Tracker) Unfilled() (all []Unfilled) {
+func (t *Tracker) Unfilled() []Unfilled {
+	return t.those(func(_ schema.GroupVersionResource, _ *kind, old bool) bool { return old })
+}
+
+// awaited returns those of Unfilled but for kinds that the process goes on without, and at once those that were never read and have to be installed.
+func (t *Tracker) awaited() []Unfilled {
+	return t.those(func(of schema.GroupVersionResource, k *kind, old bool) bool {
+		return !k.stoodIn && (old || k.filled.IsZero() && !t.options.Absent(of))
+	})
+}
+
+// those returns the failures that count, one of each kind, in the order of the kinds. An old one has lasted for some seconds.
+func (t *Tracker) those(counts func(of schema.GroupVersionResource, k *kind, old bool) bool) (all []Unfilled) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	for of, k := range t.kinds {
 		for _, f := range []failure{k.list, k.watch} {
-			if !f.since.IsZero() && now.Sub(f.since) >= timeout {
+			if !f.since.IsZero() && counts(of, k, now.Sub(f.since) >= timeout) {
 				all = append(all, Unfilled{of, f.since, f.reason, f.message})
 				break
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Unfilled) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+	sortKinds(all)
 	return all
+}
+
+func sortKinds(all []Unfilled) {
+	slices.SortFunc(all, func(a, b Unfilled) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
 }
 
 // Fail says that a kind cannot be read, and why. It is for who waits for a kind before there is an informer.
@@ -147,26 +167,69 @@ func (t *Tracker) givenUp(of schema.GroupVersionResource) {
 	})
 }
 
-// read says that all objects were read.
-func (t *Tracker) read(of schema.GroupVersionResource) {
-	t.with(of, func(k *kind) { k.list, k.filled = failure{}, t.clock.Now() })
+// reads says that an answer with all objects begins. Moved is for each part of it that arrives, and lost for its end if not all have arrived.
+func (t *Tracker) reads(of schema.GroupVersionResource) (moved, lost func()) {
+	var before failure
+	t.with(of, func(k *kind) {
+		before = k.list
+		k.list = failure{t.clock.Now(), Reading, "its objects are being read"}
+	})
+	change := func(to func(failure) failure) {
+		t.with(of, func(k *kind) {
+			if k.list.reason == Reading {
+				k.list = to(k.list)
+			}
+		})
+	}
+	moved = func() { change(func(f failure) failure { f.since = t.clock.Now(); return f }) }
+	// Answers that end early, one after the other, are no progress.
+	lost = func() { change(func(failure) failure { return before }) }
+	return moved, lost
 }
 
-// Missing says which kinds of a group the process goes on without, nil if none: those that StandIn allows, and that could not be read since it
-// started. What needs them must not go by what the informers have. It does not speak of a kind that was read once: what was known then holds.
+// read says that all objects were read.
+func (t *Tracker) read(of schema.GroupVersionResource) {
+	t.with(of, func(k *kind) {
+		k.list, k.filled = failure{}, t.clock.Now()
+		if k.stoodIn {
+			select {
+			case t.late <- of:
+			default: // one is enough
+			}
+		}
+	})
+}
+
+// Recovered waits until a kind is read that the process went on without, and returns an error that names it: the process must end. Who follows the
+// informer learns of the objects one after the other, and nothing says when of the last, so that devices that are in use would be given out again.
+// At the start of a process all is waited for. Nil is that the context ends.
+func (t *Tracker) Recovered(ctx context.Context) error {
+	select {
+	case of := <-t.late:
+		return fmt.Errorf("%s of %s can be read, and could not when this process started: it ends, and waits for all objects when it starts again", of.Resource, of.GroupVersion())
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Missing says which kinds of a group the process goes on without, nil if none: those that StandIn allows, and that could not be read when it
+// started. What needs them must not go by what the informers have, until the process ends: see Recovered. It does not speak of a kind that was read
+// in time: what was known then holds.
 func (t *Tracker) Missing(group string) (all []Unfilled) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, of := range slices.SortedFunc(maps.Keys(t.kinds), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
-		k := t.kinds[of]
-		if of.Group != group || !k.stoodIn || !k.filled.IsZero() && t.clock.Since(k.filled) >= settling {
+	for of, k := range t.kinds { // each try of a pod with a volume asks, and nearly always there is none
+		if of.Group != group || !k.stoodIn {
 			continue
 		}
 		if f := k.list; k.filled.IsZero() {
 			all = append(all, Unfilled{of, f.since, f.reason, f.message})
 		} else {
-			all = append(all, Unfilled{of, k.filled, "Reading", "it has just been read"})
+			all = append(all, Unfilled{of, k.filled, Reading, "it has just been read"})
 		}
+	}
+	if len(all) > 1 {
+		sortKinds(all)
 	}
 	return all
 }

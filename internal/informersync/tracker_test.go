@@ -177,11 +177,97 @@ func TestStreamsThatEndEarly(t *testing.T) {
 	a.want("devicetaintrules of resource.k8s.io/v1: no answer")
 }
 
+// An answer of which more arrives is no silence, and one that stands still is.
+func TestReading(t *testing.T) {
+	for name, query := range map[string]string{"stream": stream, "list": list} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, Options{})
+			sent, sends := io.Pipe()
+			a.answers[query] = func(r *http.Request) (*http.Response, error) {
+				answer := reply(r, http.StatusOK, "")
+				answer.Body = sent
+				return answer, nil
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _, _ = a.ask(t.Context(), query)
+			}()
+			for range 3 {
+				if _, err := io.WriteString(sends, `{"type":"ADDED"}`); err != nil {
+					t.Fatal(err)
+				}
+				a.clock.Step(timeout - time.Second)
+				a.want("")
+			}
+			if _, err := io.WriteString(sends, ended); err != nil {
+				t.Fatal(err)
+			}
+			_ = sends.Close()
+			<-done
+			a.clock.Step(time.Hour)
+			a.want("")
+		})
+	}
+	a := newAPI(t, Options{})
+	a.tracker.asked(rules)
+	_, _ = a.tracker.reads(rules)
+	a.clock.Step(timeout)
+	a.want("devicetaintrules of resource.k8s.io/v1: its objects are being read")
+}
+
+// Who waits for a kind is not ready from the start, until it is read. A kind that need not be installed is not waited for, and is named when it fails.
+func TestAwaited(t *testing.T) {
+	a := newAPI(t, Options{Absent: func(of schema.GroupVersionResource) bool { return of == pods }})
+	want := func(text string) {
+		t.Helper()
+		err := awaited(t, a.tracker, "/readyz")
+		if text == "" && err != nil || text != "" && (err == nil || err.Error() != text) {
+			t.Errorf("it says %v, want %q", err, text)
+		}
+	}
+	a.tracker.asked(pods)
+	want("")
+	a.say(list, http.StatusForbidden, forbidden)
+	if _, _, err := a.ask(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	const named = `devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: User "s" cannot list them`
+	want(named)
+	a.say(list, http.StatusOK, "{}")
+	if _, _, err := a.ask(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	want("")
+	a.say(list, http.StatusForbidden, forbidden)
+	if _, _, err := a.ask(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	want("") // what was read holds for a while
+	a.tracker.read(pods)
+	a.clock.Step(timeout)
+	want(named)
+}
+
+// Of an error that is no status of the API server only the beginning is told.
+func TestLongErrors(t *testing.T) {
+	a := newAPI(t, Options{})
+	page := strings.Repeat("x", 1<<20)
+	a.say(list, http.StatusBadGateway, page)
+	if code, text, err := a.ask(t.Context(), list); err != nil || code != http.StatusBadGateway || text != page {
+		t.Errorf("the client gets %d and %d bytes, %v", code, len(text), err)
+	}
+	a.clock.Step(timeout)
+	if n := len(a.tracker.Ready(nil).Error()); n > 4<<10 {
+		t.Errorf("%d bytes are told", n)
+	}
+}
+
 // The mark is found wherever the connection cuts the stream.
 func TestMarkInTwoParts(t *testing.T) {
 	for at := range len(ended) {
 		found := 0
-		b := &body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(ended[:at]), strings.NewReader(ended[at:]))), read: func() { found++ }}
+		b := &body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(ended[:at]), strings.NewReader(ended[at:]))), read: func() { found++ }, moved: func() {}, lost: func() {}}
 		if _, err := io.ReadAll(b); err != nil || found != 1 {
 			t.Errorf("cut at %d it is found %d times, %v", at, found, err)
 		}

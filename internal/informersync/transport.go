@@ -61,7 +61,8 @@ func (t *transport) learn(ctx context.Context, q request, answer *http.Response,
 		if !q.lists && !q.streams {
 			t.tracker.read(q.of) // changes are asked for by who has all objects
 		} else {
-			answer.Body = &body{ReadCloser: answer.Body, whole: q.lists, read: func() { t.tracker.read(q.of) }}
+			moved, lost := t.tracker.reads(q.of)
+			answer.Body = &body{ReadCloser: answer.Body, whole: q.lists, read: func() { t.tracker.read(q.of) }, moved: moved, lost: lost}
 		}
 		return answer, nil
 	}
@@ -83,8 +84,8 @@ func (t *transport) learn(ctx context.Context, q request, answer *http.Response,
 	return answer, nil
 }
 
-// longest is how much is read of an answer that is an error. The status of the API server is shorter.
-const longest = 64 << 10
+// longest is how much is read of an answer that is an error. The status of the API server is shorter, and a page of a proxy in the log no help.
+const longest = 2 << 10
 
 // statusOf is what an answer says, as a client reads it.
 func statusOf(q request, code int, text []byte) error {
@@ -114,11 +115,11 @@ type again struct {
 	io.Closer
 }
 
-// body tells when all objects were read: at the end of a list, and at the mark in a stream.
+// body tells when all objects were read: at the end of a list, and at the mark in a stream. Before that it tells of each part, and of another end.
 type body struct {
 	io.ReadCloser
-	whole bool
-	read  func()
+	whole             bool
+	read, moved, lost func()
 	// tail is the end of what was read, in which the mark may begin.
 	tail []byte
 }
@@ -137,9 +138,20 @@ func (b *body) Read(into []byte) (int, error) {
 		done = bytes.Contains(b.tail, mark)
 		b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-len(mark)):]...)
 	}
-	if done {
+	switch {
+	case done:
 		b.read()
 		b.read, b.tail = nil, nil
+	case err != nil:
+		b.lost()
+	case n > 0:
+		b.moved()
 	}
 	return n, err
+}
+
+// Close may be called while Read waits.
+func (b *body) Close() error {
+	b.lost()
+	return b.ReadCloser.Close()
 }

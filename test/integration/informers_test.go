@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -81,13 +82,19 @@ func says(t *testing.T, url, token string, want int, text string) {
 	})
 }
 
-// A kind that the scheduler may not read is named, and pods that do not need it are placed. When the right is given, it is read.
+// A kind that the scheduler may not read is named, and pods that do not need it are placed. When the right is given, the scheduler ends, and is as any
+// other when it starts again.
 func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	ns, port := namespace(t), freePort(t)
 	kubeconfig, entitle := without(t, ns, rig.SchedulerName, "devicetaintrules")
 	base := "https://127.0.0.1:" + port
-	scheduler := start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	args := []string{
+		"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + port, "--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + cluster.account, "--authorization-kubeconfig=" + cluster.account,
+	}
+	scheduler, err := rig.Start(rig.Command{Name: "espalier-scheduler", Path: cluster.binary, Args: args, Dir: t.TempDir()})
+	fatal(t, err)
+	t.Cleanup(scheduler.Kill)
 	pods(t, ns, rig.SchedulerName, 3)
 	workload(t, ns, 1, func(p *corev1.Pod) {
 		p.Name, p.Spec.SchedulerName = "devices", rig.SchedulerName
@@ -95,22 +102,37 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	})
 
 	const named = "devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: "
-	says(t, base+"/readyz", "", http.StatusInternalServerError, "[-]informers failed")
 	says(t, base+"/readyz/informers", "", http.StatusInternalServerError, named)
+	says(t, base+"/readyz", "", http.StatusOK, "ok")
 	const series = `espalier_unsynced_informers{group="resource.k8s.io",reason="Forbidden",resource="devicetaintrules",version="v1"} 1`
 	token := metricsToken(t, ns)
 	says(t, base+"/metrics", token, http.StatusOK, series)
 	settled(t, ns, rig.SchedulerName, 3)
 	until(t, "the pod with a device to say what it waits for", func() error {
 		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
-		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool { return strings.Contains(is.Message, named) }) {
+		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
+			return strings.Contains(is.Message, "devicetaintrules of resource.k8s.io/v1: Forbidden")
+		}) {
 			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
 		}
 		return err
 	})
 
 	entitle()
+	select {
+	case <-scheduler.Done():
+	case <-time.After(2 * timeout):
+		t.Fatal("the scheduler does not end")
+	}
+	log := logOf(t, scheduler)
+	for _, line := range []string{`"Informer is not filled" resource="devicetaintrules" groupVersion="resource.k8s.io/v1"`, `"Scheduler ends" err="devicetaintrules of resource.k8s.io/v1 can be read`} {
+		if !strings.Contains(log, line) {
+			t.Errorf("its log does not say %s", line)
+		}
+	}
+	start(t, args...)
 	says(t, base+"/readyz", "", http.StatusOK, "ok")
+	says(t, base+"/readyz/informers", "", http.StatusOK, "ok")
 	if _, body, err := rig.Get(t.Context(), base+"/metrics", token); err != nil || strings.Contains(body, "espalier_unsynced_informers{") {
 		t.Errorf("there is still a series of it, %v", err)
 	}
@@ -123,11 +145,32 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 		}
 		return err
 	})
-	log := logOf(t, scheduler)
-	for _, line := range []string{`"Informer is not filled" resource="devicetaintrules" groupVersion="resource.k8s.io/v1"`, `"Informer is filled, or no longer needed" resource="devicetaintrules"`} {
-		if !strings.Contains(log, line) {
-			t.Errorf("its log does not say %s", line)
+}
+
+// A scheduler that waits for a kind is not ready at any time: else it would take the place of one that works.
+func TestSchedulerIsNotReadyWithoutInformers(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	kubeconfig, _ := without(t, ns, rig.SchedulerName, "poddisruptionbudgets")
+	base := "https://127.0.0.1:" + port
+	scheduler := start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	asked := 0
+	until(t, "the kind to be named in the log", func() error {
+		if status, body, err := rig.Get(t.Context(), base+"/readyz", ""); err == nil {
+			asked++
+			if status != http.StatusInternalServerError || !strings.Contains(body, "[-]informers failed") && !strings.Contains(body, "[-]sched-handler-sync failed") {
+				t.Fatalf("it is ready: %d %s", status, body)
+			}
 		}
+		if !strings.Contains(logOf(t, scheduler), `"Informer is not filled" resource="poddisruptionbudgets"`) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	says(t, base+"/readyz", "", http.StatusInternalServerError, "[-]informers failed")
+	says(t, base+"/readyz/informers", "", http.StatusInternalServerError, "poddisruptionbudgets.policy is forbidden")
+	if asked == 0 {
+		t.Error("it was never asked")
 	}
 }
 

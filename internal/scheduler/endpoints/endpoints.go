@@ -53,7 +53,7 @@ type Options struct {
 	Election *leaderelection.LeaderElectionConfig
 	// Leads reports whether the Lease is held.
 	Leads func() bool
-	// Synced waits until the scheduler knows all that its informers have read, or its context ends.
+	// Synced waits until the informers of the scheduler have all objects, and it knows of them, or its context ends.
 	Synced    func(context.Context) error
 	Informers *informersync.Tracker
 	// Resources serves what pods request.
@@ -96,7 +96,7 @@ func (o *Options) paths(ctx context.Context) http.Handler {
 			}
 			return nil
 		}),
-		healthz.NamedCheck(informersync.Check, o.Informers.Ready),
+		healthz.NamedCheck(informersync.Check, o.Informers.Awaited),
 	})
 
 	paths := mux.NewPathRecorderMux(component)
