@@ -31,6 +31,16 @@ tests_of() {
     xargs -0 sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*testing\.T).*/\1/p' | grep -E -e "$pattern" || true
 }
 
+# on_one_cluster FLAGS PACKAGE...: runs suites one after the other on one control plane. Flags are those of devcluster up beside its nodes, one word
+# each.
+on_one_cluster() {
+  local flags=$1
+  shift
+  # shellcheck disable=SC2086 # one word a flag
+  bin/devcluster up --nodes=12 --zones=3 --racks=2 $flags -- \
+    bash -euo pipefail -c 'export ESPALIER_TEST_KUBECONFIG=$KUBECONFIG; status=0; for suite; do hack/go-test.sh "$suite" -vet=off -count=1 -timeout 20m || status=1; done; exit $status' suites "$@"
+}
+
 # A copy of the tree that is being verified uses the tools of the original.
 tools=${ESPALIER_TOOLS:-$root/_output/tools}
 

@@ -37,7 +37,7 @@ stories() {
 }
 
 suites() {
-  part suites on_one_cluster ./test/integration ./test/integration/refusals ./test/kubectl ./test/install
+  part suites on_one_cluster "--feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1beta1=true" ./test/integration ./test/integration/refusals ./test/kubectl ./test/install
   part rights hack/go-test.sh ./test/integration/rights -vet=off -count=1 -timeout 20m -short
   part perf hack/go-test.sh ./test/perf/... -vet=off -count=1 -timeout 20m
 }
@@ -70,12 +70,6 @@ races() {
     return 0
   fi
   return "$status"
-}
-
-# on_one_cluster PACKAGE...: runs suites one after the other on one control plane.
-on_one_cluster() {
-  bin/devcluster up --nodes=12 --zones=3 --racks=2 --feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1beta1=true -- \
-    bash -euo pipefail -c 'export ESPALIER_TEST_KUBECONFIG=$KUBECONFIG; status=0; for suite; do hack/go-test.sh "$suite" -vet=off -count=1 -timeout 20m || status=1; done; exit $status' suites "$@"
 }
 
 rm -f "$logs/race.out"

@@ -47,19 +47,13 @@ control_plane() {
   )
 }
 
-# on_one_cluster PACKAGE...: runs suites one after the other on one control plane.
-on_one_cluster() {
-  bin/devcluster up --nodes=12 --zones=3 --racks=2 -- \
-    bash -euo pipefail -c 'export ESPALIER_TEST_KUBECONFIG=$KUBECONFIG; status=0; for suite; do hack/go-test.sh "$suite" -vet=off -count=1 -timeout 20m || status=1; done; exit $status' suites "$@"
-}
-
 all_parts() {
   local version
   for version in "${versions[@]}"; do
     part "build-$version" control_plane "$version"
     export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/$version
     part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
-    part "suites-$version" on_one_cluster ./test/integration ./test/install
+    part "suites-$version" on_one_cluster "" ./test/integration ./test/install
   done
 }
 

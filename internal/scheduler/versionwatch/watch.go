@@ -45,8 +45,6 @@ func Start(ctx context.Context, end context.CancelCauseFunc, config *rest.Config
 	go func() {
 		defer tick.Stop()
 		if err := watch(ctx, runs.BinaryVersion(), runs.EmulationVersion(), tick.C, asker.One); err != nil {
-			// Where there is an election kube-scheduler ends by itself, and prints no reason.
-			klog.FromContext(ctx).Error(err, "Ending for a new start")
 			end(err)
 		}
 	}()
@@ -54,8 +52,8 @@ func Start(ctx context.Context, end context.CancelCauseFunc, config *rest.Config
 }
 
 // watch looks at the API server whenever tick has a value, and ends with an error when the API server is older than what the scheduler
-// emulates, twice in a row: a kind that it no longer has would be waited for in vain. One answer may have come from elsewhere. A newer API server changes nothing until the next start, and the metric
-// and one line of the log say so. Without an error watch ends with the context.
+// emulates, twice in a row: a kind that it no longer has would be waited for in vain. One answer may have come from elsewhere. A newer API
+// server changes nothing until the next start, and the metric and one line of the log say so. Without an error watch ends with the context.
 //
 // The scheduler is built from one version and emulates the same or an older one. Ask returns the version of the API server, nil where it
 // does not say; an error is no answer, which says nothing of the version.
