@@ -24,11 +24,23 @@ func TestFollowsTheVersionOfTheAPIServer(t *testing.T) {
 	var minor atomic.Int32
 	minor.Store(36)
 	server := versionedServer(t, &minor)
-	for _, is := range []int32{36, 35} {
+	for _, tc := range []struct {
+		is     int32
+		elects string
+		status int
+	}{
+		{36, "true", 0}, // kube-scheduler's own, when a leader ends
+		{36, "false", 1},
+		{35, "false", 0},
+	} {
+		is := tc.is
+		minor.Store(is)
 		ns := namespace(t)
 		p, err := rig.Start(rig.Command{
 			Name: "espalier-scheduler", Path: cluster.binary, Dir: t.TempDir(),
-			Args: []string{"--leader-elect=false", "--secure-port=0", "--kubeconfig=" + kubeconfig(t, server, "none"), "--v=1"},
+			Args: []string{
+				"--leader-elect=" + tc.elects, "--leader-elect-resource-name=version", "--secure-port=0", "--kubeconfig=" + kubeconfig(t, server, "none"), "--v=1",
+			},
 		})
 		fatal(t, err)
 		t.Cleanup(p.Kill)
@@ -47,7 +59,7 @@ func TestFollowsTheVersionOfTheAPIServer(t *testing.T) {
 			t.Fatal("it goes on with an API server that is older than what it emulates")
 		}
 		const want = "the API server is of Kubernetes 1.35 now, and this scheduler runs as one of 1.36"
-		if log := p.Tail(5); p.ExitCode() == 0 || !strings.Contains(log, want) {
+		if log := p.Tail(5); p.ExitCode() != tc.status || !strings.Contains(log, want) {
 			t.Errorf("it ended with exit status %d and without %q:\n%s", p.ExitCode(), want, log)
 		}
 	}
