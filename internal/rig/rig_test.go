@@ -311,10 +311,17 @@ func TestAnnouncedTwice(t *testing.T) {
 	}
 }
 
-// hack/test.sh starts the devcluster that suites share as each of them would by itself.
+// hack/test.sh starts the devcluster that suites share as each of them would by itself: on_one_cluster of hack/lib.sh has the nodes, the
+// caller the rest.
 func TestSharedDevcluster(t *testing.T) {
-	script, err := os.ReadFile("../../hack/test.sh")
-	if want := "bin/devcluster up " + strings.Join(common, " ") + " -- "; err != nil || !strings.Contains(string(script), want) {
-		t.Errorf("hack/test.sh does not have %q: %v", want, err)
+	const nodes = 3
+	for file, want := range map[string]string{
+		"lib.sh":  "bin/devcluster up " + strings.Join(common[:nodes], " ") + " $flags -- ",
+		"test.sh": `on_one_cluster "` + strings.Join(common[nodes:], " ") + `" `,
+	} {
+		script, err := os.ReadFile("../../hack/" + file)
+		if err != nil || !strings.Contains(string(script), want) {
+			t.Errorf("hack/%s does not have %q: %v", file, want, err)
+		}
 	}
 }
