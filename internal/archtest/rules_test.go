@@ -257,6 +257,12 @@ var importRules = []importRule{
 		broken: [2]string{"test/integration/x_test.go", "k8s.io/kubernetes/cmd/kube-scheduler/app"},
 	},
 	{
+		name: "controllers-without-their-manager", room: "...", tests: true,
+		deny:   []string{"k8s.io/kubernetes/cmd/kube-controller-manager/app/..."},
+		why:    "it compiles every controller that Kubernetes has; cmd/devcluster/internal/controllers makes those that run",
+		broken: [2]string{"cmd/devcluster/internal/cluster/x.go", "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"},
+	},
+	{
 		name: "commands-are-imported-by-nobody", room: "...", except: []string{"cmd/..."}, tests: true,
 		deny:   []string{"cmd/..."},
 		why:    "what others need is no part of a command",

@@ -1,0 +1,95 @@
+// Copyright 2026 The Espalier Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+
+	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/pki"
+)
+
+// Half a control plane only makes tests hang.
+func TestEndOfAController(t *testing.T) {
+	for name, tc := range map[string]struct {
+		loop func(context.Context)
+		want string
+	}{
+		"when asked to":    {func(ctx context.Context) { <-ctx.Done() }, ""},
+		"by itself":        {func(context.Context) {}, "daemonset-controller ended by itself"},
+		"with a panic":     {func(context.Context) { panic("oh") }, "daemonset-controller panicked: oh"},
+		"after the others": {func(ctx context.Context) { <-ctx.Done(); time.Sleep(time.Millisecond) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			got := ""
+			if err := until(ctx, names.DaemonSetController, tc.loop); err != nil {
+				got, _, _ = strings.Cut(err.Error(), "\n") // the stack
+			}
+			if got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// All can be made, and have ended when Run returns. One that cannot be made is named: the first that asks the API server for something
+// on its way is that of quotas.
+func TestRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kinds map[string]string // what is answered to who asks for them
+		want  string
+	}{
+		"of an API server with one kind": {map[string]string{
+			"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"kind":"APIGroupList","apiVersion":"v1"}`,
+			"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1",
+				"resources":[{"name":"pods","kind":"Pod","namespaced":true,"verbs":["create","delete","list","watch"]}]}`,
+		}, ""},
+		"of an API server that is broken": {nil, "starting " + names.ResourceQuotaController + ": "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if tc.kinds[r.URL.Path] == "" {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+				_, _ = w.Write([]byte(tc.kinds[r.URL.Path]))
+			}))
+			defer server.Close()
+			dir := t.TempDir()
+			keys, err := pki.Ensure(filepath.Join(dir, "pki"), net.IPv4(10, 96, 0, 1))
+			must(t, err)
+			kubeconfig := filepath.Join(dir, "kubeconfig")
+			must(t, keys.WriteKubeconfig(kubeconfig, "controllers", server.URL))
+			config, err := Configuration(kubeconfig, keys, 20*time.Second)
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			err = Run(ctx, config)
+			if tc.want == "" && (err != nil || ctx.Err() == nil) {
+				t.Errorf("it ended with %v, want nothing, and not before it was asked to", err)
+			}
+			if tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+				t.Errorf("it ended with %v, want %s...", err, tc.want)
+			}
+		})
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
