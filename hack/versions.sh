@@ -2,8 +2,8 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds control planes of other versions of Kubernetes, and tells the core of the stories on each, with the chart, the CRDs and the
-# refusals. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
+# Builds control planes of other versions of Kubernetes, tells the core of the stories on each, with the chart, the CRDs and the
+# refusals, and upgrades from each version to the next under load. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
 #
 # usage: hack/versions.sh [VERSION...]    VERSION is a release of Kubernetes, such as v1.34.5
 
@@ -18,7 +18,7 @@ source hack/parts.sh
 
 export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 versions=("$@")
-(($#)) || versions=(v1.34.5 v1.35.4 v1.36.3)
+(($#)) || versions=(v1.34.5 v1.35.4 v1.36.3 v1.37.2)
 
 # control_plane VERSION: builds kube-apiserver and kube-controller-manager of a version into _output/kubernetes, unless they are there. What they are
 # built from is decided by the go.mod of k8s.io/kubernetes alone, so the module is made here.
@@ -55,6 +55,16 @@ all_parts() {
     part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
     part "suites-$version" on_one_cluster "" ./test/integration ./test/install
   done
+  ((${#versions[@]} < 2)) || part upgrade upgrade
+}
+
+# upgrade: goes through the versions on one cluster.
+upgrade() {
+  local folders=("${versions[@]/#/$root/_output/kubernetes/}") to
+  export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/upgrade
+  ln -sfn "${folders[0]}" "$DEVCLUSTER_KUBERNETES"
+  to=$(IFS=, && echo "${folders[*]:1}")
+  hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -run '^TestKubernetesIsUpgraded$' -upgrade "$to"
 }
 
 run_lanes . all_parts

@@ -93,7 +93,7 @@ func StartDevcluster(ctx context.Context, o DevclusterOptions) (*Devcluster, err
 	}
 }
 
-// Restart has devcluster end a part of the control plane, kube-apiserver or etcd, as a
+// Restart has devcluster end a part of the control plane, kube-apiserver, etcd or kube-controller-manager, as a
 // crash does, and start it again. It returns when the API server is ready again.
 func (d *Devcluster) Restart(part string, timeout time.Duration) error {
 	if _, err := fmt.Fprintln(d.stdin, "restart", part); err != nil {

@@ -146,11 +146,9 @@ func (s *story) now() {
 	s.happened = time.Now()
 }
 
-// allBound waits for the end, and fails the story unless every pod was bound once, none was made anew, and none could be placed better.
-// What it measures becomes a row of the table; the longest time without a binding is returned.
-func (s *story) allBound(what string) (gap time.Duration) {
+// even waits until all pods have nodes, and returns what could be placed better.
+func (s *story) even() (findings []string) {
 	s.Helper()
-	var findings []string
 	s.Until("all pods to have nodes", func() error {
 		findings = nil
 		for _, app := range s.apps {
@@ -169,6 +167,24 @@ func (s *story) allBound(what string) (gap time.Duration) {
 		}
 		return nil
 	})
+	return findings
+}
+
+// announcedOnce fails the story if a pod was announced as scheduled more than once.
+func (s *story) announcedOnce() {
+	s.Helper()
+	twice, err := rig.AnnouncedTwice(s.Ctx, world.client, s.NS, replicas, timeout)
+	s.Must(err, "counting announcements")
+	for _, pod := range twice {
+		s.Error(pod)
+	}
+}
+
+// allBound waits for the end, and fails the story unless every pod was bound once, none was made anew, and none could be placed better.
+// What it measures becomes a row of the table; the longest time without a binding is returned.
+func (s *story) allBound(what string) (gap time.Duration) {
+	s.Helper()
+	findings := s.even()
 	gap = s.seen.LongestGap(s.happened)
 	s.answered = s.countBindings().since(s.bindings)
 	world.table = append(world.table, fmt.Sprintf("| %s | %d | %d | %.1f s | %.1f s | %d | %d |",
@@ -181,11 +197,7 @@ func (s *story) allBound(what string) (gap time.Duration) {
 	if s.answered.accepted < replicas/2 || s.answered.accepted > replicas {
 		s.Errorf("by its metrics the API server accepted %d bindings of %d pods, want one of each at most, and of half of them at least", s.answered.accepted, replicas)
 	}
-	twice, err := rig.AnnouncedTwice(s.Ctx, world.client, s.NS, replicas, timeout)
-	s.Must(err, "counting announcements")
-	for _, pod := range twice {
-		s.Error(pod)
-	}
+	s.announcedOnce()
 	if len(findings) > 0 {
 		s.Errorf("not as even as it can be: %s", strings.Join(findings, "; "))
 	}

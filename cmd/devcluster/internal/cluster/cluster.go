@@ -167,14 +167,11 @@ func (c *cluster) startParts(ctx context.Context) error {
 	if c.Bare {
 		return c.announce()
 	}
-	manager := c.dir.File("controllers.kubeconfig")
-	if err := c.keys.WriteKubeconfig(manager, "controllers", c.config.Host); err != nil {
+	if err := c.keys.WriteKubeconfig(c.dir.File(managerKubeconfig), "controllers", c.config.Host); err != nil {
 		return err
 	}
+	c.startManager()
 	grace, lease := silence(len(c.Nodes), c.NodeGrace)
-	c.endManager = c.run(func(ctx context.Context) error {
-		return c.runControllers(ctx, manager, grace)
-	})
 	if err := c.startNodes(ctx, lease); err != nil {
 		return err
 	}
@@ -244,6 +241,17 @@ func (c *cluster) startAPIServer() {
 	listener := c.listener
 	c.endAPI = c.run(func(ctx context.Context) error {
 		return c.runAPIServer(ctx, listener)
+	})
+}
+
+// managerKubeconfig is what the controllers connect with, in the cluster's folder.
+const managerKubeconfig = "controllers.kubeconfig"
+
+// startManager starts the controllers and does not wait for them.
+func (c *cluster) startManager() {
+	grace, _ := silence(len(c.Nodes), c.NodeGrace)
+	c.endManager = c.run(func(ctx context.Context) error {
+		return c.runControllers(ctx, c.dir.File(managerKubeconfig), grace)
 	})
 }
 

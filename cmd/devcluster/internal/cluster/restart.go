@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,22 +16,23 @@ import (
 const (
 	etcdPart      = "etcd"
 	apiServerPart = "kube-apiserver"
+	managerPart   = "kube-controller-manager"
 )
 
 // Restartable are the names that Options.Restart takes.
-func Restartable() []string { return []string{etcdPart, apiServerPart} }
+func Restartable() []string { return []string{etcdPart, apiServerPart, managerPart} }
 
 // CheckRestartable refuses a name that Options.Restart does not take.
 func CheckRestartable(part string) error {
 	if !slices.Contains(Restartable(), part) {
-		return fmt.Errorf("%q cannot be restarted: the parts that can are %s", part, strings.Join(Restartable(), " and "))
+		return fmt.Errorf("%q cannot be restarted: the parts that can are %s", part, strings.Join(Restartable(), ", "))
 	}
 	return nil
 }
 
-// apiServerEndLimit is how long what runs inside the API server may take to end once
-// nobody can reach it any more.
-const apiServerEndLimit = 30 * time.Second
+// endLimit is how long what runs inside the API server may take to end once nobody can reach it any more, and the controllers when they are
+// told to end.
+const endLimit = 30 * time.Second
 
 // restart ends a part as a crash does, starts it again where it was, with what it had
 // stored, and returns when it is ready. The parts that depend on it are not told.
@@ -41,6 +43,8 @@ func (c *cluster) restart(ctx context.Context, part string) error {
 		err = c.restartEtcd(ctx)
 	case apiServerPart:
 		err = c.restartAPIServer(ctx)
+	case managerPart:
+		err = c.restartManager()
 	default:
 		err = CheckRestartable(part)
 	}
@@ -75,12 +79,24 @@ func (c *cluster) restartAPIServer(ctx context.Context) error {
 	// Watches of clients that are still there would hold it for a minute, and answers to
 	// them would reach whom those of a process that is gone do not.
 	c.listener.sever()
-	if !c.endAPI.end(apiServerEndLimit) {
-		return fmt.Errorf("it did not end within %s; see %s", apiServerEndLimit, c.dir.File("logs", "kubernetes.log"))
+	if !c.endAPI.end(endLimit) {
+		return fmt.Errorf("it did not end within %s; see %s", endLimit, c.dir.File("logs", "kubernetes.log"))
 	}
 	if err := c.listen(ctx, address); err != nil {
 		return err
 	}
 	c.startAPIServer()
+	return nil
+}
+
+// restartManager does not wait until the controllers act: nothing says when they do.
+func (c *cluster) restartManager() error {
+	if c.endManager.cancel == nil {
+		return errors.New("a bare cluster has none")
+	}
+	if !c.endManager.end(endLimit) {
+		return fmt.Errorf("it did not end within %s; see %s", endLimit, c.dir.File("logs"))
+	}
+	c.startManager()
 	return nil
 }

@@ -82,12 +82,12 @@ func TestVersion(t *testing.T) {
 func TestOrders(t *testing.T) {
 	restart := make(chan string, 8)
 	var complaints bytes.Buffer
-	takeOrders(t.Context(), strings.NewReader("restart etcd\nreboot\n\nrestart kubelet\nrestart kube-apiserver\n"), &complaints, restart)
+	takeOrders(t.Context(), strings.NewReader("restart etcd\nreboot\n\nrestart kubelet\n"+strings.Repeat("restart", 99999)+"\nrestart kube-apiserver\nrestart kube-controller-manager"), &complaints, restart)
 	close(restart)
-	if got, want := slices.Collect(values(restart)), []string{"etcd", "kube-apiserver"}; !slices.Equal(got, want) {
+	if got, want := slices.Collect(values(restart)), []string{"etcd", "kube-apiserver", "kube-controller-manager"}; !slices.Equal(got, want) {
 		t.Errorf("to restart are %v, want %v", got, want)
 	}
-	for _, want := range []string{`"reboot" is no order`, `"" is no order`, `"kubelet" cannot be restarted: the parts that can are etcd and kube-apiserver`} {
+	for _, want := range []string{`"reboot" is no order`, `"" is no order`, `"kubelet" cannot be restarted: the parts that can are etcd, kube-apiserver, kube-controller-manager`, `restartrest" is no order`} {
 		if !strings.Contains(complaints.String(), want) {
 			t.Errorf("it does not say %s: %s", want, complaints.String())
 		}

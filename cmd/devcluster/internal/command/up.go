@@ -66,7 +66,7 @@ plane ends when the command has.
 
 With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
 ends PART as a crash does, starts it again, and prints "restarted: PART" when it is ready.
-PART is ` + strings.Join(cluster.Restartable(), " or ") + `.`,
+PART is ` + strings.Join(cluster.Restartable(), ", ") + `.`,
 		Example: `  devcluster up --nodes 24 --zones 3 --racks 2
   kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml
   devcluster up --nodes 3 -- kubectl get nodes`,
@@ -238,11 +238,18 @@ func (f *upFlags) untilStopped(cmd *cobra.Command, restart chan<- string) (conte
 // takeOrders passes on what is to be restarted, until the input is closed. A line that
 // is no order is complained of and ends nothing.
 func takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart chan<- string) {
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
+	lines := bufio.NewReader(in)
+	for {
+		line, err := nextLine(lines)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
+				fmt.Fprintln(complaints, "devcluster: reading standard input:", err)
+			}
+			return
+		}
+		words := strings.Fields(line)
 		if len(words) != 2 || words[0] != "restart" {
-			fmt.Fprintf(complaints, "devcluster: standard input: %q is no order: the one there is reads restart PART\n", lines.Text())
+			fmt.Fprintf(complaints, "devcluster: standard input: %.60q is no order: the one there is reads restart PART\n", line)
 			continue
 		}
 		if err := cluster.CheckRestartable(words[1]); err != nil {
@@ -255,7 +262,14 @@ func takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart
 			return
 		}
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
-		fmt.Fprintln(complaints, "devcluster: reading standard input:", err)
+}
+
+// nextLine reads a line, or as much of a longer one as the buffer takes: no order is that long, and one that is must not end the others.
+func nextLine(in *bufio.Reader) (string, error) {
+	line, more, err := in.ReadLine()
+	begin := string(line)
+	for more && err == nil {
+		_, more, err = in.ReadLine()
 	}
+	return begin, err
 }
