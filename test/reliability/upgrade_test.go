@@ -49,7 +49,7 @@ func TestKubernetesIsUpgraded(t *testing.T) {
 		}
 		at = s.version()
 		t.Logf("upgraded to %s", at)
-		for _, finding := range s.even() {
+		for _, finding := range s.even(each * (i + 1)) {
 			t.Error(finding)
 		}
 	}
