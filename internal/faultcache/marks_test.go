@@ -146,6 +146,22 @@ func TestWhoStandsBySaysNothing(t *testing.T) {
 	r.announced("Warning NodeFaulty of Node/n1", "Warning NodeFaulty of StatefulSet/web")
 }
 
+// What a replica that stands by has seen counts together with what it sees once it places pods.
+func TestFailuresBeforeAndAfterATakeoverAddUp(t *testing.T) {
+	r := newRig(t, without(options()))
+	r.reject("web", "n1", 3)
+	r.activate()
+	r.reject("web", "n1", 1)
+	r.record("n1", placement.Record{Failures: 4, Unforgiven: 4})
+	if marks := r.ledger.Marks(); len(marks) != 0 {
+		t.Errorf("marks are %+v", marks)
+	}
+	r.reject("web", "n1", 1)
+	if marks := r.ledger.Marks(); len(marks) != 1 {
+		t.Errorf("marks are %+v", marks)
+	}
+}
+
 // After a long record the next one waits, but not when it has a new mark in it; and then not less than after a short one.
 func TestANewMarkEndsTheRest(t *testing.T) {
 	r := newRig(t, options())

@@ -366,6 +366,20 @@ func TestRollingUpgrade(t *testing.T) {
 // missed is how long nothing is bound at least while a part is away, many times what lies between two bindings otherwise.
 const missed = 500 * time.Millisecond
 
+// The only replica dies with pods decided and not bound. The one that takes its place knows nothing but what the API server has.
+func TestOnlyReplicaKilled(t *testing.T) {
+	s := begin(t)
+	only := s.scheduler("only", world.kubeconfig, perSecond)
+	holder := s.holder("")
+	s.load()
+	s.now()
+	only.Kill()
+	s.scheduler("again", world.kubeconfig, perSecond)
+	s.holder(holder)
+	s.allBound("the only replica is killed, and started again")
+	s.noneRefused()
+}
+
 // The API server dies and comes back: some bindings were made whose answer nobody got.
 func TestAPIServerRestarts(t *testing.T) {
 	s := begin(t)
