@@ -96,6 +96,9 @@ func hinterOf(f framework.Framework) Hinter {
 // would choose, or could not be proposed; "" if there is no reason.
 func unfit(f framework.Framework, h Hinter, scoring clusterview.Scoring) string {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.OpportunisticBatching) {
+		if _, known := utilfeature.DefaultMutableFeatureGate.GetAll()[features.OpportunisticBatching]; !known {
+			return fmt.Sprintf("the scheduler runs as one of an older Kubernetes, which does not have the feature gate %s; upgrade the API server", features.OpportunisticBatching)
+		}
 		return fmt.Sprintf("the feature gate %s is off; remove it from --feature-gates", features.OpportunisticBatching)
 	}
 	if len(f.Extenders()) > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -73,6 +74,17 @@ func TestWrap(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The gate that hints need came with Kubernetes 1.35.
+func TestNoHintsBefore135(t *testing.T) {
+	r := newRig(t.Context(), t)
+	featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, utilfeature.DefaultFeatureGate, version.MajorMinor(1, 34))
+	profiles := profile.Map{"it": r.framework(configuration)}
+	without := wrap(r.logger, profiles, []schedulerapi.KubeSchedulerProfile{r.profile(configuration)}, nil, plugins.NodeLocal())
+	if len(without) != 1 || !strings.Contains(without[0], "upgrade the API server") || strings.Contains(without[0], "--feature-gates") {
+		t.Errorf("said %q", without)
 	}
 }
 

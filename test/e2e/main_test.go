@@ -197,6 +197,9 @@ const (
 	lifecycleSince = 37
 )
 
+// hintsSince is the minor version of the gate that the fast path needs.
+const hintsSince = 35
+
 // startScheduler starts one more scheduler process, its log named after it.
 func startScheduler(name string, args ...string) (*rig.Process, error) {
 	binary, err := rig.Binary("espalier-scheduler", binFolder)
