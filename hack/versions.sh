@@ -47,13 +47,20 @@ control_plane() {
   )
 }
 
+# pod_groups VERSION: prints the flags that have a version serve groups of pods, where it can.
+pod_groups() {
+  local minor
+  IFS=. read -r _ minor _ <<<"$1"
+  ((minor < 37)) || echo "--feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1beta1=true"
+}
+
 all_parts() {
   local version
   for version in "${versions[@]}"; do
     part "build-$version" control_plane "$version"
     export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/$version
     part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
-    part "suites-$version" on_one_cluster "" ./test/integration ./test/install
+    part "suites-$version" on_one_cluster "$(pod_groups "$version")" ./test/integration ./test/install
   done
   ((${#versions[@]} < 2)) || part upgrade upgrade
 }

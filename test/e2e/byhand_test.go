@@ -153,7 +153,7 @@ func TestNodeWhoseChangeIsPlanned(t *testing.T) {
 	if world.scheduler == nil {
 		s.Skip("the cluster's own scheduler need not have the feature gate")
 	}
-	since(t, lifecycleSince, "conditions that say of the end of a node")
+	rig.Since(t, world.client, rig.LifecycleSince, "conditions that say of the end of a node")
 	planned := s.nodes(1, 20, zone("zone-a"))[0]
 	s.deployed("kept", 1, "")
 	s.keeps("kept", 1)

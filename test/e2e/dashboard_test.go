@@ -24,7 +24,7 @@ import (
 // the operator, and the alerts look for what it has.
 func TestDashboard(t *testing.T) {
 	s := begin(t, faults.core())
-	since(t, hintsSince, "the fast path, which some panels are about")
+	rig.Since(t, world.client, rig.HintsSince, "the fast path, which some panels are about")
 	s.needsFailures()
 	if world.controllerMetrics == "" {
 		s.Skip("the metrics of the cluster's own controller are not reached from here")

@@ -266,7 +266,7 @@ func TestMalformedAnnotationIsRefusedAtCreation(t *testing.T) {
 // The example makes Espalier the scheduler of a namespace.
 func TestSchedulerNameByNamespace(t *testing.T) {
 	s := begin(t, spread.core())
-	since(t, mutatingSince, "policies that change objects")
+	rig.Since(t, world.client, rig.MutatingSince, "policies that change objects")
 	s.admit("admission/scheduler-name.yaml")
 	s.alter(named[corev1.Namespace](s, s.ns), `{"metadata":{"labels":{"espalier.dev/default-scheduler":"true"}}}`)
 	s.until("the admission policy to be in force", func() error {

@@ -17,7 +17,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -25,7 +24,6 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/rig"
-	"github.com/espalier-scheduler/espalier/internal/serverversion"
 	"github.com/espalier-scheduler/espalier/manifests"
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
@@ -50,8 +48,6 @@ var world struct {
 	client kubernetes.Interface
 	// objects is a client for objects of any kind, ours too.
 	objects client.Client
-	// version is the minor version of the API server.
-	version *version.Version
 	// kubeconfig is the administrator's.
 	kubeconfig string
 	// dir takes logs and kubeconfigs; it is kept if a story fails.
@@ -111,11 +107,6 @@ func tell(ctx context.Context, kubeconfig string, m *testing.M) (code int, err e
 	if world.config, world.client, err = rig.Client(kubeconfig); err != nil {
 		return 1, err
 	}
-	info, err := world.client.Discovery().ServerVersion()
-	if err != nil {
-		return 1, err
-	}
-	world.version = serverversion.Read(info)
 	if err := placementv1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return 1, err
 	}
@@ -183,8 +174,12 @@ func prepareScheduler(ctx context.Context) error {
 	if world.controller, err = startController(ctx); err != nil {
 		return err
 	}
+	is, err := rig.ServerVersion(world.client)
+	if err != nil {
+		return err
+	}
 	var gates []string
-	if !world.version.LessThan(version.MajorMinor(1, lifecycleSince)) { // a scheduler that emulates an older version refuses the gate
+	if is.Minor() >= rig.LifecycleSince { // a scheduler that emulates an older version refuses the gate
 		gates = append(gates, lifecycleGate)
 	}
 	world.scheduler, err = startScheduler(rig.SchedulerName, gates...)
@@ -192,13 +187,7 @@ func prepareScheduler(ctx context.Context) error {
 }
 
 // lifecycleGate has the scheduler and the controller go by what conditions say of the end of a node. No other story has such nodes.
-const (
-	lifecycleGate  = "--feature-gates=NodeLifecycleConditions=true"
-	lifecycleSince = 37
-)
-
-// hintsSince is the minor version of the gate that the fast path needs.
-const hintsSince = 35
+const lifecycleGate = "--feature-gates=NodeLifecycleConditions=true"
 
 // startScheduler starts one more scheduler process, its log named after it.
 func startScheduler(name string, args ...string) (*rig.Process, error) {

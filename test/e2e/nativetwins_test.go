@@ -11,15 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// mutatingSince is the minor version of Kubernetes from which on policies that change objects are served without a gate.
-const mutatingSince = 36
+	"github.com/espalier-scheduler/espalier/internal/rig"
+)
 
 // The admission policy says in a pod's required affinity what autoscalers do not read in its annotations.
 func TestNativeTwins(t *testing.T) {
 	s := begin(t, spread.core())
-	since(t, mutatingSince, "policies that change objects")
+	rig.Since(t, world.client, rig.MutatingSince, "policies that change objects")
 	s.admit("admission/native-twins.yaml")
 	set := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "1", Controller: new(true)}}
 	owned, workload := set, ""

@@ -18,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,14 +66,6 @@ func begin(t *testing.T, l label, levels ...evenness.Level) *story {
 	s.must(err, "creating the story's namespace")
 	t.Cleanup(s.end)
 	return s
-}
-
-// since skips a story about what a control plane of before a minor version of Kubernetes does not have.
-func since(t *testing.T, minor uint, what string) {
-	t.Helper()
-	if world.version.LessThan(version.MajorMinor(1, minor)) {
-		t.Skipf("not in Kubernetes %s: %s", world.version, what)
-	}
 }
 
 // end deletes what the story made. The namespace goes on its own; nobody waits for it.

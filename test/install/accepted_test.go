@@ -17,6 +17,7 @@ import (
 
 	configscheme "github.com/espalier-scheduler/espalier/apis/config/scheme"
 	"github.com/espalier-scheduler/espalier/apis/config/validation"
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // ways are all the ways to install, rendered for a namespace that is there.
@@ -90,6 +91,9 @@ var expected = map[string]struct{ profiles, records string }{
 func TestEveryWay(t *testing.T) {
 	for name, objects := range ways(t) {
 		t.Run(name, func(t *testing.T) {
+			if slices.ContainsFunc(objects, func(o object) bool { return o.GetKind() == "MutatingAdmissionPolicy" }) {
+				rig.Since(t, cluster.client, rig.MutatingSince, "policies that change objects")
+			}
 			apiServerAccepts(t, objects)
 			cfg := read(t, configuration(t, objects))
 			var names []string

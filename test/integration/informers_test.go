@@ -86,7 +86,7 @@ func says(t *testing.T, url, token string, want int, text string) {
 // other when it starts again.
 func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	ns, port := namespace(t), freePort(t)
-	kubeconfig, entitle := without(t, ns, rig.SchedulerName, "devicetaintrules")
+	kubeconfig, entitle := without(t, ns, rig.SchedulerName, "deviceclasses")
 	base := "https://127.0.0.1:" + port
 	args := []string{
 		"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + port, "--kubeconfig=" + kubeconfig,
@@ -101,17 +101,17 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/device": resource.MustParse("1")}
 	})
 
-	const named = "devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: "
+	const named = "deviceclasses of resource.k8s.io/v1: deviceclasses.resource.k8s.io is forbidden: "
 	says(t, base+"/readyz/informers", "", http.StatusInternalServerError, named)
 	says(t, base+"/readyz", "", http.StatusOK, "ok")
-	const series = `espalier_unsynced_informers{group="resource.k8s.io",reason="Forbidden",resource="devicetaintrules",version="v1"} 1`
+	const series = `espalier_unsynced_informers{group="resource.k8s.io",reason="Forbidden",resource="deviceclasses",version="v1"} 1`
 	token := metricsToken(t, ns)
 	says(t, base+"/metrics", token, http.StatusOK, series)
 	settled(t, ns, rig.SchedulerName, 3)
 	until(t, "the pod with a device to say what it waits for", func() error {
 		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
 		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
-			return strings.Contains(is.Message, "devicetaintrules of resource.k8s.io/v1: Forbidden")
+			return strings.Contains(is.Message, "deviceclasses of resource.k8s.io/v1: Forbidden")
 		}) {
 			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
 		}
@@ -126,7 +126,7 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	}
 	// The log may be a second behind what is served, and says nothing once the right is there.
 	until(t, "the kind to be named in the log", func() error {
-		return logs(`"Informer is not filled" resource="devicetaintrules" groupVersion="resource.k8s.io/v1"`)
+		return logs(`"Informer is not filled" resource="deviceclasses" groupVersion="resource.k8s.io/v1"`)
 	})
 	entitle()
 	select {
@@ -134,7 +134,7 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	case <-time.After(2 * timeout):
 		t.Fatal("the scheduler does not end")
 	}
-	fatal(t, logs(`"Scheduler ends" err="devicetaintrules of resource.k8s.io/v1 can be read`))
+	fatal(t, logs(`"Scheduler ends" err="deviceclasses of resource.k8s.io/v1 can be read`))
 	start(t, args...)
 	says(t, base+"/readyz", "", http.StatusOK, "ok")
 	says(t, base+"/readyz/informers", "", http.StatusOK, "ok")

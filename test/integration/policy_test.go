@@ -188,6 +188,7 @@ func scheduled(t *testing.T, ns, name string, n int) {
 // A gang is placed when there is enough of it, as one, and its pods come out spread; so
 // do those that join it later. A group without a number is placed as its pods come, and is one workload all the same.
 func TestPodGroups(t *testing.T) {
+	rig.Since(t, cluster.client, rig.PodGroupsSince, "groups of pods of scheduling.k8s.io/v1beta1")
 	ns := namespace(t)
 	startWithPodGroups(t)
 	group(t, ns, "gang", schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 7}})

@@ -59,6 +59,7 @@ func hintCounts(t *testing.T, base, token string) map[string]int {
 
 // The shipped profile places ordinary pods by hints, each of which is taken, and evenly.
 func TestRunsTheShippedProfile(t *testing.T) {
+	rig.Since(t, cluster.client, rig.HintsSince, "the fast path")
 	p, base := serve(t)
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 13)
@@ -77,6 +78,7 @@ func TestRunsTheShippedProfile(t *testing.T) {
 
 // Without the feature gate the scheduler says in one line that there are no hints, and spreads without.
 func TestHintsWithoutTheirGate(t *testing.T) {
+	rig.Since(t, cluster.client, rig.HintsSince, "the gate of the fast path")
 	ns := namespace(t)
 	p, base := serve(t, "--feature-gates=OpportunisticBatching=false")
 	pods(t, ns, rig.SchedulerName, 7)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // upgradeFlag are the control planes of TestKubernetesIsUpgraded.
@@ -72,9 +74,7 @@ func (s *story) leadTo(folder string) {
 // version asks the API server.
 func (s *story) version() *version.Version {
 	s.Helper()
-	info, err := world.client.Discovery().ServerVersion()
-	s.Must(err, "asking for the version")
-	v, err := version.Parse(info.GitVersion)
-	s.Must(err, "reading the version")
+	v, err := rig.ServerVersion(world.client)
+	s.Must(err, "upgrading")
 	return v
 }
