@@ -30,8 +30,7 @@ func CheckRestartable(part string) error {
 	return nil
 }
 
-// endLimit is how long what runs inside the API server may take to end once nobody can reach it any more, and the controllers when they are
-// told to end.
+// endLimit is how long what runs inside the API server may take to end once nobody can reach it any more, and how long the controllers may take.
 const endLimit = 30 * time.Second
 
 // restart ends a part as a crash does, starts it again where it was, with what it had
