@@ -2,8 +2,9 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds control planes of other versions of Kubernetes, tells the core of the stories on each, with the chart, the CRDs and the
-# refusals, and upgrades from each version to the next under load. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
+# Builds control planes of other versions of Kubernetes, and tells the core of the stories on each, with the chart, the CRDs and the
+# refusals. Where each version is of the minor version after the one before, it also upgrades through them under load. The first build of
+# a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
 #
 # usage: hack/versions.sh [VERSION...]    VERSION is a release of Kubernetes, such as v1.34.5
 
@@ -62,16 +63,28 @@ all_parts() {
     part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
     part "suites-$version" on_one_cluster "$(pod_groups "$version")" ./test/integration ./test/install
   done
-  ((${#versions[@]} < 2)) || part upgrade upgrade
+  if upgradable; then part upgrade upgrade; fi
+}
+
+# upgradable: whether each version is of the minor version after the one before.
+upgradable() {
+  local version minor last=
+  for version in "${versions[@]}"; do
+    IFS=. read -r _ minor _ <<<"$version"
+    [[ -z $last ]] || ((minor == last + 1)) || return 1
+    last=$minor
+  done
+  ((${#versions[@]} > 1))
 }
 
 # upgrade: goes through the versions on one cluster.
 upgrade() {
   local folders=("${versions[@]/#/$root/_output/kubernetes/}") to
   export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/upgrade
+  rm -f "$DEVCLUSTER_KUBERNETES.new"
   ln -sfn "${folders[0]}" "$DEVCLUSTER_KUBERNETES"
   to=$(IFS=, && echo "${folders[*]:1}")
-  hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -run '^TestKubernetesIsUpgraded$' -upgrade "$to"
+  hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -run '^TestKubernetesIsUpgraded$' -lease 1m -upgrade "$to"
 }
 
 run_lanes . all_parts

@@ -97,7 +97,7 @@ func hinterOf(f framework.Framework) Hinter {
 func unfit(f framework.Framework, h Hinter, scoring clusterview.Scoring) string {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.OpportunisticBatching) {
 		if _, known := utilfeature.DefaultMutableFeatureGate.GetAll()[features.OpportunisticBatching]; !known {
-			return fmt.Sprintf("the scheduler runs as one of an older Kubernetes, which does not have the feature gate %s; upgrade the API server", features.OpportunisticBatching)
+			return fmt.Sprintf("the scheduler runs as one of an older Kubernetes, which does not have the feature gate %s; upgrade the API server and restart the scheduler, or remove --emulated-version", features.OpportunisticBatching)
 		}
 		return fmt.Sprintf("the feature gate %s is off; remove it from --feature-gates", features.OpportunisticBatching)
 	}

@@ -24,12 +24,15 @@ func TestKubernetesIsUpgraded(t *testing.T) {
 	if *upgradeFlag == "" {
 		t.Skip("it takes control planes of several versions: make e2e-versions builds them and tells it")
 	}
+	if os.Getenv("DEVCLUSTER_KUBERNETES") == "" {
+		t.Fatal("-upgrade goes with DEVCLUSTER_KUBERNETES, a symbolic link")
+	}
 	s := begin(t)
 	folders := strings.Split(*upgradeFlag, ",")
 	leader, _, _ := s.pair(world.kubeconfig, perSecond)
 	s.apps = nil
-	each := replicas / len(folders)
-	replicas = each * len(folders)
+	each := replicas / (len(folders) + 1)
+	replicas = each * (len(folders) + 1)
 	at := s.version()
 	for i, folder := range folders {
 		s.apps = append(s.apps, fmt.Sprint("app-", i))
@@ -55,6 +58,11 @@ func TestKubernetesIsUpgraded(t *testing.T) {
 			t.Error(finding)
 		}
 	}
+	s.apps = append(s.apps, "last")
+	s.deploy("last", int32(each)) // by controllers of the last version
+	for _, finding := range s.even(replicas) {
+		t.Error(finding)
+	}
 	if pods, bound := s.seen.Bound(); pods != replicas || bound != replicas {
 		t.Errorf("there were %d pods, %d of them bound, want %d of each: a pod was lost and replaced", pods, bound, replicas)
 	}
@@ -75,6 +83,6 @@ func (s *story) leadTo(folder string) {
 func (s *story) version() *version.Version {
 	s.Helper()
 	v, err := rig.ServerVersion(world.client)
-	s.Must(err, "upgrading")
+	s.Must(err, "asking for the version")
 	return v
 }

@@ -27,7 +27,7 @@ const binaryEndLimit = time.Second
 const versionLimit = 10 * time.Second
 
 // binaries are the programs of Options.Kubernetes.
-var binaries = []string{"kube-apiserver", "kube-controller-manager"}
+var binaries = []string{apiServerPart, managerPart}
 
 // findBinaries makes the folder of Options.Kubernetes absolute, if there is one: a bare name would be looked up in PATH. It refuses one without the
 // programs.
@@ -85,25 +85,31 @@ func (c *cluster) runBinary(ctx context.Context, name string, args []string) err
 
 // betaArgs has a kube-apiserver of before 1.36 serve the policies that change objects, of which KWOK's nodes need one.
 func (c *cluster) betaArgs(ctx context.Context) ([]string, error) {
+	is, err := c.binaryVersion(ctx, apiServerPart)
+	if err != nil || !is.LessThan(version.MajorMinor(1, 36)) {
+		return nil, err
+	}
+	// The last value of a flag of maps is added to the ones before.
+	return []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"}, nil
+}
+
+// binaryVersion asks a program of Options.Kubernetes for its version.
+func (c *cluster) binaryVersion(ctx context.Context, name string) (*version.Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(c.Kubernetes, "kube-apiserver"), "--version")
+	cmd := exec.CommandContext(ctx, filepath.Join(c.Kubernetes, name), "--version")
 	cmd.SysProcAttr = childAttributes()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what it has started
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("kube-apiserver in %s did not say its version within %s", c.Kubernetes, versionLimit)
+		return nil, fmt.Errorf("%s in %s did not say its version within %s", name, c.Kubernetes, versionLimit)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking kube-apiserver in %s for its version: %w", c.Kubernetes, err)
+		return nil, fmt.Errorf("asking %s in %s for its version: %w", name, c.Kubernetes, err)
 	}
 	is, err := version.ParseGeneric(strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes "))
 	if err != nil {
-		return nil, fmt.Errorf("the version of kube-apiserver in %s: %w", c.Kubernetes, err)
+		return nil, fmt.Errorf("the version of %s in %s: %w", name, c.Kubernetes, err)
 	}
-	if !is.LessThan(version.MajorMinor(1, 36)) {
-		return nil, nil
-	}
-	// The last value of a flag of maps is added to the ones before.
-	return []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"}, nil
+	return is, nil
 }

@@ -40,8 +40,7 @@ type Options struct {
 	// Kubernetes, if set, is the folder of a kube-apiserver and a kube-controller-manager of another version, which run in place of those that
 	// are built in. What is there is looked up at each start of a part: when the folder is a symbolic link that is changed, a restart is an upgrade.
 	Kubernetes string
-	// FeatureGates and RuntimeConfig are kube-apiserver's flags of these names. The controllers
-	// run in the same process, so the gates are theirs as well.
+	// FeatureGates and RuntimeConfig are kube-apiserver's flags of these names. The gates are the controllers' as well.
 	FeatureGates, RuntimeConfig string
 	// AuditLog, if set, is the file that gets a line for each change of an object.
 	AuditLog string
@@ -56,7 +55,7 @@ type Options struct {
 	Ready    func(kubeconfig string)
 
 	// Restart takes the names of parts to restart, one after the other, once the cluster
-	// is ready; see Restartable. Restarted is called when one is ready again.
+	// is ready; see Restartable. Restarted is called when one has started and the API server is ready.
 	Restart   <-chan string
 	Restarted func(part string)
 }
@@ -138,17 +137,23 @@ func (c *cluster) within(ctx context.Context, do func(context.Context) error) er
 	// A part that fails while others are waited for must end the wait.
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	watching := make(chan struct{})
-	defer close(watching)
+	watching, watched := make(chan struct{}), make(chan struct{})
+	var failed error // set before watched is closed
 	go func() {
+		defer close(watched)
 		select {
-		case err := <-c.failed:
-			fail(err)
+		case failed = <-c.failed:
+			fail(failed)
 		case <-watching:
 		}
 	}()
 	err := do(ctx)
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+	close(watching)
+	<-watched
+	if err == nil {
+		return failed
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return cause
 	}
 	return err

@@ -19,7 +19,11 @@ func (c *cluster) runControllers(ctx context.Context, kubeconfig string, grace t
 		return err
 	}
 	if c.Kubernetes != "" {
-		return c.runBinary(ctx, "kube-controller-manager", controllers.Args(config))
+		is, err := c.binaryVersion(ctx, managerPart)
+		if err != nil {
+			return err
+		}
+		return c.runBinary(ctx, managerPart, append(controllers.Args(config, is), "--feature-gates="+c.FeatureGates))
 	}
 	if err := controllers.Run(ctx, config); err != nil {
 		return fmt.Errorf("running the controllers: %w", err)

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +21,14 @@ const (
 // Restartable are the names that Options.Restart takes.
 func Restartable() []string { return []string{etcdPart, apiServerPart, managerPart} }
 
-// CheckRestartable refuses a name that Options.Restart does not take.
-func CheckRestartable(part string) error {
-	if !slices.Contains(Restartable(), part) {
-		return fmt.Errorf("%q cannot be restarted: the parts that can are %s", part, strings.Join(Restartable(), ", "))
+// CheckRestartable refuses a name that Options.Restart does not take. A bare cluster has no kube-controller-manager.
+func CheckRestartable(part string, bare bool) error {
+	known := Restartable()
+	if bare {
+		known = slices.DeleteFunc(known, func(name string) bool { return name == managerPart })
+	}
+	if !slices.Contains(known, part) {
+		return fmt.Errorf("%q cannot be restarted: the parts that can are %s", part, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -33,8 +36,8 @@ func CheckRestartable(part string) error {
 // endLimit is how long what runs inside the API server may take to end once nobody can reach it any more, and how long the controllers may take.
 const endLimit = 30 * time.Second
 
-// restart ends a part as a crash does, starts it again where it was, with what it had
-// stored, and returns when it is ready. The parts that depend on it are not told.
+// restart ends a part, etcd and the API server as a crash does, starts it again where it was, with what it had
+// stored, and returns when the API server is ready. The parts that depend on it are not told.
 func (c *cluster) restart(ctx context.Context, part string) error {
 	var err error
 	switch part {
@@ -45,7 +48,7 @@ func (c *cluster) restart(ctx context.Context, part string) error {
 	case managerPart:
 		err = c.restartManager()
 	default:
-		err = CheckRestartable(part)
+		err = CheckRestartable(part, c.Bare)
 	}
 	if err == nil {
 		// Without etcd the API server is not ready either.
@@ -90,9 +93,6 @@ func (c *cluster) restartAPIServer(ctx context.Context) error {
 
 // restartManager does not wait until the controllers act: nothing says when they do.
 func (c *cluster) restartManager() error {
-	if c.endManager.cancel == nil {
-		return errors.New("a bare cluster has none")
-	}
 	if !c.endManager.end(endLimit) {
 		return fmt.Errorf("it did not end within %s; see %s", endLimit, c.dir.File("logs"))
 	}

@@ -82,7 +82,7 @@ func TestVersion(t *testing.T) {
 func TestOrders(t *testing.T) {
 	restart := make(chan string, 8)
 	var complaints bytes.Buffer
-	takeOrders(t.Context(), strings.NewReader("restart etcd\nreboot\n\nrestart kubelet\n"+strings.Repeat("restart", 99999)+"\nrestart kube-apiserver\nrestart kube-controller-manager"), &complaints, restart)
+	(&upFlags{}).takeOrders(t.Context(), strings.NewReader("restart etcd\nreboot\n\nrestart kubelet\n"+strings.Repeat("restart", 99999)+"\nrestart kube-apiserver\nrestart kube-controller-manager"), &complaints, restart)
 	close(restart)
 	if got, want := slices.Collect(values(restart)), []string{"etcd", "kube-apiserver", "kube-controller-manager"}; !slices.Equal(got, want) {
 		t.Errorf("to restart are %v, want %v", got, want)
@@ -91,6 +91,16 @@ func TestOrders(t *testing.T) {
 		if !strings.Contains(complaints.String(), want) {
 			t.Errorf("it does not say %s: %s", want, complaints.String())
 		}
+	}
+}
+
+// A bare cluster has no controllers, and goes on when they are to be restarted.
+func TestOrdersOfABareCluster(t *testing.T) {
+	restart := make(chan string, 1)
+	var complaints bytes.Buffer
+	(&upFlags{bare: true}).takeOrders(t.Context(), strings.NewReader("restart kube-controller-manager\n"), &complaints, restart)
+	if want := "the parts that can are etcd, kube-apiserver\n"; len(restart) > 0 || !strings.HasSuffix(complaints.String(), want) {
+		t.Errorf("%d are to be restarted, and it says %q, want %q", len(restart), complaints.String(), want)
 	}
 }
 

@@ -65,8 +65,8 @@ ends with it and with its status. Ctrl-C terminates the command, and what it has
 plane ends when the command has.
 
 With --until-stdin-closes, lines on standard input are orders. There is one: "restart PART"
-ends PART as a crash does, starts it again, and prints "restarted: PART" when it is ready.
-PART is ` + strings.Join(cluster.Restartable(), ", ") + `.`,
+ends PART as a crash does, starts it again, and prints "restarted: PART" when the API server is ready.
+PART is one of ` + strings.Join(cluster.Restartable(), ", ") + `.`,
 		Example: `  devcluster up --nodes 24 --zones 3 --racks 2
   kubectl get nodes -o yaml > nodes.yaml; devcluster up --nodes-file nodes.yaml
   devcluster up --nodes 3 -- kubectl get nodes`,
@@ -228,7 +228,7 @@ func (f *upFlags) untilStopped(cmd *cobra.Command, restart chan<- string) (conte
 	}()
 	if f.untilStdinCloses {
 		go func() {
-			takeOrders(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), restart)
+			f.takeOrders(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), restart)
 			cancel()
 		}()
 	}
@@ -237,7 +237,7 @@ func (f *upFlags) untilStopped(cmd *cobra.Command, restart chan<- string) (conte
 
 // takeOrders passes on what is to be restarted, until the input is closed. A line that
 // is no order is complained of and ends nothing.
-func takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart chan<- string) {
+func (f *upFlags) takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart chan<- string) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := nextLine(lines)
@@ -252,7 +252,7 @@ func takeOrders(ctx context.Context, in io.Reader, complaints io.Writer, restart
 			fmt.Fprintf(complaints, "devcluster: standard input: %.60q is no order: the one there is reads restart PART\n", line)
 			continue
 		}
-		if err := cluster.CheckRestartable(words[1]); err != nil {
+		if err := cluster.CheckRestartable(words[1], f.bare); err != nil {
 			fmt.Fprintln(complaints, "devcluster: standard input:", err)
 			continue
 		}

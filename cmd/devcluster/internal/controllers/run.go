@@ -28,7 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/apis/config"
 )
 
-// endLimit is how long the controllers may take to end, as kube-controller-manager has it.
+// endLimit is how long the others may take to end when a controller has failed. Whoever ends all of them has a limit of its own.
 const endLimit = 10 * time.Second
 
 // kindsPeriod is how often those that act on objects of every kind look for new kinds.
@@ -50,7 +50,7 @@ type manager struct {
 // loops are what runs of a controller until the context ends.
 type loops []func(context.Context)
 
-// Run runs the controllers until ctx ends. It is an error that a controller cannot be made, ends by itself or panics. A panic in a goroutine that
+// Run runs the controllers until ctx ends, and returns when they have ended. It is an error that a controller cannot be made, ends by itself or panics. A panic in a goroutine that
 // a controller has started is out of reach: it ends the process, as it ends kube-controller-manager.
 func Run(ctx context.Context, c *config.KubeControllerManagerConfiguration) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -81,13 +81,14 @@ func Run(ctx context.Context, c *config.KubeControllerManagerConfiguration) erro
 	m.anyKind.Start(ctx.Done())
 	close(m.started)
 
+	var limit <-chan time.Time
 	select {
 	case <-ctx.Done():
 	case err = <-ended:
 		all--
 		cancel()
+		limit = time.After(endLimit)
 	}
-	limit := time.After(endLimit)
 	for range all {
 		select {
 		case other := <-ended:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kube-controller-manager/config/v1alpha1"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/apis/config"
@@ -45,11 +46,11 @@ func Configuration(kubeconfig string, keys pki.PKI, grace time.Duration) (*confi
 	return c, nil
 }
 
-// Args are the flags that have the kube-controller-manager of another version run the same controllers in the same way.
-func Args(c *config.KubeControllerManagerConfiguration) []string {
+// Args are the flags that have the kube-controller-manager of another version run the same controllers, as far as the version has them.
+func Args(c *config.KubeControllerManagerConfiguration, is *version.Version) []string {
 	var known []string
 	for _, controller := range controllers {
-		if controller.name != names.PodGroupProtectionController { // before 1.37 there is none
+		if controller.name != names.PodGroupProtectionController || !is.LessThan(version.MajorMinor(1, 37)) {
 			known = append(known, controller.name)
 		}
 	}
