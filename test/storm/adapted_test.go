@@ -43,7 +43,8 @@ var counted = []string{
 	"espalier_hints_total", "espalier_failures_total", "espalier_refused_bindings_total", "espalier_sampled_pods_total", "espalier_handed_back_pods_total",
 }
 
-// wrappers are what each wrapper of upstream.Adapt must have done by the end of a storm, at least once, or never. Without the wrapper it is the other
+// wrappers are what each wrapper of upstream.Adapt must have done by the end of a storm, at least once, or never. What countAll and seeNamespaces do is
+// in the golden file. Without the wrapper it is the other
 // way round: which of them is missing can be read off what fails.
 var wrappers = []struct {
 	name, what string
@@ -52,6 +53,8 @@ var wrappers = []struct {
 }{
 	{"confirm", "pods whose binding had no answer were looked for", false, func(e *evidence) float64 { return e.server.looked(true) }},
 	{"confirm", "pods whose binding had no answer were not looked for", true, func(e *evidence) float64 { return e.server.looked(false) }},
+	{"withhold", "pods were not withheld", false, func(e *evidence) float64 { return float64(e.admitted.Load()) }},
+	{"recoverDiscarded", "pods whose binding failed were looked for in the queue", false, func(e *evidence) float64 { return float64(e.sought.Load()) }},
 	{"failAsync", "refused pods were written down while the next one was taken up", false, func(e *evidence) float64 { return float64(e.server.beside.Load()) }},
 	{"yield", "others ran before a pod was taken up", false, func(e *evidence) float64 { return one(e.yielded) }},
 	{"pace", "pods were taken up late because many were being bound", false, func(e *evidence) float64 { return float64(e.held.Load()) }},

@@ -204,6 +204,20 @@ func (g *goldenRun) changing() {
 	g.step("the annotation of pod waits-mended is mended", func() {
 		g.changePod("waits-mended", func(p *corev1.Pod) { p.Annotations[clusterview.PlacementAnnotation] = "pack=zone" })
 	})
+	g.place("DoNotSchedule over all pods of the namespace, of which its node has more than others", like("hard4-0", "plain", "hard4", on(corev1.LabelHostname, "n01"), func(p *st.PodWrapper) {
+		p.SpreadConstraint(1, corev1.LabelHostname, corev1.DoNotSchedule, &metav1.LabelSelector{}, nil, new(corev1.NodeInclusionPolicyIgnore), nil, nil)
+	}))
+	g.keep("waits for a pod of a namespace with a label", like("waits-near", "plain", "near", func(p *st.PodWrapper) {
+		p.Obj().Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "helper"}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: other}}, TopologyKey: corev1.LabelHostname,
+		}}}}
+	}))
+	g.step("a pod of the namespace runs on node n01", func() {
+		g.add(st.MakePod().Namespace(other).Name("helper").UID("helper").Label("app", "helper").SchedulerName("another").Node("n01").Phase(corev1.PodRunning).Obj())
+	})
+	g.remove(other, "helper")
+	g.remove(namespace, "waits-near")
 	g.gauges("pods that would have to move", "misplaced_pods")
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -33,6 +34,8 @@ type observed struct {
 	dry bool
 	// yielded: others ran before it was given a pod.
 	yielded bool
+	// sought are the pods that were looked for in the queue, and admitted the asking whether a pod is to be withheld.
+	sought, admitted atomic.Int64
 	// changed are the nodes that have changed, by what its trees are told.
 	changed atomic.Int64
 }
@@ -101,6 +104,12 @@ func (q *seenQueue) MoveAllToActiveOrBackoffQueue(logger klog.Logger, event fwk.
 		}
 	}
 	q.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, oldObj, newObj, check)
+}
+
+// GetPod looks for a pod. Nothing else does than what puts back the pods that the queue has discarded.
+func (q *seenQueue) GetPod(name, namespace string, group *corev1.PodSchedulingGroup) (*framework.QueuedPodInfo, bool) {
+	q.sought.Add(1)
+	return q.SchedulingQueue.GetPod(name, namespace, group)
 }
 
 // follow makes the plugin SpreadTree, with what it is told of changes seen.

@@ -117,6 +117,7 @@ func (r *running) assemble(t *testing.T, server *apiServer, c *schedulerapi.Kube
 	r.ctx, r.cancel = context.WithCancel(t.Context())
 	o := upstream.Options{
 		Profiles: c.Profiles, NodeLocal: plugins.NodeLocal(), Client: w.asking, Unsent: errors.New("this scheduler is no longer the leader"),
+		Withheld: func(*corev1.Pod) error { r.admitted.Add(1); return nil },
 	}
 	o.Candidates, o.Announced = bindings(c.Profiles)
 	if r.of != nil {
