@@ -201,7 +201,7 @@ func fail(*corev1.Binding) error { return errors.New("etcd is away") }
 func (g *goldenRun) rebound() {
 	set := g.ofSet("rebound", "1")
 	first := ""
-	g.refuse = func(b *corev1.Binding) error {
+	g.refuse(func(b *corev1.Binding) error {
 		if first == "" {
 			first = b.Target.Name
 		}
@@ -209,18 +209,18 @@ func (g *goldenRun) rebound() {
 			return noRoom(b)
 		}
 		return nil
-	}
+	})
 	g.place("the first node refuses it", podOf("rebound-0", "spread", "rebound", shipped, set))
-	g.refuse = noRoom
+	g.refuse(noRoom)
 	g.keep("all nodes refuse it", podOf("rebound-1", "spread", "rebound", shipped, set))
-	g.refuse = allow
+	g.refuse(allow)
 	g.wait(30*time.Second, "pod rebound-1 is tried again")
-	g.refuse = noRoom
+	g.refuse(noRoom)
 	g.keep("all nodes refuse it, and it has a volume", like("claim-3", "plain", "claims", func(p *st.PodWrapper) { p.PVC("claim-1") }))
-	g.refuse = allow
+	g.refuse(allow)
 	g.wait(30*time.Second, "pod claim-3 is tried again")
-	g.refuse = fail
+	g.refuse(fail)
 	g.keep("the API server fails to bind it", podOf("rebound-2", "spread", "rebound", shipped, set))
-	g.refuse = allow
+	g.refuse(allow)
 	g.wait(30*time.Second, "pod rebound-2 is tried again")
 }

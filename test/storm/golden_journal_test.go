@@ -127,7 +127,7 @@ func (j *journal) binding(action clientgotesting.Action) (bool, runtime.Object, 
 		return false, nil, nil
 	}
 	b := action.(clientgotesting.CreateAction).GetObject().(*corev1.Binding)
-	if err := j.g.refuse(b); err != nil {
+	if err := (*j.g.refusal.Load())(b); err != nil {
 		j.note(b.Name, fmt.Sprintf("the binding to %s is refused: %v", b.Target.Name, err))
 		return true, nil, err
 	}

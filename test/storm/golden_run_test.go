@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,16 +58,17 @@ type goldenRun struct {
 	holds int
 	// mayBeEmpty: a block without lines is left out.
 	mayBeEmpty bool
-	// refuse returns the answer to a binding that is not to be made, nil for others.
-	refuse func(*corev1.Binding) error
+	// refusal returns the answer to a binding that is not to be made, nil for others. Bindings ask for it beside what happens.
+	refusal atomic.Pointer[func(*corev1.Binding) error]
 }
 
 // runSection returns what comes of a section.
 func runSection(t *testing.T, s section, seen *seen) string {
 	g := &goldenRun{
 		T: t, titles: make(map[string]bool), server: newOfflineAPIServer(), gate: newGate(), seen: seen, profile: shipped,
-		refuse: allow, first: func() {},
+		first: func() {},
 	}
+	g.refuse(allow)
 	g.journal = newJournal(g)
 	reported = g.journal.reported
 	defer func() { reported = nil }()
@@ -80,6 +82,9 @@ func runSection(t *testing.T, s section, seen *seen) string {
 	time.Sleep(5 * time.Second)
 	return strings.TrimSpace(g.out.String())
 }
+
+// refuse has bindings be answered so from now on.
+func (g *goldenRun) refuse(answer func(*corev1.Binding) error) { g.refusal.Store(&answer) }
 
 // end ends all that was started.
 func (g *goldenRun) end() {

@@ -99,10 +99,10 @@ func preemption(g *goldenRun) {
 	g.kubelets("those that leave are gone")
 	g.wait(10*time.Second, "urgent-0 has its node")
 	g.keep("makes others leave, and its binding will be refused", like("urgent-1", "spread", "urgent", cpu("2900m", 100)))
-	g.refuse = func(b *corev1.Binding) error {
-		g.refuse = allow
+	g.refuse(func(b *corev1.Binding) error {
+		g.refuse(allow)
 		return noRoom(b)
-	}
+	})
 	g.kubelets("those that leave for urgent-1 are gone")
 	for i := range 2 {
 		g.keep("makes others leave, as the one before it", like(fmt.Sprint("urgent-", i+2), "spread", "urgent", cpu("2900m", 100)))
@@ -146,9 +146,9 @@ func leases(g *goldenRun) {
 	})
 	g.keep("with a lease, where the node is to live longer", like("lease-12", "plain", "lease", annotated(clusterview.LeaseAnnotation, "1h"), on(corev1.LabelHostname, nodeName(1))))
 	g.node(nodeName(1), "ends later", func(n *corev1.Node) { n.Annotations[clusterview.ValidUntilAnnotation] = "2000-01-01T03:00:00Z" })
-	g.refuse = fail
+	g.refuse(fail)
 	g.keep("with a lease, and the API server fails to bind it", like("lease-13", "spread", "lease", annotated(clusterview.LeaseAnnotation, "1h")))
-	g.refuse = allow
+	g.refuse(allow)
 	g.wait(30*time.Minute, "pod lease-13 is tried again")
 	g.place("with a lease, half an hour later", like("lease-14", "spread", "lease", annotated(clusterview.LeaseAnnotation, "1h30m")))
 }

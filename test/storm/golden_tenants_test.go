@@ -154,10 +154,10 @@ func (g *goldenRun) makesWay() {
 		g.wait(10*time.Second, name+" has its node")
 	}
 	g.place("of an allocation, larger than all that comes after it", like("prod-2", "plain", "prod", team("prod", "7")))
-	g.refuse = func(b *corev1.Binding) error {
-		g.refuse = allow
+	g.refuse(func(b *corev1.Binding) error {
+		g.refuse(allow)
 		return fail(b)
-	}
+	})
 	g.keep("of an allocation, and the API server fails to bind it once", like("prod-3", "spread", "prod", team("prod", "100m")))
 	g.gauges("pods of the partition", "partition_pods", "allocations_unreadable")
 }
