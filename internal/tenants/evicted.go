@@ -20,6 +20,8 @@ type Evicted struct {
 	Nodes []string
 	Pods  map[types.UID]bool
 	Since time.Time
+	// Displaced says that it is nominated for the first node no more, as one that comes before had no room beside it. It is tried again when all of these have gone.
+	Displaced bool
 	// inVain says that the pod has been tried since, and found no place, nor anybody else to make one.
 	inVain bool
 }
@@ -46,6 +48,19 @@ func (t *Tenants) NominationTaken(pod *corev1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waitsNoMoreLocked(pod.UID)
+	t.retry[pod.UID] = pod
+	t.dirty()
+}
+
+// Displace notes that a pod is nominated no more, as one that comes before has no room beside it now. It still waits for those that made way: there is
+// room for both then.
+func (t *Tenants) Displace(pod *corev1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if its, waits := t.evicted[pod.UID]; waits {
+		its.Displaced = true
+		t.evicted[pod.UID] = its
+	}
 	t.retry[pod.UID] = pod
 	t.dirty()
 }

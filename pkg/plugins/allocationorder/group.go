@@ -30,6 +30,13 @@ func (pl *AllocationOrder) PodGroupPostFilter(ctx context.Context, _ fwk.PodGrou
 	case reason != "":
 		return nil, refused("%s", reason)
 	}
+	if reason := pl.groupMustWait(pods); reason != "" {
+		infos := make(map[types.NamespacedName]*fwk.NominatingInfo, len(pods))
+		for _, pod := range pods {
+			infos[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pl.nomination(pod)
+		}
+		return &fwk.PodGroupPostFilterResult{NominatingInfos: infos}, fwk.NewStatus(fwk.Success, reason)
+	}
 	w := &groupWorld{pl.newWorld(ctx, order, at), schedule}
 	plan, err := pl.walkGroup(w, at, pods)
 	switch {
@@ -65,8 +72,8 @@ func (pl *AllocationOrder) groupPlace(order *allocations.Order, pods []*corev1.P
 			pl.tenants.Retry(pod)
 			return at, true, fmt.Sprintf("the position of pod %s/%s of the group is not known yet: wait, the group is tried again when it is", pod.Namespace, pod.Name)
 		}
-		if why := pl.mustWait(pod, func(node string) bool { return pl.takesPods(pod, node) }); why != "" {
-			return at, true, why
+		if neverPreempts(pod) {
+			return at, true, fmt.Sprintf("the preemptionPolicy of pod %s/%s of the group is Never", pod.Namespace, pod.Name)
 		}
 		if at.Queue != nil && place.Queue != at.Queue {
 			last := at.Entry().Object
@@ -81,6 +88,16 @@ func (pl *AllocationOrder) groupPlace(order *allocations.Order, pods []*corev1.P
 		return at, true, fmt.Sprintf("pod %s/%s of the group is of no allocation: have Allocations claim all pods of a group, or none", none.Namespace, none.Name)
 	}
 	return at, concerned, ""
+}
+
+// groupMustWait says why a group is to wait, by the first of its pods that is, "" if none is.
+func (pl *AllocationOrder) groupMustWait(pods []*corev1.Pod) string {
+	for _, pod := range pods {
+		if why := pl.mustWait(pod, func(node string) bool { return pl.takesPods(pod, node) }); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // takesPods reports whether a node takes pods that tolerate what this one does. For a pod alone the filters have told; the scheduler does not

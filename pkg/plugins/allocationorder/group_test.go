@@ -5,6 +5,7 @@ package allocationorder
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,7 @@ func TestGroups(t *testing.T) {
 		r.pod(names("dev", 4)[i], "dev", 2, at)
 	}
 	g1, g2, none := r.pod("g1", "prod", 3, ""), r.pod("g2", "prod", 2, ""), r.pod("none", "none", 1, "")
+	never := r.pod("never", "prod", 1, "", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
 	r.start()
 	result, status := r.tryGroup(g1, g2)
 	if !status.IsSuccess() || len(result.NominatingInfos) != 2 {
@@ -117,11 +119,30 @@ func TestGroups(t *testing.T) {
 		part string
 	}{
 		"of no allocation": {[]*corev1.Pod{none}, fwk.Unschedulable, ""},
-		"mixed":            {[]*corev1.Pod{g1, none}, fwk.UnschedulableAndUnresolvable, "it waits"},
+		"mixed":            {[]*corev1.Pod{g1, none}, fwk.UnschedulableAndUnresolvable, "pod ns/none of the group is of no allocation"},
+		"never preempts":   {[]*corev1.Pod{g1, never}, fwk.UnschedulableAndUnresolvable, "the preemptionPolicy of pod ns/never of the group is Never"},
+		"waits":            {[]*corev1.Pod{g1, g2}, fwk.Success, "it waits until those that made way on node"},
 	} {
 		if _, status := r.tryGroup(tc.pods...); status.Code() != tc.code || !strings.Contains(status.Message(), tc.part) {
 			t.Errorf("%s: %v", name, status)
 		}
+	}
+}
+
+// A group that is tried again before its victims are gone keeps what it is nominated for, which the scheduler would take from it: others would have
+// the room that was made.
+func TestGroupsThatWaitKeepTheirPlace(t *testing.T) {
+	r := newTeams(t, 8, 4)
+	r.pod("dev", "dev", 4, "n")
+	g1, g2 := r.pod("g1", "prod", 1, ""), r.pod("g2", "prod", 2, "")
+	r.start()
+	result, status := r.tryGroup(g1, g2)
+	if !status.IsSuccess() || len(result.NominatingInfos) != 2 {
+		t.Fatalf("got %+v, %v", result, status)
+	}
+	again, status := r.tryGroup(g1, g2)
+	if !status.IsSuccess() || !maps.EqualFunc(again.NominatingInfos, result.NominatingInfos, func(a, b *fwk.NominatingInfo) bool { return *a == *b }) {
+		t.Errorf("nominated are %+v, then %+v: %v", result, again, status)
 	}
 }
 

@@ -54,6 +54,20 @@ func (pl *AllocationOrder) takesPlace(pod *corev1.Pod, node fwk.NodeInfo) bool {
 	return hasRoom(node, alone) && !hasRoom(node, before)
 }
 
+// nomination is what a pod that waits for those that made way for it is nominated for. It has to be said each time that the pod is tried: of a pod alone the
+// scheduler would go by its status, which may not show it yet, and from pods of a group that had room for themselves it would take it. One that is made in
+// the place of those that made way would have their room, and others would have to go.
+func (pl *AllocationOrder) nomination(pod *corev1.Pod) *fwk.NominatingInfo {
+	its, known := pl.tenants.WaitsFor(pod)
+	switch {
+	case !known:
+		return &fwk.NominatingInfo{NominatingMode: fwk.ModeNoop} // a former scheduler's, by its status
+	case its.Displaced:
+		return nominated("").NominatingInfo
+	}
+	return nominated(its.Nodes[0]).NominatingInfo
+}
+
 // nominatedForOthers reports whether a node was refused for that.
 func (pl *AllocationOrder) nominatedForOthers(statuses fwk.NodeToStatusReader) (bool, error) {
 	if !pl.tenants.Evicting() {
@@ -174,7 +188,7 @@ func (pl *AllocationOrder) takeNominations(ctx context.Context, pods, forGood []
 		if slices.ContainsFunc(forGood, func(p *corev1.Pod) bool { return p.UID == pod.UID }) {
 			pl.tenants.NominationTaken(pod)
 		} else {
-			pl.tenants.Retry(pod)
+			pl.tenants.Displace(pod)
 		}
 	}
 }

@@ -40,8 +40,11 @@ func (pl *AllocationOrder) PostFilter(ctx context.Context, cycle fwk.CycleState,
 		return nil, refused("its position is not known yet")
 	}
 	open := func(node string) bool { return statuses.Get(node).Code() == fwk.Unschedulable }
+	if neverPreempts(pod) {
+		return nil, refused("its preemptionPolicy is Never")
+	}
 	if reason := pl.mustWait(pod, open); reason != "" {
-		return nil, refused("%s", reason)
+		return &fwk.PostFilterResult{NominatingInfo: pl.nomination(pod)}, refused("%s", reason)
 	}
 	if taken, err := pl.nominatedForOthers(statuses); err != nil || taken {
 		pl.tenants.Retry(pod) // what may come of the nomination has no event
@@ -201,12 +204,14 @@ func (pl *AllocationOrder) others(statuses fwk.NodeToStatusReader) (names []stri
 // maxEvicting bounds how long pods are waited for that do not show that they are terminating.
 const maxEvicting = 30 * time.Second
 
+// neverPreempts reports whether a pod is to have nobody make way.
+func neverPreempts(pod *corev1.Pod) bool {
+	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
+}
+
 // mustWait says why a pod is to wait and not to evict others, "" if it need not: those that it evicted are not gone yet. On a node that is
 // not open it waits for nobody: pods of a node that has died terminate for ever.
 func (pl *AllocationOrder) mustWait(pod *corev1.Pod, open func(node string) bool) string {
-	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
-		return "its preemptionPolicy is Never"
-	}
 	its, known := pl.tenants.WaitsFor(pod)
 	if !known {
 		its.Nodes = []string{pod.Status.NominatedNodeName} // for which a former scheduler had others make way, perhaps

@@ -150,6 +150,32 @@ func TestVictimsOfAFormerScheduler(t *testing.T) {
 	r.start().wantEvicted(prod, "", "it waits until those that made way on node n are gone")
 }
 
+// A pod that is tried again before its victim is gone, and before its status shows what it is nominated for, keeps that, unless it was taken for
+// another: the victim's replacement would have the room.
+func TestPodsThatWaitKeepTheirPlace(t *testing.T) {
+	r := newTeams(t, 4, 4)
+	r.pod("dev", "dev", 4, "n")
+	prod := r.pod("prod", "prod", 4, "")
+	r.start().wantEvicted(prod, "n", "dev")
+	tried := func() string {
+		_, result, status := r.try(prod)
+		if !strings.Contains(status.Message(), "it waits until") {
+			t.Fatalf("got %v", status)
+		}
+		if result.Mode() == fwk.ModeNoop {
+			return ""
+		}
+		return result.NominatedNodeName
+	}
+	if got := tried(); got != "n" {
+		t.Errorf("it is nominated for %q, want n", got)
+	}
+	r.pl.takeNominations(t.Context(), []*corev1.Pod{prod}, nil)
+	if got := tried(); got != "" {
+		t.Errorf("it is nominated for %q, which was taken from it", got)
+	}
+}
+
 // The place that others made is not taken by a pod that comes later, whatever its PriorityClass. Where there is room for both it is let in.
 func TestNobodyTakesThePlaceThatOthersMade(t *testing.T) {
 	r := newTeams(t, 4, 4)
