@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/featuregate"
@@ -155,8 +156,13 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	reviewer, err := authorizationv1client.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	// Also while another replica leads: the informers run then, too.
 	go o.informers.Run(ctx)
+	go o.informers.FollowRights(ctx, reviewer.SelfSubjectRulesReviews())
 	return m.Start(ctx)
 }
 

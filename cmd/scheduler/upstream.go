@@ -146,6 +146,7 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		}
 	}
 	go tracked.Run(ctx)
+	go tracked.FollowRights(ctx, config.Client.AuthorizationV1().SelfSubjectRulesReviews())
 	go func() {
 		if err := tracked.Recovered(ctx); err != nil {
 			fail(err)

@@ -11,5 +11,6 @@
 //   - request.go: which requests are those of informers
 //   - transport.go: what is learned from a request and its answer
 //   - standin.go: kinds that some pods only need, and that a scheduler goes on without
+//   - rights.go: rights that are taken away from a watch that goes on
 //   - report.go: the log, the readiness check and the metric
 package informersync

@@ -22,9 +22,13 @@ const (
 	looking, repeating = time.Second, time.Minute
 )
 
-// Ready is the readiness check: its error names all kinds whose informers are not filled.
-func (t *Tracker) Ready(*http.Request) error {
-	all := t.Unfilled()
+// Ready is the readiness check: its error names all kinds whose informers are not filled. Asked by its own path, it names those whose informers will not
+// be when their watches end as well.
+func (t *Tracker) Ready(r *http.Request) error {
+	all := t.unfilledNow()
+	if ownPath(r) {
+		all = t.Unfilled()
+	}
 	if len(all) == 0 {
 		return nil
 	}
@@ -35,7 +39,7 @@ func (t *Tracker) Ready(*http.Request) error {
 // once where they were never read. Else a process that does nothing yet would be taken for one that does, and another stopped for it. Asked by its
 // own path, it names those that the process goes on without as well.
 func (t *Tracker) Awaited(r *http.Request) error {
-	if strings.HasSuffix(r.URL.Path, "/"+Check) {
+	if ownPath(r) {
 		if err := t.Ready(r); err != nil {
 			return err
 		}
@@ -45,6 +49,8 @@ func (t *Tracker) Awaited(r *http.Request) error {
 	}
 	return nil
 }
+
+func ownPath(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/"+Check) }
 
 // join names some kinds, and why.
 func join(all []Unfilled) string {
@@ -93,7 +99,7 @@ func (t *Tracker) log(logger klog.Logger, said map[schema.GroupVersionResource]t
 
 var unsynced = prometheus.NewDesc(
 	"espalier_unsynced_informers",
-	"1 for each kind whose informer has not been filled for ten seconds, or no longer learns of changes: there is no series for one that is filled. The reason is that of the API server's answer, such as NotFound or Forbidden, or NoAnswer, or Reading if the answer stands still.",
+	"1 for each kind whose informer has not been filled for ten seconds, no longer learns of changes, or will not when its watch ends: there is no series for one that is filled. The reason is that of the API server's answer, such as NotFound or Forbidden, or NoAnswer, or Reading if the answer stands still.",
 	[]string{"group", "version", "resource", "reason"}, nil,
 )
 

@@ -49,7 +49,11 @@ func (t *transport) replaced(q request, r *http.Request) (*http.Response, error)
 		return reply(r, http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"nothing has been read"}`), nil
 	}
 	for {
-		answer, err := t.inTime(r, answerTimeout)
+		wait := answerTimeout
+		if q.streams {
+			wait = timeout // it begins before its objects are read
+		}
+		answer, err := t.inTime(r, wait)
 		answer, err = t.learn(r.Context(), q, answer, err)
 		if err == nil && answer.StatusCode == http.StatusOK || r.Context().Err() != nil {
 			return answer, err

@@ -77,13 +77,13 @@ func TestStandIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			missing := tracker.Missing(rules.Group)
-			if len(missing) != 1 || missing[0].Resource != rules || missing[0].Message == "" || tracker.Ready(nil) == nil {
-				t.Fatalf("missing is %v, and not ready is %v", missing, tracker.Ready(nil))
+			if len(missing) != 1 || missing[0].Resource != rules || missing[0].Message == "" || tracker.Ready(at("/readyz")) == nil {
+				t.Fatalf("missing is %v, and not ready is %v", missing, tracker.Ready(at("/readyz")))
 			}
-			if err := awaited(t, tracker, "/readyz"); err != nil {
+			if err := tracker.Awaited(at("/readyz")); err != nil {
 				t.Errorf("the process goes on, and is not ready: %v", err)
 			}
-			if err := awaited(t, tracker, "/readyz/informers"); err == nil {
+			if err := tracker.Awaited(at("/readyz/informers")); err == nil {
 				t.Error("nothing is named")
 			}
 			if other := tracker.Missing("storage.k8s.io"); len(other) > 0 {
@@ -94,7 +94,7 @@ func TestStandIn(t *testing.T) {
 				if all, err := lister.List(labels.Everything()); err != nil || len(all) != 1 {
 					return fmt.Errorf("the informer has %d objects, %w", len(all), err)
 				}
-				return tracker.Ready(nil)
+				return tracker.Ready(at("/readyz"))
 			})
 			steps.Step(time.Hour)
 			if missing := tracker.Missing(rules.Group); len(missing) != 1 || missing[0].Reason != Reading {
@@ -204,16 +204,6 @@ func TestMissing(t *testing.T) {
 	if want := "a Reading, b Reading, c Reading, e Forbidden, "; text != want {
 		t.Errorf("missing is %q, want %q", text, want)
 	}
-}
-
-// awaited is what the readiness check says by a path.
-func awaited(t *testing.T, tracker *Tracker, path string) error {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tracker.Awaited(r)
 }
 
 func say(w http.ResponseWriter, code int, text string) {

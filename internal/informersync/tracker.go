@@ -55,6 +55,10 @@ type failure struct {
 // learns nothing between.
 type kind struct {
 	list, watch failure
+	// right is that of a watch that goes on: see FollowRights.
+	right failure
+	// namespaced: some informer follows the objects of one namespace.
+	namespaced bool
 	// filled is when all objects had been read, the last time; zero if never.
 	filled time.Time
 	// stoodIn: the informer was told that there are no objects.
@@ -84,26 +88,32 @@ func New(c clock.WithTicker, o Options) *Tracker {
 	return &Tracker{clock: c, options: o, late: make(chan schema.GroupVersionResource, 1), kinds: make(map[schema.GroupVersionResource]*kind)}
 }
 
-// Unfilled returns the informers that have not been filled for some seconds, in the order of their kinds.
+// Unfilled returns the informers that have not been filled for some seconds, and those that will not be when their watches end, in the order of
+// their kinds.
 func (t *Tracker) Unfilled() []Unfilled {
-	return t.those(func(_ schema.GroupVersionResource, _ *kind, old bool) bool { return old })
+	return t.those(func(_ schema.GroupVersionResource, _ *kind, _ *failure, old bool) bool { return old })
 }
 
-// awaited returns those of Unfilled but for kinds that the process goes on without, and at once those that were never read and have to be installed.
+// unfilledNow returns those of Unfilled that are not filled now.
+func (t *Tracker) unfilledNow() []Unfilled {
+	return t.those(func(_ schema.GroupVersionResource, k *kind, f *failure, old bool) bool { return old && f != &k.right })
+}
+
+// awaited returns those of unfilledNow but for kinds that the process goes on without, and at once those that were never read and have to be installed.
 func (t *Tracker) awaited() []Unfilled {
-	return t.those(func(of schema.GroupVersionResource, k *kind, old bool) bool {
-		return !k.stoodIn && (old || k.filled.IsZero() && !t.options.Absent(of))
+	return t.those(func(of schema.GroupVersionResource, k *kind, f *failure, old bool) bool {
+		return !k.stoodIn && f != &k.right && (old || k.filled.IsZero() && !t.options.Absent(of))
 	})
 }
 
 // those returns the failures that count, one of each kind, in the order of the kinds. An old one has lasted for some seconds.
-func (t *Tracker) those(counts func(of schema.GroupVersionResource, k *kind, old bool) bool) (all []Unfilled) {
+func (t *Tracker) those(counts func(of schema.GroupVersionResource, k *kind, f *failure, old bool) bool) (all []Unfilled) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	for of, k := range t.kinds {
-		for _, f := range []failure{k.list, k.watch} {
-			if !f.since.IsZero() && counts(of, k, now.Sub(f.since) >= timeout) {
+		for _, f := range []*failure{&k.list, &k.watch, &k.right} {
+			if !f.since.IsZero() && counts(of, k, f, now.Sub(f.since) >= timeout) {
 				all = append(all, Unfilled{of, f.since, f.reason, f.message})
 				break
 			}
@@ -149,9 +159,10 @@ func (f *failure) note(now time.Time, reason, message string) {
 	f.reason, f.message = reason, message
 }
 
-// asked says that all objects are asked for.
-func (t *Tracker) asked(of schema.GroupVersionResource) {
+// asked says that all objects are asked for, or those of a namespace.
+func (t *Tracker) asked(of schema.GroupVersionResource, namespaced bool) {
 	t.with(of, func(k *kind) {
+		k.namespaced = k.namespaced || namespaced
 		if k.list.since.IsZero() {
 			k.list.note(t.clock.Now(), NoAnswer, "no answer")
 		}

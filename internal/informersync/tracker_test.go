@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,10 +74,13 @@ func (a *api) ask(ctx context.Context, query string) (int, string, error) {
 	return answer.StatusCode, string(text), answer.Body.Close()
 }
 
-// want wants the readiness check to say this, "" for nothing.
+// at is a question of the readiness checks at a path.
+func at(path string) *http.Request { return &http.Request{URL: &url.URL{Path: path}} }
+
+// want wants the readiness check to say this at its own path, "" for nothing.
 func (a *api) want(text string) {
 	a.t.Helper()
-	err := a.tracker.Ready(nil)
+	err := a.tracker.Ready(at("/readyz/informers"))
 	if text == "" && err != nil || text != "" && (err == nil || err.Error() != text) {
 		a.t.Errorf("it says %v, want %q", err, text)
 	}
@@ -85,7 +89,7 @@ func (a *api) want(text string) {
 func TestRequests(t *testing.T) {
 	for address, want := range map[string]request{
 		"/api/v1/pods?resourceVersion=0":                    {of: pods, lists: true},
-		"/proxy/api/v1/namespaces/a/pods?watch=1":           {of: pods},
+		"/proxy/api/v1/namespaces/a/pods?watch=1":           {of: pods, namespaced: true},
 		rulesPath + stream:                                  {of: rules, streams: true},
 		"/api/v1/namespaces?watch=true":                     {of: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}},
 		rulesPath:                                           {},
@@ -210,7 +214,7 @@ func TestReading(t *testing.T) {
 		})
 	}
 	a := newAPI(t, Options{})
-	a.tracker.asked(rules)
+	a.tracker.asked(rules, false)
 	_, _ = a.tracker.reads(rules)
 	a.clock.Step(timeout)
 	a.want("devicetaintrules of resource.k8s.io/v1: its objects are being read")
@@ -221,12 +225,12 @@ func TestAwaited(t *testing.T) {
 	a := newAPI(t, Options{Absent: func(of schema.GroupVersionResource) bool { return of == pods }})
 	want := func(text string) {
 		t.Helper()
-		err := awaited(t, a.tracker, "/readyz")
+		err := a.tracker.Awaited(at("/readyz"))
 		if text == "" && err != nil || text != "" && (err == nil || err.Error() != text) {
 			t.Errorf("it says %v, want %q", err, text)
 		}
 	}
-	a.tracker.asked(pods)
+	a.tracker.asked(pods, false)
 	want("")
 	a.say(list, http.StatusForbidden, forbidden)
 	if _, _, err := a.ask(t.Context(), list); err != nil {
@@ -258,7 +262,7 @@ func TestLongErrors(t *testing.T) {
 		t.Errorf("the client gets %d and %d bytes, %v", code, len(text), err)
 	}
 	a.clock.Step(timeout)
-	if n := len(a.tracker.Ready(nil).Error()); n > 4<<10 {
+	if n := len(a.tracker.Ready(at("/readyz")).Error()); n > 4<<10 {
 		t.Errorf("%d bytes are told", n)
 	}
 }

@@ -35,7 +35,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.RoundTripper.RoundTrip(r)
 	}
 	if q.streams || q.lists {
-		t.tracker.asked(q.of)
+		t.tracker.asked(q.of, q.namespaced)
 	}
 	if t.tracker.neverRead(q.of) {
 		return t.replaced(q, r)
@@ -56,7 +56,7 @@ func (t *transport) learn(ctx context.Context, q request, answer *http.Response,
 	}
 	if answer.StatusCode == http.StatusOK {
 		if !q.lists {
-			t.tracker.with(q.of, func(k *kind) { k.watch = failure{} })
+			t.tracker.with(q.of, func(k *kind) { k.watch, k.right = failure{}, failure{} })
 		}
 		if !q.lists && !q.streams {
 			t.tracker.read(q.of) // changes are asked for by who has all objects

@@ -24,13 +24,14 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
-// without makes an account with the rights that another has in the whole cluster, but for one resource. It returns its kubeconfig, and what gives it the rest.
-func without(t *testing.T, ns, of, lacks string) (kubeconfig string, entitle func()) {
+// without makes an account with the rights that another has in the whole cluster, but for one resource, "" for none. It returns its kubeconfig, and what
+// changes the resource.
+func without(t *testing.T, ns, of, lacks string) (kubeconfig string, lack func(resource string)) {
 	t.Helper()
 	roles, account := cluster.client.RbacV1(), of+"-"+ns
 	bindings, err := roles.ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
 	fatal(t, err)
-	var all, some []rbacv1.PolicyRule
+	var all []rbacv1.PolicyRule
 	for _, b := range bindings.Items {
 		if slices.Contains(b.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: rig.SchedulerNamespace, Name: of}) {
 			role, err := roles.ClusterRoles().Get(t.Context(), b.RoleRef.Name, metav1.GetOptions{})
@@ -38,15 +39,18 @@ func without(t *testing.T, ns, of, lacks string) (kubeconfig string, entitle fun
 			all = append(all, role.Rules...)
 		}
 	}
-	for _, rule := range all {
-		rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return name == lacks })
-		if len(rule.Resources) > 0 {
-			some = append(some, rule)
+	allBut := func(lacks string) (some []rbacv1.PolicyRule) {
+		for _, rule := range all {
+			rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return name == lacks })
+			if len(rule.Resources) > 0 {
+				some = append(some, rule)
+			}
 		}
+		return some
 	}
 	_, err = cluster.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
 	fatal(t, err)
-	role, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: some}, metav1.CreateOptions{})
+	role, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: allBut(lacks)}, metav1.CreateOptions{})
 	fatal(t, err)
 	_, err = roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
@@ -62,10 +66,10 @@ func without(t *testing.T, ns, of, lacks string) (kubeconfig string, entitle fun
 	})
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	fatal(t, rig.WriteKubeconfigIn(t.Context(), cluster.config, cluster.client, ns, account, kubeconfig))
-	return kubeconfig, func() {
+	return kubeconfig, func(resource string) {
 		t.Helper()
-		role.Rules = all
-		_, err := roles.ClusterRoles().Update(t.Context(), role, metav1.UpdateOptions{})
+		role.Rules = allBut(resource)
+		role, err = roles.ClusterRoles().Update(t.Context(), role, metav1.UpdateOptions{})
 		fatal(t, err)
 	}
 }
@@ -86,7 +90,7 @@ func says(t *testing.T, url, token string, want int, text string) {
 // other when it starts again.
 func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	ns, port := namespace(t), freePort(t)
-	kubeconfig, entitle := without(t, ns, rig.SchedulerName, "deviceclasses")
+	kubeconfig, lack := without(t, ns, rig.SchedulerName, "deviceclasses")
 	base := "https://127.0.0.1:" + port
 	args := []string{
 		"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + port, "--kubeconfig=" + kubeconfig,
@@ -128,7 +132,7 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	until(t, "the kind to be named in the log", func() error {
 		return logs(`"Informer is not filled" resource="deviceclasses" groupVersion="resource.k8s.io/v1"`)
 	})
-	entitle()
+	lack("")
 	select {
 	case <-scheduler.Done():
 	case <-time.After(2 * timeout):
@@ -177,6 +181,55 @@ func TestSchedulerIsNotReadyWithoutInformers(t *testing.T) {
 	if asked == 0 {
 		t.Error("it was never asked")
 	}
+}
+
+// A right that is taken away from a scheduler that runs is named though its watch goes on, for minutes, and no more when it is given back. Pods are
+// placed all the while.
+func TestSchedulerNamesARightThatIsTakenAway(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	kubeconfig, lack := without(t, ns, rig.SchedulerName, "")
+	base := "https://127.0.0.1:" + port + "/readyz"
+	start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	says(t, base, "", http.StatusOK, "ok")
+	lack("poddisruptionbudgets")
+	begin := time.Now()
+	says(t, base+"/informers", "", http.StatusInternalServerError, "poddisruptionbudgets of policy/v1: poddisruptionbudgets.policy may no longer be watched")
+	t.Logf("named after %s", time.Since(begin).Round(time.Second))
+	says(t, base, "", http.StatusOK, "ok") // it works, and must not be stopped for another
+	pods(t, ns, rig.SchedulerName, 13)
+	even(t, settled(t, ns, rig.SchedulerName, 13))
+	lack("")
+	says(t, base+"/informers", "", http.StatusOK, "ok")
+}
+
+// A group that does not answer, as an aggregated API that hangs does not, is named, and pods that do not need it are placed.
+func TestSchedulerNamesAGroupThatHangs(t *testing.T) {
+	ns, port := namespace(t), freePort(t)
+	server := before(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		hangs := strings.HasPrefix(r.URL.Path, "/apis/resource.k8s.io/")
+		if hangs {
+			<-r.Context().Done()
+		}
+		return hangs
+	})
+	base, begin := "https://127.0.0.1:"+port+"/readyz", time.Now()
+	start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig(t, server, "none"),
+		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	for _, resource := range []string{"deviceclasses", "resourceclaims", "resourceslices"} {
+		says(t, base+"/informers", "", http.StatusInternalServerError, resource+" of resource.k8s.io/v1: ")
+	}
+	t.Logf("named after %s", time.Since(begin).Round(time.Second))
+	pods(t, ns, rig.SchedulerName, 13)
+	// It waits a minute for each list that the API server leaves open.
+	fatal(t, rig.Poll(t.Context(), 2*timeout, 50*time.Millisecond, "the scheduler to be ready", func() error {
+		status, body, err := rig.Get(t.Context(), base, "")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d: %.300s", status, body)
+		}
+		return err
+	}))
+	even(t, settled(t, ns, rig.SchedulerName, 13))
 }
 
 // A kind that the controller has read, and that is gone while it runs, is named.

@@ -23,7 +23,14 @@ import (
 func TestFollowsTheVersionOfTheAPIServer(t *testing.T) {
 	var minor atomic.Int32
 	minor.Store(36)
-	server := versionedServer(t, &minor)
+	server := before(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/version" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"major": "1", "minor": "%d"}`, minor.Load())
+		return true
+	})
 	for _, tc := range []struct {
 		is     int32
 		elects string
@@ -65,8 +72,9 @@ func TestFollowsTheVersionOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// versionedServer is the address of the API server, which says that it is of a minor version of Kubernetes 1.
-func versionedServer(t *testing.T, minor *atomic.Int32) string {
+// before is the address of a proxy before the API server, with the rights of an administrator. Answers reports whether it has answered a
+// request itself.
+func before(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
 	target, err := url.Parse(cluster.config.Host)
 	fatal(t, err)
@@ -76,9 +84,7 @@ func versionedServer(t *testing.T, minor *atomic.Int32) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/version" {
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"major": "1", "minor": "%d"}`, minor.Load())
+		if answers(w, r) {
 			return
 		}
 		r.Header.Del("Authorization") // the proxy has its own
