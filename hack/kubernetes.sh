@@ -30,3 +30,29 @@ staging_modules() {
 
 # kubernetes_modules names the folders of the modules that are built with Kubernetes itself.
 kubernetes_modules() { printf '%s\n' . test/upstream; }
+
+# kubernetes_go VERSION: the go line of this version's go.mod.
+kubernetes_go() {
+  local gomod
+  gomod=$(go list -m -f '{{.GoMod}}' "k8s.io/kubernetes@$1") || return 1
+  awk '$1 == "go" { print $2 }' "$gomod"
+}
+
+# newer VERSION VERSION: the newer one of two versions of Go.
+newer() { printf '%s\n' "$@" | sort -V | tail -n 1; }
+
+# go_minor VERSION: 1.26.4 -> 1.26.
+go_minor() {
+  if [[ ! $1 =~ ^1\.[0-9]+ ]]; then
+    echo "\"$1\" is not a version of Go" >&2
+    return 1
+  fi
+  echo "${BASH_REMATCH[0]}"
+}
+
+# go_places: names the files that say which minor version of Go it takes, as "Go 1.26" or "golang:1.26".
+go_places() { printf '%s\n' Dockerfile README.md CONTRIBUTING.md docs/install.md docs/quick-start.md; }
+
+# go_places_pattern is what they say it with, for sed -E and grep -E; the version is the last group.
+# shellcheck disable=SC2034 # the scripts that source it use it
+go_places_pattern='(\bGo |\bgolang:)(1\.[0-9]+)'

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Moves this repository to another version of Kubernetes: the requirement, the
-# replacement of every staging module, and the code generators. Without a version
-# it lays the present one anew.
+# replacement of every staging module, the code generators, and the version of Go
+# that it takes. Without a version it lays the present one anew.
 #
 # usage: hack/update-kubernetes.sh [vX.Y.Z]
 
@@ -18,6 +18,7 @@ new=${1:-$old}
 staging=$(staging_version "$new")
 echo "Kubernetes $old -> $new, staging modules -> $staging"
 names=$(staging_modules "$new")
+go=$(newer "$(go mod edit -print | awk '$1 == "go" { print $2 }')" "$(kubernetes_go "$new")")
 
 # lay writes one go.mod, in the current folder.
 lay() {
@@ -53,6 +54,18 @@ lay() {
 for folder in $(kubernetes_modules); do
   (cd "$folder" && lay)
 done
+
+# Every module that is built here is built by one Go, or a newer one. The workflows read it in go.mod.
+for folder in $(modules); do
+  (
+    cd "$folder"
+    has=$(go mod edit -print | awk '$1 == "go" { print $2 }')
+    go mod edit -go="$(newer "$has" "$go")"
+  )
+done
+while read -r file; do
+  sed -i -E "s/$go_places_pattern/\\1$(go_minor "$go")/" "$file"
+done < <(go_places)
 
 generators=()
 for tool in conversion-gen deepcopy-gen defaulter-gen; do

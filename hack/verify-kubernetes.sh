@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Sees that each go.mod that builds with Kubernetes speaks of one version only: every staging module of
-# the version that is required is replaced, each by its release, and the code
-# generators are of that release.
+# the version that is required is replaced, each by its release, the code
+# generators are of that release, and pages and image name the Go of go.mod.
 
 set -euo pipefail
 # shellcheck source=hack/lib.sh
@@ -40,6 +40,14 @@ if [[ $generators != "$staging" ]]; then
   echo "hack/tools/kubernetes/go.mod has k8s.io/code-generator $generators, not $staging" >&2
   failed=1
 fi
+go=$(go mod edit -print | awk '$1 == "go" { print $2 }')
+while read -r file; do
+  said=$(grep -oE "$go_places_pattern" "$file" | sed -E "s/$go_places_pattern/\\2/" | sort -u || true)
+  if [[ $said != "$(go_minor "$go")" ]]; then
+    echo "$file says Go \"$said\", and go.mod $go" >&2
+    failed=1
+  fi
+done < <(go_places)
 if ((failed)); then
   echo "run hack/update-kubernetes.sh" >&2
 fi
