@@ -11,7 +11,6 @@
 # apart: the modules that keep versions of their own, with what they keep, a pattern, and why. Their go.mod says so as well.
 apart=(
   "hack/tools/golangci-lint *: its linters are written for one release of golang.org/x/tools, and nothing else builds with them"
-  "hack/tools/kube-api-linter *: as golangci-lint, which it is built with"
   "hack/tools/install go.opentelemetry.io/*: tests of what helm imports need packages of a newer one"
   "hack/tools/prometheus go.opentelemetry.io/*: tests of what Prometheus imports need packages of a newer one"
   "test/parity go.etcd.io/raft/v3: SwarmKit's messages embed those of an older one"

@@ -8,5 +8,5 @@ set -euo pipefail
 # shellcheck source=hack/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_tool kube-api-linter
-"$tools/kube-api-linter" run --config .golangci-kal.yaml ./apis/placement/...
+need_tool golangci-lint
+"$tools/golangci-lint" run --config .golangci-kal.yaml ./apis/placement/...

@@ -53,10 +53,7 @@ bin/descheduler: hack/tools/descheduler/go.mod hack/tools/descheduler/go.sum
 	@hack/go-build.sh -C hack/tools/descheduler $@ sigs.k8s.io/descheduler/cmd/descheduler
 
 $(TOOLS)/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
-	@hack/go-build.sh -C hack/tools/golangci-lint $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-
-$(TOOLS)/kube-api-linter: hack/tools/kube-api-linter/go.mod hack/tools/kube-api-linter/go.sum
-	@hack/go-build.sh -C hack/tools/kube-api-linter $@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
+	@hack/go-build.sh -C hack/tools/golangci-lint $@ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
 
 $(TOOLS)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	@hack/go-build.sh -C hack/tools/benchstat $@ golang.org/x/perf/cmd/benchstat
@@ -96,7 +93,7 @@ $(TOOLS)/promcheck: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum $(
 	@hack/go-build.sh -C hack/tools/prometheus $@ ./promcheck
 
 .PHONY: tools
-tools: $(TOOLS)/golangci-lint $(TOOLS)/kube-api-linter $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck $(TOOLS)/hugo ## build the tools that test, verify, fmt and generate use
+tools: $(TOOLS)/golangci-lint $(TOOLS)/controller-gen $(TOOLS)/crd-ref-docs $(GENERATORS) $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/image $(TOOLS)/cyclonedx-gomod $(TOOLS)/govulncheck $(TOOLS)/promcheck $(TOOLS)/hugo ## build the tools that test, verify, fmt and generate use
 
 .PHONY: site
 site: $(TOOLS)/hugo ## make the site of the documentation, below _output/site
