@@ -110,7 +110,7 @@ var importRules = []importRule{
 	{
 		name: "informers-are-tracked-without-kinds", room: "internal/informersync",
 		allow: []string{
-			"std", "github.com/prometheus/client_golang/prometheus", "k8s.io/apimachinery/...", "k8s.io/client-go/kubernetes/scheme", "k8s.io/klog/v2", "k8s.io/utils/clock",
+			"std", "github.com/prometheus/client_golang/prometheus", "k8s.io/api/authorization/v1", "k8s.io/apimachinery/...", "k8s.io/client-go/kubernetes/scheme", "k8s.io/klog/v2", "k8s.io/utils/clock",
 		},
 		why:    "the scheduler and the controller share it; it is told which kinds either goes on without",
 		broken: [2]string{"internal/informersync/x.go", "apis/placement/v1alpha1"},

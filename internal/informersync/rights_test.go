@@ -80,6 +80,7 @@ func TestRightsTakenAway(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				defer answer.Body.Close()
 				_, _ = answer.Body.Read(make([]byte, 1000))
 				status, fails := tc.before, error(nil)
 				go tracker.FollowRights(t.Context(), reviewer(func() (authorizationv1.SubjectRulesReviewStatus, error) { return status, fails }))
