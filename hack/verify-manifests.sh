@@ -23,4 +23,4 @@ for values in "$chart/values.yaml" test/install/testdata/values/*.yaml; do
 done
 
 # The test cache knows nothing of files outside of the module: -count=1.
-(cd hack/tools/prometheus && go test -count=1 ./...)
+(cd hack/tools/prometheus && compile_tests ./... && go test -vet=off -count=1 ./...)

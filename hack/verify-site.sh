@@ -9,4 +9,5 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 hack/site.sh "$root/_output/verify/site"
-go test -count=1 ./internal/pages -run '^TestSite' -site="$root/_output/verify/site"
+compile_tests ./internal/pages
+go test -vet=off -count=1 ./internal/pages -run '^TestSite' -site="$root/_output/verify/site"

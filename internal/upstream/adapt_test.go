@@ -48,6 +48,7 @@ func TestOrder(t *testing.T) {
 		"announce around rebind": announceAroundRebind,
 		"wrap around rebind":     wrapAroundRebind,
 		"wrap around countAll":   wrapAroundCountAll,
+		"sample around countAll": sampleAroundCountAll,
 		"sample around rebind":   sampleAroundRebind,
 		"sample around wrap":     sampleAroundWrap,
 		"share around confirm":   shareAroundConfirm,
@@ -188,6 +189,17 @@ func wrapAroundCountAll(t *testing.T) {
 	if used, unused := counted(t, hints, outcomeUsed)-used, counted(t, hints, outcomeUnused)-unused; node != "n2" || used != 1 || unused != 0 {
 		t.Errorf("it is on %s, want n2; of the nodes that were proposed %v were taken and %v not, want 1 and 0", node, used, unused)
 	}
+}
+
+// A sample is of nodes that do not refuse the pod by the pods that an empty selector counts.
+func sampleAroundCountAll(t *testing.T) {
+	l := newLoop(t, samplingConfiguration, func(*Options) {}, append(heights(0, 0, 0), other("first", "n1").Obj(), other("second", "n2").Obj())...)
+	l.start()
+	l.create(amongAll(webPod("p")).NodeAffinity(preferring("disk").NodeAffinity)) // there is no hint for it
+	if node := l.bound("p"); node != "n3" {
+		t.Errorf("it is on %s, want n3", node)
+	}
+	l.failed("p", 0)
 }
 
 // A sample is of nodes that have not refused the pod. Where there are none, all nodes are looked at.

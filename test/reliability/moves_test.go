@@ -229,14 +229,14 @@ func TestControllerKilledAfterEachCall(t *testing.T) {
 	}
 }
 
-// known waits until kube-controller-manager knows the kind of Moves: it looks for new ones every 30 seconds. A disruption budget that it counts
-// before that it does not count again until one of the pods changes.
+// known waits until the controllers know the kind of Moves: devcluster's look for new ones every two seconds. A disruption budget that is counted
+// before that is not counted again until one of the pods changes.
 func (s *story) known(client dynamic.Interface) {
 	s.Helper()
 	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	definition, err := definitions.Get(s.Ctx, movesResource.Resource+"."+movesResource.Group, metav1.GetOptions{})
 	s.Must(err, "reading the definition of Moves")
-	time.Sleep(time.Until(definition.GetCreationTimestamp().Add(35 * time.Second)))
+	time.Sleep(time.Until(definition.GetCreationTimestamp().Add(5 * time.Second)))
 }
 
 // dies has a controller run until it has made one change, and kills it. It is false if the controller found nothing to change for a while.

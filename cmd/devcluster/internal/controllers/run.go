@@ -31,8 +31,9 @@ import (
 // endLimit is how long the others may take to end when a controller has failed. Whoever ends all of them has a limit of its own.
 const endLimit = 10 * time.Second
 
-// kindsPeriod is how often those that act on objects of every kind look for new kinds.
-const kindsPeriod = 30 * time.Second
+// kindsPeriod is how often those that act on objects of every kind look for new kinds. It is 30 seconds in kube-controller-manager, for which whoever has
+// just applied a CRD would wait.
+const kindsPeriod = 2 * time.Second
 
 // manager is what all controllers share.
 type manager struct {
