@@ -22,7 +22,7 @@ all_parts() {
   part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 1h
   part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 1h
   part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 4h -whole
-  part race hack/race.sh 1m
+  part race races 1m
 }
 
 run_lanes "${1:-.}" all_parts

@@ -73,19 +73,4 @@ in_module() {
   go test -vet=off -timeout 10m "$@" ./...
 }
 
-# Go, make and git are enough for make test: a machine without a C compiler goes without the race detector, unless it is CI.
-races() {
-  local status=0
-  hack/race.sh || status=$?
-  if ((status == 69)) && [[ ${CI:-} != true ]]; then
-    touch "$logs/race.out" # says parts.sh that it was left out
-    return 0
-  fi
-  return "$status"
-}
-
-rm -f "$logs/race.out"
 run_lanes "${1:-.}" computing stories suites
-status=$?
-[[ ! -e $logs/race.out ]] || head -n 2 "$logs/race.log" >&2
-exit "$status"

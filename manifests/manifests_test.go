@@ -99,7 +99,7 @@ func TestEveryFile(t *testing.T) {
 
 // TestCheckRefuses makes sure that the check above can fail.
 func TestCheckRefuses(t *testing.T) {
-	tests := map[string]struct{ doc, want string }{
+	for name, tc := range map[string]struct{ doc, want string }{
 		"unknown field":            {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {conainers: []}}", `unknown field "spec.conainers"`},
 		"invalid object":           {"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: []}}", "spec.containers: Required value"},
 		"unknown kind":             {"{apiVersion: v1, kind: Pot}", `no kind "Pot"`},
@@ -110,8 +110,7 @@ func TestCheckRefuses(t *testing.T) {
 		"invalid argument": {`{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{schedulerName: a, pluginConfig: [
 			{name: SpreadTree, args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: SpreadTreeArgs, countRevisions: Some}}]}]}`, "countRevisions"},
 		"missing resource": {"{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization, resources: [nothing.yaml]}", "nothing.yaml"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			// In flow style they are short to write, but only YAML proper is decoded as such.
 			doc, err := yaml.YAMLToJSON([]byte(tc.doc))
@@ -303,8 +302,6 @@ func clusterScoped(obj runtime.Object) bool {
 // validateExtension validates what extends the API. That compiles the expressions in it, and sees what they could cost.
 func validateExtension(obj runtime.Object) field.ErrorList {
 	switch o := obj.(type) {
-	case *rbac.ClusterRole:
-		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
 	case *policy.PodDisruptionBudget:
 		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	case *apiextensions.CustomResourceDefinition:

@@ -72,7 +72,7 @@ func has(set schedulerapi.PluginSet, name string) bool {
 func TestShippedProfileEnables(t *testing.T) {
 	p := enabled(t)
 	points := map[string]schedulerapi.PluginSet{"PreEnqueue": p.PreEnqueue, "PreFilter": p.PreFilter, "Filter": p.Filter, "PreScore": p.PreScore, "Score": p.Score, "Reserve": p.Reserve}
-	tests := []struct {
+	for _, tc := range []struct {
 		plugin string
 		on     []string
 		off    []string
@@ -93,8 +93,7 @@ func TestShippedProfileEnables(t *testing.T) {
 		{names.NodeAffinity, []string{"PreFilter", "Filter", "Score"}, nil},
 		{names.InterPodAffinity, []string{"PreFilter", "Filter", "Score"}, nil},
 		{names.VolumeBinding, []string{"PreFilter", "Filter", "Reserve"}, nil},
-	}
-	for _, tc := range tests {
+	} {
 		for _, point := range tc.on {
 			if !has(points[point], tc.plugin) {
 				t.Errorf("%s is not enabled at %s", tc.plugin, point)

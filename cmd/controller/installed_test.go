@@ -25,7 +25,11 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 	"github.com/espalier-scheduler/espalier/internal/informersync"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 // recording is a manager of a cluster that knows no kinds. It notes what is added.
 type recording struct {
@@ -54,9 +58,7 @@ func TestNoNodeEndsWithoutMoves(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := o.addLifetimes(m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.addLifetimes(m))
 	if err := o.addMoves(ctx, m); err != nil || len(m.added) > 0 {
 		t.Errorf("there are %d controllers, error %v", len(m.added), err)
 	}
@@ -70,9 +72,7 @@ func TestRenewalsGoByAllocations(t *testing.T) {
 	for _, tenants := range []bool{false, true} {
 		o := &options{schedulers: []string{"espalier-scheduler"}, tenants: tenants}
 		o.drain.AtOnce, o.lifetimes.renew = 5, true
-		if err := o.readLifetimes(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, o.readLifetimes())
 		if got := o.lifetimes.renewals.Allocations; got != tenants {
 			t.Errorf("with --allocations=%t renewals go by them: %t", tenants, got)
 		}
@@ -136,9 +136,7 @@ func TestAnswersAreNotCompressed(t *testing.T) {
 	cluster := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: "https://127.0.0.1:1"}}, Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c"}}, CurrentContext: "c",
 	}
-	if err := clientcmd.WriteToFile(cluster, o.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(cluster, o.kubeconfig))
 	config, err := o.config()
 	if err != nil || !config.DisableCompression {
 		t.Errorf("the API server may compress its answers: %+v, %v", config, err)
@@ -162,9 +160,7 @@ func TestOperations(t *testing.T) {
 	var rows [][]string
 	for _, name := range []string{"operations.md", "moves.md", "lifetimes.md", "several-schedulers.md"} {
 		page, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows = append(rows, regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (none|`([^`]+)`) \\|").FindAllStringSubmatch(string(page), -1)...)
 	}
 	if len(rows) < 14 {

@@ -148,7 +148,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	tests := []struct {
+	for _, tc := range []struct {
 		failures []string
 		status   int
 		want     string
@@ -158,8 +158,7 @@ func TestVerdict(t *testing.T) {
 			[]string{"web after create: a has 2, while b has 0"}, 1,
 			"\nweb after create: a has 2, while b has 0\n\nFAIL: 1 of 3 spreads could be more even: web after create (2.0 s)\n",
 		},
-	}
-	for _, tc := range tests {
+	} {
 		var out strings.Builder
 		p := &play{say: newNarrator(&out, time.Now()), judged: 3, failures: tc.failures, names: []string{"web after create"}}
 		if status := p.verdict(2 * time.Second); status != tc.status || out.String() != tc.want {

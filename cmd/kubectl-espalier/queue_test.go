@@ -108,9 +108,7 @@ func TestTheWorkedExample(t *testing.T) {
 // An order that misses what decides about it would be a wrong one, and no Partition that is accepted is not the same as none.
 func TestNoOrder(t *testing.T) {
 	partition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte("{apiVersion: placement.espalier.dev/v1alpha1, kind: Partition, metadata: {name: odd}, spec: {nodeSelector: {matchExpressions: [{key: a, operator: Like}]}}}"), partition); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte("{apiVersion: placement.espalier.dev/v1alpha1, kind: Partition, metadata: {name: odd}, spec: {nodeSelector: {matchExpressions: [{key: a, operator: Like}]}}}"), partition))
 	odd := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1"}
 	odd.Add(partition)
 	unread := &snapshot.Snapshot{Taken: time.Unix(0, 0), Server: "v1.37.1", Unread: []string{"services: forbidden", "namespaces: forbidden"}}

@@ -24,11 +24,10 @@ type source struct {
 	// path is relative to the root, with slashes; room is the folder it is in.
 	path, room string
 	// test says that the file is compiled for tests only: a _test.go file, or anything below test/.
-	test      bool
-	generated bool
-	lines     int
-	imports   []imported
-	syntax    *ast.File
+	test, generated bool
+	lines           int
+	imports         []imported
+	syntax          *ast.File
 }
 
 // imported is one import clause. Packages of ours are named by their room.
@@ -97,12 +96,8 @@ func read(root fs.FS, name string) (source, error) {
 		return source{}, fmt.Errorf("cannot parse %s: %w", name, err)
 	}
 	src := source{
-		path:      name,
-		room:      path.Dir(name),
-		test:      strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/"),
-		generated: ast.IsGenerated(syntax),
-		lines:     strings.Count(string(text), "\n"),
-		syntax:    syntax,
+		path: name, room: path.Dir(name), test: strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/"),
+		generated: ast.IsGenerated(syntax), lines: strings.Count(string(text), "\n"), syntax: syntax,
 	}
 	for _, spec := range syntax.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)

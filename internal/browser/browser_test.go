@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestFind(t *testing.T) {
@@ -41,9 +43,7 @@ func TestLabels(t *testing.T) {
 	page := `<!DOCTYPE html><body><svg width="300" height="100">
 		<text x="10" y="20">alone</text><text x="10" y="50">under</text><text x="14" y="52">over</text><text x="290" y="80">outside</text><text> </text></svg>`
 	labels, wrong, err := b.Labels(t.Context(), []byte(page), 400, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	if got := strings.Join(wrong, "; "); labels != 4 || got != "over lies on under; outside leaves the picture" {
 		t.Errorf("of %d labels it is said: %s", labels, got)
 	}
@@ -60,9 +60,7 @@ func TestLook(t *testing.T) {
 	const dark, drawn = `<style>@media (prefers-color-scheme: dark) { body { background: #111 } }</style>`, `<div style="width: 99px; height: 40px; background: linear-gradient(to right, red, blue)"></div>`
 	for name, text := range map[string]string{"": dark + drawn, "brightness of 0.9": drawn, "has 1 colours": dark} {
 		page := filepath.Join(dir, "page.html")
-		if err := os.WriteFile(page, []byte("<!DOCTYPE html><body>"+text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, os.WriteFile(page, []byte("<!DOCTYPE html><body>"+text), 0o600))
 		if err := b.Look(t.Context(), page, 300, 200, dir); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want %q", text, err, name)
 		}

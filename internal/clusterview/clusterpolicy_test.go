@@ -90,9 +90,8 @@ func TestUnreadableNamespaceSelector(t *testing.T) {
 		t.Errorf("it selects: %t, and says %v", p.SelectsNamespace(prod), p.Err())
 	}
 	for name, tc := range map[string]struct {
-		path     []string
-		selects  bool
-		anything bool
+		path              []string
+		selects, anything bool
 	}{
 		"levels":              {[]string{"spec", "levels"}, true, false},
 		"podSelector":         {[]string{"spec", "podSelector"}, true, true},

@@ -38,16 +38,14 @@ func TestEndOf(t *testing.T) {
 		"malformed": {map[string]string{ValidUntilAnnotation: "soon"}, time.Time{}, lifetime.FirstHour, `annotation espalier.dev/valid-until: no time "soon"`},
 		"empty":     {map[string]string{ValidUntilAnnotation: ""}, time.Time{}, lifetime.FirstHour, "annotation espalier.dev/valid-until: "},
 	} {
-		t.Run(name, func(t *testing.T) {
-			node := annotated(tc.annotations)
-			is, err := EndOf(node)
-			if !is.Equal(tc.want) || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
-				t.Errorf("got %v and %v", is, err)
-			}
-			if hour := EndHour(node); hour != tc.hour {
-				t.Errorf("the hour is %d, want %d", hour, tc.hour)
-			}
-		})
+		node := annotated(tc.annotations)
+		is, err := EndOf(node)
+		if !is.Equal(tc.want) || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+			t.Errorf("%s: got %v and %v", name, is, err)
+		}
+		if hour := EndHour(node); hour != tc.hour {
+			t.Errorf("%s: the hour is %d, want %d", name, hour, tc.hour)
+		}
 	}
 }
 
@@ -172,20 +170,18 @@ func TestLeaseOf(t *testing.T) {
 		"a malformed lease":               {lease: "3d", owner: of("Job", "week"), problem: `annotation espalier.dev/lease: no duration "3d"`},
 		"a negative lease":                {lease: "-1h", problem: `annotation espalier.dev/lease: `},
 	} {
-		t.Run(name, func(t *testing.T) {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", OwnerReferences: tc.owner}, Spec: corev1.PodSpec{ActiveDeadlineSeconds: tc.deadline}}
-			if tc.lease != "" {
-				pod.Annotations = map[string]string{LeaseAnnotation: tc.lease}
-			}
-			known := jobs
-			if tc.noJobs {
-				known = nil
-			}
-			is, err := LeaseOf(pod, known)
-			if is != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
-				t.Errorf("got %v and %v, want %v and %q", is, err, tc.want, tc.problem)
-			}
-		})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", OwnerReferences: tc.owner}, Spec: corev1.PodSpec{ActiveDeadlineSeconds: tc.deadline}}
+		if tc.lease != "" {
+			pod.Annotations = map[string]string{LeaseAnnotation: tc.lease}
+		}
+		known := jobs
+		if tc.noJobs {
+			known = nil
+		}
+		is, err := LeaseOf(pod, known)
+		if is != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+			t.Errorf("%s: got %v and %v, want %v and %q", name, is, err, tc.want, tc.problem)
+		}
 	}
 }
 
@@ -223,17 +219,15 @@ func TestLeaving(t *testing.T) {
 		"pressure":                   {conditions: says(corev1.NodeDiskPressure, corev1.ConditionTrue)},
 		"a cordon and a drain":       {spec: corev1.NodeSpec{Unschedulable: true}, conditions: says("DrainInProgress", corev1.ConditionTrue), off: "it is cordoned", on: "it is cordoned", soft: "DrainInProgress="},
 	} {
-		t.Run(name, func(t *testing.T) {
-			node := &corev1.Node{Spec: tc.spec, Status: corev1.NodeStatus{Conditions: tc.conditions}}
-			if off, on := leaving(node, false), leaving(node, true); off != tc.off || on != tc.on {
-				t.Errorf("it is about to be removed for %q, with the gate for %q; want %q and %q", off, on, tc.off, tc.on)
-			}
-			if got := soft(node, true); got != tc.soft {
-				t.Errorf("what makes it soft is %q, want %q", got, tc.soft)
-			}
-			if got := soft(node, false); got != "" && len(tc.conditions) > 0 {
-				t.Errorf("without the gate it is soft by %q", got)
-			}
-		})
+		node := &corev1.Node{Spec: tc.spec, Status: corev1.NodeStatus{Conditions: tc.conditions}}
+		if off, on := leaving(node, false), leaving(node, true); off != tc.off || on != tc.on {
+			t.Errorf("%s: it is about to be removed for %q, with the gate for %q; want %q and %q", name, off, on, tc.off, tc.on)
+		}
+		if got := soft(node, true); got != tc.soft {
+			t.Errorf("%s: what makes it soft is %q, want %q", name, got, tc.soft)
+		}
+		if got := soft(node, false); got != "" && len(tc.conditions) > 0 {
+			t.Errorf("%s: without the gate it is soft by %q", name, got)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement"
 	"github.com/espalier-scheduler/espalier/pkg/placement/constraint"
 	"github.com/espalier-scheduler/espalier/pkg/placement/hostport"
@@ -59,24 +60,7 @@ func TestAppendDomains(t *testing.T) {
 	limits, err := limit.Parse("rack=1,empty=1,zone=1,node.name=1")
 	must(t, err)
 	want := []placement.Value{{Text: "r1"}, {}, {Missing: true}, {Text: "n1"}}
-	if d := gocmp.Diff(want, clusterview.AppendDomains(nil, node, limits)); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
-}
-
-func TestConstraints(t *testing.T) {
-	pod := st.MakePod().Name("p")
-	if got, err := clusterview.Constraints(pod.Obj()); got != nil || err != nil {
-		t.Errorf("without an annotation: %v, %v", got, err)
-	}
-	got, err := clusterview.Constraints(pod.Annotation("espalier.dev/constraints", "node.role==worker").Obj())
-	if constraint.Format(got) != "node.role == worker" || err != nil {
-		t.Errorf("got %v, %v", got, err)
-	}
-	const want = `annotation espalier.dev/constraints: no constraints in "": use KEY == VALUE or KEY != VALUE`
-	if got, err := clusterview.Constraints(pod.Annotation("espalier.dev/constraints", "").Obj()); got != nil || err == nil || err.Error() != want {
-		t.Errorf("got  %v, %v\nwant %s", got, err, want)
-	}
+	plugintest.WantEqual(t, want, clusterview.AppendDomains(nil, node, limits))
 }
 
 func TestConstraintNode(t *testing.T) {
@@ -89,48 +73,11 @@ func TestConstraintNode(t *testing.T) {
 		{Type: corev1.NodeInternalDNS, Address: "h1.example.com"},
 		{Type: corev1.NodeExternalIP, Address: "2001:db8::1"},
 	}
-	want := constraint.Node{
-		ID: "4711", Name: "n1", Hostname: "h1", OS: "linux", Arch: "arm64", Labels: node.Labels, Addresses: []string{"10.0.0.1", "2001:db8::1"},
-	}
-	if d := gocmp.Diff(want, clusterview.ConstraintNode(node)); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	want := constraint.Node{ID: "4711", Name: "n1", Hostname: "h1", OS: "linux", Arch: "arm64", Labels: node.Labels, Addresses: []string{"10.0.0.1", "2001:db8::1"}}
+	plugintest.WantEqual(t, want, clusterview.ConstraintNode(node))
 	node.Labels["node-role.kubernetes.io/control-plane"] = ""
 	if !clusterview.ConstraintNode(node).Manager {
 		t.Error("a node of the control plane is no manager")
-	}
-}
-
-func TestPlatformWish(t *testing.T) {
-	windows := &corev1.PodOS{Name: corev1.Windows}
-	for _, tc := range []struct {
-		name       string
-		os         *corev1.PodOS
-		annotation *string
-		want       platform.Wish
-		err        string
-	}{
-		{"nothing", nil, nil, platform.Wish{}, ""},
-		{"the spec", windows, nil, platform.Wish{OS: "windows"}, ""},
-		{"the annotation", nil, new("linux/x86_64"), platform.Wish{Listed: []platform.Platform{{OS: "linux", Arch: "amd64"}}}, ""},
-		{"both", windows, new("/arm64"), platform.Wish{OS: "windows", Listed: []platform.Platform{{Arch: "arm64"}}}, ""},
-		{"empty", windows, new(""), platform.Wish{}, `annotation espalier.dev/platforms: no platforms in "": use OS/ARCH such as linux/amd64, ` +
-			`OS alone for any architecture, or /ARCH for any operating system`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			pod := st.MakePod().Name("p")
-			if tc.annotation != nil {
-				pod.Annotation("espalier.dev/platforms", *tc.annotation)
-			}
-			pod.Spec.OS = tc.os
-			got, err := clusterview.PlatformWish(pod.Obj())
-			if d := gocmp.Diff(tc.want, got); d != "" {
-				t.Error("want -, got +:\n" + d)
-			}
-			if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
-				t.Errorf("got  %v\nwant %s", err, tc.err)
-			}
-		})
 	}
 }
 
@@ -165,10 +112,9 @@ func TestHostPort(t *testing.T) {
 func TestReservedHostPorts(t *testing.T) {
 	const annotation = clusterview.ReservedHostPortsAnnotation
 	for _, tc := range []struct {
-		name string
-		node *st.NodeWrapper
-		want string
-		err  string
+		name      string
+		node      *st.NodeWrapper
+		want, err string
 	}{
 		{"no annotation", st.MakeNode().Name("n"), "", ""},
 		{"an empty one", st.MakeNode().Name("n").Annotation(annotation, ""), "", ""},
@@ -177,14 +123,12 @@ func TestReservedHostPorts(t *testing.T) {
 			`annotation ` + annotation + `: port 2 "10250": no protocol in "10250": ` +
 				`write a port as 22/tcp, 8000-8010/udp, 127.0.0.1:9100/tcp or [::1]:9100/tcp`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			ports, err := clusterview.ReservedHostPorts(tc.node.Obj())
-			if got := hostport.Format(ports); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-			if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
-				t.Errorf("got the error %v\nwant %s", err, tc.err)
-			}
-		})
+		ports, err := clusterview.ReservedHostPorts(tc.node.Obj())
+		if got := hostport.Format(ports); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
+			t.Errorf("%s: got the error %v\nwant %s", tc.name, err, tc.err)
+		}
 	}
 }

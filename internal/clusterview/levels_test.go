@@ -18,6 +18,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // matching selects pods with app=web, other those with app=db.
@@ -41,10 +42,9 @@ func hard(p *st.PodWrapper, key string) *st.PodWrapper {
 func TestLevels(t *testing.T) {
 	const annotation = clusterview.PlacementAnnotation
 	for _, tc := range []struct {
-		name     string
-		pod      *st.PodWrapper
-		defaults string
-		want     string
+		name           string
+		pod            *st.PodWrapper
+		defaults, want string
 	}{
 		{"nothing asked for", asking(), "", ""},
 		{"defaults", asking(), "spread=a,pack=b", "spread=a,pack=b"},
@@ -93,11 +93,7 @@ func TestLevelsThatCannotBeRead(t *testing.T) {
 			if err == nil {
 				t.Fatalf("it was read as %q", level.Format(levels.List))
 			}
-			for _, part := range tc.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, err)
-				}
-			}
+			placementtest.WantParts(t, err.Error(), tc.want...)
 			if levels.List != nil {
 				t.Errorf("there are levels beside the error: %q", level.Format(levels.List))
 			}
@@ -131,8 +127,7 @@ func TestSelectorOfConstraints(t *testing.T) {
 		pod  *st.PodWrapper
 		want string // "" is no selector
 		// is a selector to be looked up by, and of which pods.
-		lookup       map[string]string
-		selects, not map[string]string
+		lookup, selects, not map[string]string
 	}{
 		{"labels", soft(pod(), "zone", matching), "app=web", map[string]string{"app": "web"}, map[string]string{"app": "web"}, map[string]string{"app": "db"}},
 		{"expressions", soft(pod(), "zone", byTier), "tier", nil, map[string]string{"tier": "x"}, map[string]string{"app": "web"}},

@@ -113,9 +113,7 @@ func TestAddedNeeds(t *testing.T) {
 
 func TestPrefers(t *testing.T) {
 	pod := func() *st.PodWrapper { return st.MakePod().Namespace("ns").Name("p") }
-	preferring := pod().NodeAffinity(&corev1.NodeAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}},
-	})
+	preferring := pod().NodeAffinity(&corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}})
 	for name, tc := range map[string]struct {
 		pod  *st.PodWrapper
 		want bool

@@ -5,9 +5,10 @@ package clusterview_test
 
 import (
 	"testing"
+	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
@@ -19,9 +20,7 @@ func TestValues(t *testing.T) {
 	levels := plugintest.Levels(t, "spread=zone,pack=rack,spread=empty,spread=node.name")
 	node := st.MakeNode().Name("n1").Label("zone", "a").Label("empty", "").Obj()
 	want := []placement.Value{{Text: "a"}, {Missing: true}, {Text: ""}, {Text: "n1"}}
-	if d := gocmp.Diff(want, clusterview.Values(node, levels)); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	plugintest.WantEqual(t, want, clusterview.Values(node, levels))
 }
 
 func TestUnready(t *testing.T) {
@@ -36,13 +35,11 @@ func TestUnready(t *testing.T) {
 		{"not ready", []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}, true},
 		{"gone quiet", []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}, true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			node := st.MakeNode().Name("n1").Obj()
-			node.Status.Conditions = tc.conditions
-			if got := clusterview.Unready(node); got != tc.want {
-				t.Errorf("got %t", got)
-			}
-		})
+		node := st.MakeNode().Name("n1").Obj()
+		node.Status.Conditions = tc.conditions
+		if got := clusterview.Unready(node); got != tc.want {
+			t.Errorf("%s: got %t", tc.name, got)
+		}
 	}
 	// A cordoned node runs its pods.
 	if clusterview.Unready(st.MakeNode().Name("n1").Unschedulable(true).Obj()) {
@@ -124,11 +121,43 @@ func TestSoft(t *testing.T) {
 		"of another value":      {[]corev1.Taint{prefer("a", "1")}, []corev1.Toleration{{Key: "a", Value: "2"}}, "a=1", false},
 		"all that there may be": {[]corev1.Taint{prefer("a", "1"), prefer("b", "")}, []corev1.Toleration{exists("", "")}, "a=1,b=", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			soft := clusterview.Soft(&corev1.Node{Spec: corev1.NodeSpec{Taints: tc.taints}})
-			if tolerated := soft == "" || clusterview.ToleratesSoft(tc.tolerations, soft); soft != tc.soft || tolerated != tc.tolerated {
-				t.Errorf("it is %q, tolerated %t; want %q, %t", soft, tolerated, tc.soft, tc.tolerated)
-			}
-		})
+		soft := clusterview.Soft(&corev1.Node{Spec: corev1.NodeSpec{Taints: tc.taints}})
+		if tolerated := soft == "" || clusterview.ToleratesSoft(tc.tolerations, soft); soft != tc.soft || tolerated != tc.tolerated {
+			t.Errorf("%s: it is %q, tolerated %t; want %q, %t", name, soft, tolerated, tc.soft, tc.tolerated)
+		}
+	}
+}
+
+func TestSpared(t *testing.T) {
+	const karpenter, autoscaler = "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		key, value string
+		runs       time.Duration // 0 for one that has not started
+		spared     bool
+	}{
+		"nothing is said":                  {"", "", time.Hour, false},
+		"Karpenter must not":               {karpenter, "true", time.Hour, true},
+		"Karpenter may":                    {karpenter, "false", time.Hour, false},
+		"not for four hours":               {karpenter, "4h", 4*time.Hour - time.Second, true},
+		"not for four hours, which are up": {karpenter, "4h", 4 * time.Hour, false},
+		"not for a time, and not started":  {karpenter, "4h", 0, true},
+		"not for no time":                  {karpenter, "0s", 0, false},
+		"not for a negative time":          {karpenter, "-1h", time.Second, false},
+		"unreadable":                       {karpenter, "yes", time.Hour, false},
+		"Cluster Autoscaler must not":      {autoscaler, "false", time.Hour, true},
+		"Cluster Autoscaler may":           {autoscaler, "true", time.Hour, false},
+	} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{tc.key: tc.value}}}
+		if tc.runs > 0 {
+			p.Status.StartTime = &metav1.Time{Time: now.Add(-tc.runs)}
+		}
+		want := ""
+		if tc.spared {
+			want = tc.key + ": " + tc.value
+		}
+		if by := clusterview.Spared(p, now); by != want {
+			t.Errorf("%s: it is spared by %q, want %q", name, by, want)
+		}
 	}
 }

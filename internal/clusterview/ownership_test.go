@@ -63,9 +63,7 @@ func TestOwnershipKey(t *testing.T) {
 		"a selector that has the revision": {
 			ofSet("web", "6c8d", softly(hashed("6c8d"), "pod-template-hash")), ofSet("web", "77f9", softly(hashed("77f9"), "pod-template-hash")), true, "shop/selector/tier=front",
 		},
-		"a selector that selects nothing, and none": {
-			ofSet("web", "6c8d", softly(nil)), ofSet("web", "6c8d", nil), true, "shop/ReplicaSet.apps/web",
-		},
+		"a selector that selects nothing, and none": {ofSet("web", "6c8d", softly(nil)), ofSet("web", "6c8d", nil), true, "shop/ReplicaSet.apps/web"},
 		"a selector that cannot be read": {
 			ofSet("web", "6c8d", softly(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}})), ofSet("web", "6c8d", nil), true, "shop/ReplicaSet.apps/web",
 		},
@@ -78,12 +76,10 @@ func TestOwnershipKey(t *testing.T) {
 		},
 		"other namespaces": {ofSet("web", "6c8d", nil), ofSet("web", "6c8d", func(p *corev1.Pod) { p.Namespace = "test" }), false, "shop/ReplicaSet.apps/web"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a, b := OwnershipKey(tc.a), OwnershipKey(tc.b)
-			if a != tc.want || (a == b) != tc.same {
-				t.Errorf("the keys are %q and %q, want %q and the same: %t", a, b, tc.want, tc.same)
-			}
-		})
+		a, b := OwnershipKey(tc.a), OwnershipKey(tc.b)
+		if a != tc.want || (a == b) != tc.same {
+			t.Errorf("%s: the keys are %q and %q, want %q and the same: %t", name, a, b, tc.want, tc.same)
+		}
 	}
 }
 

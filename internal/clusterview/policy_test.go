@@ -213,20 +213,18 @@ func TestGoverning(t *testing.T) {
 		"of nothing, first":      {[]*placementv1alpha1.PlacementPolicy{nothing, policy("b", 0)}, "b"},
 		"of another namespace":   {[]*placementv1alpha1.PlacementPolicy{elsewhere}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var policies []*clusterview.Policy
-			for _, in := range tc.policies {
-				if in.Spec.Faults == nil && in != nothing {
-					in.Spec.Levels = []placementv1alpha1.Level{{TopologyKey: "zone"}}
-				}
-				policies = append(policies, clusterview.ReadPolicy(in))
+		var policies []*clusterview.Policy
+		for _, in := range tc.policies {
+			if in.Spec.Faults == nil && in != nothing {
+				in.Spec.Levels = []placementv1alpha1.Level{{TopologyKey: "zone"}}
 			}
-			slices.SortFunc(policies, (*clusterview.Policy).Compare)
-			got := clusterview.Governing(policies, asking().Obj())
-			if (got == nil) != (tc.want == "") || (got != nil && got.Name != tc.want) {
-				t.Errorf("got %v, want %q", got, tc.want)
-			}
-		})
+			policies = append(policies, clusterview.ReadPolicy(in))
+		}
+		slices.SortFunc(policies, (*clusterview.Policy).Compare)
+		got := clusterview.Governing(policies, asking().Obj())
+		if (got == nil) != (tc.want == "") || (got != nil && got.Name != tc.want) {
+			t.Errorf("%s: got %v, want %q", name, got, tc.want)
+		}
 	}
 }
 
@@ -243,14 +241,12 @@ func TestFaultRule(t *testing.T) {
 		"too little": {&placementv1alpha1.Faults{Threshold: new(int32(0)), WindowSeconds: new(int32(0))}, 1, time.Second},
 		"too much":   {&placementv1alpha1.Faults{Threshold: new(int32(1001)), WindowSeconds: new(int32(25 * 3600))}, 1000, 24 * time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			in := policy("a", 0)
-			in.Spec.Faults = tc.faults
-			rule := clusterview.ReadPolicy(in).FaultRule(failure.Rule{Threshold: 5, Window: 5 * time.Minute})
-			if rule.Threshold != tc.threshold || rule.Window != tc.window {
-				t.Errorf("got %d in %v, want %d in %v", rule.Threshold, rule.Window, tc.threshold, tc.window)
-			}
-		})
+		in := policy("a", 0)
+		in.Spec.Faults = tc.faults
+		rule := clusterview.ReadPolicy(in).FaultRule(failure.Rule{Threshold: 5, Window: 5 * time.Minute})
+		if rule.Threshold != tc.threshold || rule.Window != tc.window {
+			t.Errorf("%s: got %d in %v, want %d in %v", name, rule.Threshold, rule.Window, tc.threshold, tc.window)
+		}
 	}
 	given := failure.Rule{Threshold: 5, Window: time.Minute}
 	if rule := (*clusterview.Policy)(nil).FaultRule(given); rule != given {
@@ -329,18 +325,16 @@ func TestMovesOfAPolicy(t *testing.T) {
 		"levels that cannot be read":     {clusterview.ReadPolicy(malformed), "None false false", "None false false"},
 		"a selector that cannot be read": {clusterview.ReadPolicy(everything), "None false false", "None false false"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, flags := range []struct {
-				drained placementv1alpha1.DrainedPods
-				others  bool
-				want    string
-			}{{"None", false, tc.off}, {"All", true, tc.on}} {
-				got := fmt.Sprint(tc.policy.Drained(flags.drained), " ", tc.policy.Rebalances(flags.others), " ", tc.policy.Restarts(flags.others))
-				if got != flags.want {
-					t.Errorf("with flags %v it is %s, want %s", flags, got, flags.want)
-				}
+		for _, flags := range []struct {
+			drained placementv1alpha1.DrainedPods
+			others  bool
+			want    string
+		}{{"None", false, tc.off}, {"All", true, tc.on}} {
+			got := fmt.Sprint(tc.policy.Drained(flags.drained), " ", tc.policy.Rebalances(flags.others), " ", tc.policy.Restarts(flags.others))
+			if got != flags.want {
+				t.Errorf("%s: with flags %v it is %s, want %s", name, flags, got, flags.want)
 			}
-		})
+		}
 	}
 	if !says(&moves{}).Places() || says(nil).Places() {
 		t.Error("a policy has a say that says something of moves, and no other")

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -35,66 +34,51 @@ func TestIdentify(t *testing.T) {
 	const web = "apps/v1 ReplicaSet web-1 web-1-uid"
 	pinned := withAffinity(term(is("n1")))
 	pinned.Labels = map[string]string{clusterview.WorkloadLabel: "shop"}
+	type id = clusterview.Identity
+	to := func(kind, name, revision string) id { return id{Workload: named(kind, name), Revision: revision} }
+	of, pod := plugintest.Pod, func() *st.PodWrapper { return st.MakePod().Name("p") }
 	for _, tc := range []struct {
 		name string
 		pod  *corev1.Pod
-		want clusterview.Identity
+		want id
 	}{
-		{"ReplicaSet of a Deployment", plugintest.Pod(st.MakePod().Name("p").Label("pod-template-hash", "1"), web),
-			clusterview.Identity{Workload: named("Deployment.apps", "web"), Revision: "1"}},
-		{"ReplicaSet of a custom owner", plugintest.Pod(st.MakePod().Name("p"), "apps/v1 ReplicaSet roll-1 roll-1-uid"),
-			clusterview.Identity{Workload: named("Rollout.argoproj.io", "roll"), Revision: "roll-1-uid"}},
-		{"ReplicaSet alone", plugintest.Pod(st.MakePod().Name("p"), "apps/v1 ReplicaSet alone alone-uid"),
-			clusterview.Identity{Workload: named("ReplicaSet.apps", "alone"), Revision: "alone-uid"}},
-		{"an owner of the ReplicaSet that does not control it", plugintest.Pod(st.MakePod().Name("p"), "apps/v1 ReplicaSet adopted adopted-uid"),
-			clusterview.Identity{Workload: named("ReplicaSet.apps", "adopted"), Revision: "adopted-uid"}},
-		{"unknown ReplicaSet", plugintest.Pod(st.MakePod().Name("p").Label("pod-template-hash", "1"), "apps/v1 ReplicaSet new-1 new-1-uid"),
-			clusterview.Identity{Workload: named("ReplicaSet.apps", "new-1"), Revision: "1", Provisional: true}},
-		{"another ReplicaSet of the same name", plugintest.Pod(st.MakePod().Name("p"), "apps/v1 ReplicaSet web-1 other-uid"),
-			clusterview.Identity{Workload: named("ReplicaSet.apps", "web-1"), Revision: "other-uid", Provisional: true}},
-		{"a ReplicaSet that is not of apps", plugintest.Pod(st.MakePod().Name("p"), "example.com/v1 ReplicaSet web-1 web-1-uid"),
-			clusterview.Identity{Workload: named("ReplicaSet.example.com", "web-1"), Revision: "web-1-uid"}},
-		{"StatefulSet", plugintest.Pod(st.MakePod().Name("db-0").Label("controller-revision-hash", "db-7"), "apps/v1 StatefulSet db u"),
-			clusterview.Identity{Workload: named("StatefulSet.apps", "db"), Revision: "db-7"}},
-		{"Job", plugintest.Pod(st.MakePod().Name("p"), "batch/v1 Job once job-uid"),
-			clusterview.Identity{Workload: named("Job.batch", "once"), Revision: "job-uid"}},
-		{"ReplicationController", plugintest.Pod(st.MakePod().Name("p"), "v1 ReplicationController rc rc-uid"),
-			clusterview.Identity{Workload: named("ReplicationController", "rc"), Revision: "rc-uid"}},
-		{"custom controller", plugintest.Pod(st.MakePod().Name("p"), "ray.io/v1 RayCluster ray ray-uid"),
-			clusterview.Identity{Workload: named("RayCluster.ray.io", "ray"), Revision: "ray-uid"}},
-		{"an upgraded API is the same owner", plugintest.Pod(st.MakePod().Name("p"), "ray.io/v2 RayCluster ray ray-uid"),
-			clusterview.Identity{Workload: named("RayCluster.ray.io", "ray"), Revision: "ray-uid"}},
-		{"DaemonSet", plugintest.Pod(st.MakePod().Name("p").Label("controller-revision-hash", "ds-1"), "apps/v1 DaemonSet ds ds-uid"),
-			clusterview.Identity{Workload: named("DaemonSet.apps", "ds"), Revision: "ds-1", Preassigned: true}},
-		{"static pod", plugintest.Pod(st.MakePod().Name("etcd-n1"), "v1 Node n1 n1-uid"),
-			clusterview.Identity{Workload: named("Node", "n1"), Revision: "n1-uid", Preassigned: true}},
-		{"label over owner", plugintest.Pod(st.MakePod().Name("p").Label("pod-template-hash", "1").Label(clusterview.WorkloadLabel, "shop"), web),
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop"), Owner: "Deployment.apps/web", Revision: "1"}},
-		{"pods of several owners without a hash are one revision", plugintest.Pod(st.MakePod().Name("p").Label(clusterview.WorkloadLabel, "shop"), "batch/v1 Job once job-uid"),
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop")}},
-		{"label over both pod groups", plugintest.Pod(st.MakePod().Name("p").Label(podgroupv1alpha1.PodGroupLabel, "g").PodGroupName("h").Label(clusterview.WorkloadLabel, "shop")),
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop")}},
-		{"a labelled pod of a DaemonSet stays preassigned", plugintest.Pod(st.MakePod().Name("p").Label(clusterview.WorkloadLabel, "shop"), "apps/v1 DaemonSet ds ds-uid"),
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop"), Preassigned: true}},
-		{"a pinned pod is one of its workload", pinned,
-			clusterview.Identity{Workload: named(clusterview.KindLabel, "shop"), Preassigned: true}},
-		{"an empty label says nothing", plugintest.Pod(st.MakePod().Name("p").Label(clusterview.WorkloadLabel, "")),
-			clusterview.Identity{Workload: named(clusterview.KindPod, "p")}},
-		{"PodGroup of scheduler-plugins over owner", plugintest.Pod(st.MakePod().Name("p").Label(podgroupv1alpha1.PodGroupLabel, "g"), "batch/v1 Job once job-uid"),
-			clusterview.Identity{Workload: named(clusterview.KindPodGroup, "g")}},
-		{"the group's label over the group's field", plugintest.Pod(st.MakePod().Name("p").Label(podgroupv1alpha1.PodGroupLabel, "g").PodGroupName("h")),
-			clusterview.Identity{Workload: named(clusterview.KindPodGroup, "g")}},
-		{"spec.schedulingGroup over owner", plugintest.Pod(st.MakePod().Name("p").PodGroupName("h"), "batch/v1 Job once job-uid"),
-			clusterview.Identity{Workload: named(clusterview.KindSchedulingGroup, "h")}},
-		{"bare pod", plugintest.Pod(st.MakePod().Name("p")),
-			clusterview.Identity{Workload: named(clusterview.KindPod, "p")}},
-		{"the template's hash over the controller's", plugintest.Pod(st.MakePod().Name("p").Label("pod-template-hash", "1").Label("controller-revision-hash", "2")),
-			clusterview.Identity{Workload: named(clusterview.KindPod, "p"), Revision: "1"}},
+		{"ReplicaSet of a Deployment", of(pod().Label("pod-template-hash", "1"), web), to("Deployment.apps", "web", "1")},
+		{"ReplicaSet of a custom owner", of(pod(), "apps/v1 ReplicaSet roll-1 roll-1-uid"), to("Rollout.argoproj.io", "roll", "roll-1-uid")},
+		{"ReplicaSet alone", of(pod(), "apps/v1 ReplicaSet alone alone-uid"), to("ReplicaSet.apps", "alone", "alone-uid")},
+		{"an owner of the ReplicaSet that does not control it", of(pod(), "apps/v1 ReplicaSet adopted adopted-uid"), to("ReplicaSet.apps", "adopted", "adopted-uid")},
+		{"unknown ReplicaSet", of(pod().Label("pod-template-hash", "1"), "apps/v1 ReplicaSet new-1 new-1-uid"),
+			id{Workload: named("ReplicaSet.apps", "new-1"), Revision: "1", Provisional: true}},
+		{"another ReplicaSet of the same name", of(pod(), "apps/v1 ReplicaSet web-1 other-uid"),
+			id{Workload: named("ReplicaSet.apps", "web-1"), Revision: "other-uid", Provisional: true}},
+		{"a ReplicaSet that is not of apps", of(pod(), "example.com/v1 ReplicaSet web-1 web-1-uid"), to("ReplicaSet.example.com", "web-1", "web-1-uid")},
+		{"StatefulSet", of(st.MakePod().Name("db-0").Label("controller-revision-hash", "db-7"), "apps/v1 StatefulSet db u"), to("StatefulSet.apps", "db", "db-7")},
+		{"Job", of(pod(), "batch/v1 Job once job-uid"), to("Job.batch", "once", "job-uid")},
+		{"ReplicationController", of(pod(), "v1 ReplicationController rc rc-uid"), to("ReplicationController", "rc", "rc-uid")},
+		{"custom controller", of(pod(), "ray.io/v1 RayCluster ray ray-uid"), to("RayCluster.ray.io", "ray", "ray-uid")},
+		{"an upgraded API is the same owner", of(pod(), "ray.io/v2 RayCluster ray ray-uid"), to("RayCluster.ray.io", "ray", "ray-uid")},
+		{"DaemonSet", of(pod().Label("controller-revision-hash", "ds-1"), "apps/v1 DaemonSet ds ds-uid"),
+			id{Workload: named("DaemonSet.apps", "ds"), Revision: "ds-1", Preassigned: true}},
+		{"static pod", of(st.MakePod().Name("etcd-n1"), "v1 Node n1 n1-uid"), id{Workload: named("Node", "n1"), Revision: "n1-uid", Preassigned: true}},
+		{"label over owner", of(pod().Label("pod-template-hash", "1").Label(clusterview.WorkloadLabel, "shop"), web),
+			id{Workload: named(clusterview.KindLabel, "shop"), Owner: "Deployment.apps/web", Revision: "1"}},
+		{"pods of several owners without a hash are one revision", of(pod().Label(clusterview.WorkloadLabel, "shop"), "batch/v1 Job once job-uid"),
+			to(clusterview.KindLabel, "shop", "")},
+		{"label over both pod groups", of(pod().Label(podgroupv1alpha1.PodGroupLabel, "g").PodGroupName("h").Label(clusterview.WorkloadLabel, "shop")),
+			to(clusterview.KindLabel, "shop", "")},
+		{"a labelled pod of a DaemonSet stays preassigned", of(pod().Label(clusterview.WorkloadLabel, "shop"), "apps/v1 DaemonSet ds ds-uid"),
+			id{Workload: named(clusterview.KindLabel, "shop"), Preassigned: true}},
+		{"a pinned pod is one of its workload", pinned, id{Workload: named(clusterview.KindLabel, "shop"), Preassigned: true}},
+		{"an empty label says nothing", of(pod().Label(clusterview.WorkloadLabel, "")), to(clusterview.KindPod, "p", "")},
+		{"PodGroup of scheduler-plugins over owner", of(pod().Label(podgroupv1alpha1.PodGroupLabel, "g"), "batch/v1 Job once job-uid"),
+			to(clusterview.KindPodGroup, "g", "")},
+		{"the group's label over the group's field", of(pod().Label(podgroupv1alpha1.PodGroupLabel, "g").PodGroupName("h")), to(clusterview.KindPodGroup, "g", "")},
+		{"spec.schedulingGroup over owner", of(pod().PodGroupName("h"), "batch/v1 Job once job-uid"), to(clusterview.KindSchedulingGroup, "h", "")},
+		{"bare pod", of(pod()), to(clusterview.KindPod, "p", "")},
+		{"the template's hash over the controller's", of(pod().Label("pod-template-hash", "1").Label("controller-revision-hash", "2")),
+			to(clusterview.KindPod, "p", "1")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if d := gocmp.Diff(tc.want, identifier.Identify(tc.pod)); d != "" {
-				t.Error("want -, got +:\n" + d)
-			}
+			plugintest.WantEqual(t, tc.want, identifier.Identify(tc.pod))
 		})
 	}
 }
@@ -214,11 +198,9 @@ func TestPreassigned(t *testing.T) {
 		{"a node that is preferred", preferred, false},
 		{"a selector of a host's label", st.MakePod().NodeSelector(map[string]string{corev1.LabelHostname: "n1"}).Obj(), false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := clusterview.Preassigned(tc.pod); got != tc.want {
-				t.Errorf("got %t, want %t", got, tc.want)
-			}
-		})
+		if got := clusterview.Preassigned(tc.pod); got != tc.want {
+			t.Errorf("%s: got %t, want %t", tc.name, got, tc.want)
+		}
 	}
 }
 
@@ -226,9 +208,7 @@ func TestPreassigned(t *testing.T) {
 func TestPreassignedPodsFitOneNode(t *testing.T) {
 	nodes := []string{"n1", "n2", "n3"}
 	rapid.Check(t, func(t *rapid.T) {
-		requirement := rapid.Custom(func(t *rapid.T) corev1.NodeSelectorRequirement {
-			return is(rapid.SampledFrom(nodes).Draw(t, "name"))
-		})
+		requirement := rapid.Custom(func(t *rapid.T) corev1.NodeSelectorRequirement { return is(rapid.SampledFrom(nodes).Draw(t, "name")) })
 		terms := rapid.SliceOfN(rapid.SliceOfN(requirement, 0, 2), 0, 3).Draw(t, "terms")
 		var selector []corev1.NodeSelectorTerm
 		open := false

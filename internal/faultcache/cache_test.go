@@ -95,16 +95,6 @@ func TestUnproven(t *testing.T) {
 	waiting(0)
 }
 
-func TestProofIsLostWithAFailure(t *testing.T) {
-	r := newRig(t, options())
-	r.reject("web", "n1", 1)
-	r.see(r.ready(pod("a", "n1")))
-	r.pass(9 * time.Second)
-	r.record("n1", placement.Record{Failures: 1, Unforgiven: 1, Unproven: 1})
-	r.pass(time.Second)
-	r.record("n1", placement.Record{Failures: 1, Proven: true})
-}
-
 func TestOnlyPodsOfTheSchedulerCount(t *testing.T) {
 	r := newRig(t, options())
 	other := r.rejected(pod("a", "n1").SchedulerName("default-scheduler"))
@@ -282,11 +272,9 @@ func TestVector_2_5_F1(t *testing.T) {
 // What was assumed of a pod does not outlive that it is seen to be otherwise: its node would be on trial for ever.
 func TestRegression_AssumedOtherwise(t *testing.T) {
 	for name, otherwise := range map[string]func(*corev1.Pod){
-		"bound elsewhere":     func(p *corev1.Pod) { p.Spec.NodeName = "n2" },
-		"of another revision": func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = "2" },
-		"of an owner that is not seen": func(p *corev1.Pod) {
-			p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = "ReplicaSet", "unseen"
-		},
+		"bound elsewhere":              func(p *corev1.Pod) { p.Spec.NodeName = "n2" },
+		"of another revision":          func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = "2" },
+		"of an owner that is not seen": func(p *corev1.Pod) { p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = "ReplicaSet", "unseen" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, without(options()))

@@ -89,9 +89,8 @@ func TestRun(t *testing.T) {
 	client := fake.NewClientset(st.MakeNode().Name("n1").Obj(), st.MakeNode().Name("n2").Obj(), pod("hangs", "n2").Obj(), refused)
 	c, end := start(t, client, r, nil)
 	c.Activate(t.Context())
-	if _, err := client.CoreV1().Events("ns").Create(t.Context(), warning("hangs", "n2", "FailedCreatePodSandBox", now), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.CoreV1().Events("ns").Create(t.Context(), warning("hangs", "n2", "FailedCreatePodSandBox", now), metav1.CreateOptions{})
+	must(t, err)
 	failures := func(c *Cache, node string) int { return c.For(pod("p", "").Obj()).Record(web("1"), node).Unforgiven }
 	eventually(t, "learning", func() bool { return failures(c, "n1") == 1 && failures(c, "n2") == 1 })
 	eventually(t, "writing", func() bool {

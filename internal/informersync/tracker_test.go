@@ -17,7 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 // round is a transport.
 type round func(*http.Request) (*http.Response, error)
@@ -60,18 +65,21 @@ func (a *api) say(query string, code int, text string) {
 func (a *api) ask(ctx context.Context, query string) (int, string, error) {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://host"+rulesPath+query, http.NoBody)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	answer, err := a.tracker.Wrap(round(func(r *http.Request) (*http.Response, error) { return a.answers["?"+r.URL.RawQuery](r) })).RoundTrip(r)
 	if err != nil {
 		return 0, "", err
 	}
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	return answer.StatusCode, string(text), answer.Body.Close()
+}
+
+// asks asks for rules, and wants an answer.
+func (a *api) asks(query string) {
+	a.t.Helper()
+	_, _, err := a.ask(a.t.Context(), query)
+	must(a.t, err)
 }
 
 // at is a question of the readiness checks at a path.
@@ -99,9 +107,7 @@ func TestRequests(t *testing.T) {
 		"/version?resourceVersion=0":                        {},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+address, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, is := readRequest(r)
 		if is != (want != request{}) || is && got != want {
 			t.Errorf("%s: %+v, %t, want %+v", address, got, is, want)
@@ -146,9 +152,7 @@ func TestRefused(t *testing.T) {
 				t.Error(err)
 			}
 			a.say(stream, http.StatusOK, ended)
-			if _, _, err := a.ask(t.Context(), stream); err != nil {
-				t.Fatal(err)
-			}
+			a.asks(stream)
 			a.want("")
 			if n := testutil.CollectAndCount(a.tracker); n != 0 {
 				t.Errorf("there are %d series", n)
@@ -173,9 +177,7 @@ func TestStreamsThatEndEarly(t *testing.T) {
 	a := newAPI(t, Options{})
 	a.say(stream, http.StatusOK, `{"type":"ADDED"}`)
 	for range 2 {
-		if _, _, err := a.ask(t.Context(), stream); err != nil {
-			t.Fatal(err)
-		}
+		a.asks(stream)
 		a.clock.Step(timeout / 2)
 	}
 	a.want("devicetaintrules of resource.k8s.io/v1: no answer")
@@ -198,15 +200,13 @@ func TestReading(t *testing.T) {
 				_, _, _ = a.ask(t.Context(), query)
 			}()
 			for range 3 {
-				if _, err := io.WriteString(sends, `{"type":"ADDED"}`); err != nil {
-					t.Fatal(err)
-				}
+				_, err := io.WriteString(sends, `{"type":"ADDED"}`)
+				must(t, err)
 				a.clock.Step(timeout - time.Second)
 				a.want("")
 			}
-			if _, err := io.WriteString(sends, ended); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(sends, ended)
+			must(t, err)
 			_ = sends.Close()
 			<-done
 			a.clock.Step(time.Hour)
@@ -233,20 +233,14 @@ func TestAwaited(t *testing.T) {
 	a.tracker.asked(pods, false)
 	want("")
 	a.say(list, http.StatusForbidden, forbidden)
-	if _, _, err := a.ask(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	a.asks(list)
 	const named = `devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: User "s" cannot list them`
 	want(named)
 	a.say(list, http.StatusOK, "{}")
-	if _, _, err := a.ask(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	a.asks(list)
 	want("")
 	a.say(list, http.StatusForbidden, forbidden)
-	if _, _, err := a.ask(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	a.asks(list)
 	want("") // what was read holds for a while
 	a.tracker.read(pods)
 	a.clock.Step(timeout)
@@ -302,28 +296,22 @@ func TestGoneLater(t *testing.T) {
 	a := newAPI(t, Options{})
 	a.say(list, http.StatusOK, "{}")
 	a.say(changes, http.StatusOK, "")
-	ask := func(query string) {
-		t.Helper()
-		if _, _, err := a.ask(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ask(list)
-	ask(changes)
+	a.asks(list)
+	a.asks(changes)
 	a.clock.Step(time.Hour)
 	a.want("")
 	a.say(changes, http.StatusGone, "too old")
-	ask(changes)
+	a.asks(changes)
 	a.clock.Step(timeout)
 	a.want("") // so old changes are not kept: that is no fault
 
 	a.say(changes, http.StatusForbidden, forbidden)
-	ask(changes)
-	ask(list) // the right to list is left
+	a.asks(changes)
+	a.asks(list) // the right to list is left
 	a.clock.Step(timeout)
 	a.want(`devicetaintrules of resource.k8s.io/v1: devicetaintrules.resource.k8s.io is forbidden: User "s" cannot list them`)
 	a.say(changes, http.StatusOK, "")
-	ask(changes)
+	a.asks(changes)
 	a.want("")
 }
 
@@ -332,9 +320,7 @@ func TestAbsent(t *testing.T) {
 	a := newAPI(t, Options{Absent: func(of schema.GroupVersionResource) bool { return of == rules }})
 	for code, want := range map[int]string{http.StatusNotFound: "", http.StatusServiceUnavailable: "devicetaintrules of resource.k8s.io/v1: overloaded"} {
 		a.say(list, code, statusText(code))
-		if _, _, err := a.ask(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
+		a.asks(list)
 		a.clock.Step(timeout)
 		a.want(want)
 		a.tracker.Forget(rules)

@@ -91,16 +91,6 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// The pods of drained nodes go where their workload has the fewest.
-func TestSimulateADrain(t *testing.T) {
-	c := newCluster(t, 2, 1, 1)
-	c.deployment("web", template(), "a-1", "a-1", "b-1", "c-1")
-	s := c.simulate("", -1, Change{Drain: []string{"b-1"}})
-	if len(s.Pods) != 1 || s.Pods[0].Node != "c-1" {
-		t.Errorf("the pod of b-1 becomes %+v, want it on c-1", s.Pods)
-	}
-}
-
 // What a Deployment of the cluster has already is counted, and not placed again.
 func TestSimulateMoreReplicas(t *testing.T) {
 	c := newCluster(t, 2, 2)

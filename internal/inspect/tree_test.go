@@ -22,37 +22,6 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func TestTree(t *testing.T) {
-	c := newCluster(t, 2, 2, 1)
-	c.deployment("web", template(), "a-1", "a-1", "a-2", "a-1", "b-1")
-	c.deployment("other", template(), "c-1", "c-1", "c-1", "c-1")
-	tree, err := c.open().Tree(t.Context(), Ref{"ns", "Deployment", "web"})
-	must(t, err)
-	if tree.PlacedBy != "annotation spread=topology.kubernetes.io/zone" || len(tree.Levels) != 1 {
-		t.Errorf("it is placed by %q, over %q", tree.PlacedBy, tree.Levels)
-	}
-	// Zone c has no room for anything: four pods of another workload take all CPU of its node.
-	want := []Misplaced{{"topology.kubernetes.io/zone", 1}, {"node", 1}}
-	if len(tree.Misplaced) != 2 || tree.Misplaced[0] != want[0] || tree.Misplaced[1] != want[1] {
-		t.Errorf("misplaced are %v, want %v", tree.Misplaced, want)
-	}
-	pods := map[string]int32{}
-	for _, zone := range tree.All.Below {
-		pods[zone.Name] = zone.Pods
-		for _, node := range zone.Below {
-			pods[node.Name] = node.Pods
-			if node.Fits != (node.Name != "c-1") || node.Fits == (len(node.Reasons) > 0) {
-				t.Errorf("node %s fits: %t, reasons %q", node.Name, node.Fits, node.Reasons)
-			}
-		}
-	}
-	for name, n := range map[string]int32{"a": 4, "b": 1, "c": 0, "a-1": 3, "a-2": 1, "b-1": 1, "b-2": 0, "c-1": 0} {
-		if pods[name] != n {
-			t.Errorf("%s has %d pods, want %d", name, pods[name], n)
-		}
-	}
-}
-
 func TestNoTree(t *testing.T) {
 	c := newCluster(t, 1)
 	foreign, daemon := template(), template()

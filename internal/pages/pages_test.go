@@ -13,16 +13,13 @@ import (
 	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var update = flag.Bool("update", false, "write docs/README.md by docs/navigation.yaml")
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // read reads the pages of this repository.
 func read(t *testing.T) []Page {
@@ -66,9 +63,7 @@ func TestBrokenLinksAreFound(t *testing.T) {
 		{"docs/a.md", "# A page\n\n[b](b.md#two-words) [none](c.md) ![x](x.svg)\n`[code](none.md)`\n\n```sh\n# [block](none.md)\n```\n[l](../LICENSE) [w](https://example.com/#x)\n"},
 		{"docs/b.md", "# B\n## Two *words*\n## Two words\n[self](#two-words-1) [no](#two-words-2) [up](a.md#a-page) [no](a.md#block)\n"},
 	}
-	want := []string{
-		"docs/a.md:3: there is no docs/c.md", "docs/b.md:4: docs/b.md has no heading #two-words-2", "docs/b.md:4: docs/a.md has no heading #block",
-	}
+	want := []string{"docs/a.md:3: there is no docs/c.md", "docs/b.md:4: docs/b.md has no heading #two-words-2", "docs/b.md:4: docs/a.md has no heading #block"}
 	if got := Broken(root, all); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}

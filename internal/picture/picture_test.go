@@ -17,14 +17,10 @@ import (
 
 	"github.com/espalier-scheduler/espalier/internal/browser"
 	"github.com/espalier-scheduler/espalier/internal/inspect"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // grid is a tree of zones, racks and nodes.
 func grid(zones, racks, nodes int) *inspect.Tree {

@@ -104,8 +104,7 @@ func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 // While the policies of the cluster are not known no pod is placed as if there were none.
 func TestBothKindsMustBeKnown(t *testing.T) {
 	web := pod("ns", "web", "web")
-	r := start(t, installed, web)
-	r.wakes("web")
+	r := start(t, installed, web).wakes("web")
 	r.of[ofCluster].Unread()
 	if _, err := r.Governing(web); err == nil || !strings.Contains(err.Error(), "policies have not been read yet") || !strings.Contains(err.Error(), "watch clusterplacementpolicies") {
 		t.Fatalf("got %v", err)
@@ -137,8 +136,7 @@ func TestUndecodable(t *testing.T) {
 				c.there = true
 				c.Add(policy("good", "other", 1))
 				c.Add(tc.object)
-			}, web, db, far)
-			r.wakes("db", "far", "web")
+			}, web, db, far).wakes("db", "far", "web")
 			for _, p := range []*corev1.Pod{web, db, far} {
 				got, err := r.Governing(p)
 				must(t, err)

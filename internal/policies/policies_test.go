@@ -27,8 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestInstalledLaterAndRemoved(t *testing.T) {
 	web := pod("ns", "web", "web")
-	r := start(t, func(*cluster) {}, web)
-	r.wakes("web")
+	r := start(t, func(*cluster) {}, web).wakes("web")
 	r.governs("", web)
 	r.cluster.Add(policy("a", "web", 1))
 	r.cluster.set(func() { r.cluster.there = true })
@@ -94,8 +93,7 @@ func TestForbidden(t *testing.T) {
 	r := start(t, func(c *cluster) {
 		c.there = true
 		c.listErr = apierrors.NewForbidden(placementv1alpha1.Resource(placementv1alpha1.PlacementPolicyResource), "", errors.New("no right"))
-	}, web)
-	r.wakes("web")
+	}, web).wakes("web")
 	r.governs("", web)
 	if !isUnreadable(t) {
 		t.Error("the metric says that policies can be read")
@@ -109,8 +107,7 @@ func TestForbidden(t *testing.T) {
 // An API server that has been away does not leave the metric behind.
 func TestReadableAgain(t *testing.T) {
 	web := pod("ns", "web", "web")
-	r := start(t, installed, web)
-	r.wakes("web")
+	r := start(t, installed, web).wakes("web")
 	until := func(want bool) {
 		t.Helper()
 		for deadline := time.Now().Add(limit); isUnreadable(t) != want; time.Sleep(time.Millisecond) {

@@ -29,6 +29,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/optionalkind"
 	"github.com/espalier-scheduler/espalier/internal/refusal"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // limit bounds what a test waits for.
@@ -141,7 +142,7 @@ func start(t *testing.T, prepare func(*cluster), pods ...*corev1.Pod) *rig {
 }
 
 // wakes wants just these pods to be woken next.
-func (r *rig) wakes(uids ...string) {
+func (r *rig) wakes(uids ...string) *rig {
 	r.Helper()
 	select {
 	case got := <-r.woken:
@@ -151,6 +152,7 @@ func (r *rig) wakes(uids ...string) {
 	case <-time.After(limit):
 		r.Fatalf("nobody is woken, want %q", uids)
 	}
+	return r
 }
 
 // governs waits for the policy to govern the pod; "" is none.
@@ -183,12 +185,7 @@ func (r *rig) until(p *corev1.Pod, want string, is func(*clusterview.Policy, err
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 func installed(c *cluster) { c.there = true }
 
@@ -206,8 +203,7 @@ func policy(name, app string, generation int64) *placementv1alpha1.PlacementPoli
 	return &placementv1alpha1.PlacementPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Generation: generation},
 		Spec: placementv1alpha1.PlacementPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-			Levels:      []placementv1alpha1.Level{{TopologyKey: "zone"}},
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, Levels: []placementv1alpha1.Level{{TopologyKey: "zone"}},
 		},
 	}
 }

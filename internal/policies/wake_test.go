@@ -43,8 +43,7 @@ func TestChangesWakeThePodsTheyConcern(t *testing.T) {
 // The controller writes the status of each policy; that must wake nobody.
 func TestStatusWakesNobody(t *testing.T) {
 	web := pod("ns", "web", "web")
-	r := start(t, installed, web)
-	r.wakes("web")
+	r := start(t, installed, web).wakes("web")
 	r.cluster.Add(policy("a", "web", 1))
 	r.wakes("web")
 	reported := policy("a", "web", 1)

@@ -23,17 +23,13 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/espalier-scheduler/espalier/internal/evenness"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
@@ -207,9 +203,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("%d pods, %d pending, %d leaving; want 3, 1, 1", len(o.Pods), o.Pending, o.Leaving)
 	}
 	// big: 8 cpus less 2 of another workload and 1 of the pod that leaves.
-	want := map[string]evenness.Node{
-		"big": {Count: 1, Room: 5}, "slots": {Room: 10}, "cordoned": {Count: 1, Room: 1}, "tainted": {},
-	}
+	want := map[string]evenness.Node{"big": {Count: 1, Room: 5}, "slots": {Room: 10}, "cordoned": {Count: 1, Room: 1}, "tainted": {}}
 	if len(o.Nodes) != len(want) {
 		t.Errorf("%d nodes, want %d: %v", len(o.Nodes), len(want), o.Nodes)
 	}

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 const secret = "hunter2"
@@ -79,21 +81,13 @@ func taken() *Snapshot {
 func TestFile(t *testing.T) {
 	before := taken()
 	var out bytes.Buffer
-	if err := before.Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, before.Write(&out))
 	if strings.Contains(out.String(), secret) {
 		t.Errorf("there is a secret in it: %s", out.String())
 	}
-	for _, want := range []string{"spread=zone", "hostPort", `"claimName":"data"`, `"reason":"Error"`, `"activeDeadlineSeconds":259200`, "malformed"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("it lacks %s: %s", want, out.String())
-		}
-	}
+	placementtest.WantParts(t, out.String(), "spread=zone", "hostPort", `"claimName":"data"`, `"reason":"Error"`, `"activeDeadlineSeconds":259200`, "malformed")
 	after, err := ReadFile(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	if !after.Taken.Equal(before.Taken) || after.Server != before.Server || fmt.Sprint(after.Unread) != fmt.Sprint(before.Unread) || len(after.Policies) != 1 || len(after.Tenants) != 1 {
 		t.Errorf("got %+v", after)
 	}
@@ -194,9 +188,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%d of %d kinds", kind, kinds)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	if n := len(Of[*corev1.Pod](s)); n != 5 || len(s.Unread) != 1 || !strings.Contains(s.Unread[0], "services") || len(Of[runtime.Object](s)) != 5 {
 		t.Errorf("%d pods, unread is %q", n, s.Unread)
 	}
@@ -232,9 +224,7 @@ func TestRecords(t *testing.T) {
 		"gone":    {errs: map[string]error{"*v1.ConfigMap": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "x")}},
 	} {
 		s, err := Read(t.Context(), api{maps: maps, errs: tc.errs}, "v1", time.Now(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		if found := Of[*corev1.ConfigMap](s); len(found) != tc.records || len(s.Unread) != tc.wants {
 			t.Errorf("%s: the records are %v, unread is %q", name, found, s.Unread)
 		}

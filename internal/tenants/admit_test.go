@@ -47,7 +47,7 @@ func TestAdmit(t *testing.T) {
 	r.wantHeld(r.pod("second", "a"), "")
 	far := r.pod("far", "a", func(p *corev1.Pod) { p.Namespace = "far" })
 	r.wantHeld(far, `namespace "far" is not known yet`)
-	r.must(r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "far"}}))
+	must(r.t, r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "far"}}))
 	r.namespaceChanged(nil, &corev1.Namespace{})
 	r.computes("far")
 }
@@ -224,7 +224,7 @@ func TestGatedPodsAreInNoOrder(t *testing.T) {
 	r.wantHeld(all[0], `the pod has the scheduling gate "example.com/later"`)
 	ungated := all[0].DeepCopy()
 	ungated.Spec.SchedulingGates = nil
-	r.must(r.pods.Update(ungated))
+	must(r.t, r.pods.Update(ungated))
 	r.wantHeld(ungated, "")
 }
 
@@ -291,7 +291,7 @@ func TestNoPodBeyondTheMaximumIsTried(t *testing.T) {
 		t.Errorf("it is tried beside another one that is the last: %v", err)
 	}
 	r.computes()
-	r.must(r.pods.Delete(high))
+	must(r.t, r.pods.Delete(high))
 	r.podChanged(high, nil)
 	r.computes("low")
 	if !r.take(low) {
@@ -340,7 +340,7 @@ func TestTriedFromOutsideOfTheWindow(t *testing.T) {
 // The queue may ask about a pod that has just gone, or waits no more. It is not held: the order would be computed again and again for it.
 func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
 	for name, change := range map[string]func(r *rig, pod *corev1.Pod){
-		"gone":        func(r *rig, pod *corev1.Pod) { r.must(r.pods.Delete(pod)) },
+		"gone":        func(r *rig, pod *corev1.Pod) { must(r.t, r.pods.Delete(pod)) },
 		"failed":      func(_ *rig, pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed },
 		"terminating": func(_ *rig, pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.NewTime(begin)) },
 		"another one": func(_ *rig, pod *corev1.Pod) { pod.UID = "another" },
@@ -351,7 +351,7 @@ func TestNobodyIsHeldWhoWaitsNoMore(t *testing.T) {
 		r.Compute()
 		now := pod.DeepCopy()
 		if change(r, now); name != "gone" {
-			r.must(r.pods.Update(now))
+			must(r.t, r.pods.Update(now))
 		}
 		r.podChanged(pod, nil)
 		r.admit(pod)

@@ -168,7 +168,7 @@ func TestVector_TV23_Reserve(t *testing.T) {
 		t.Errorf("%d pods are still being bound", len(r.reserved))
 	}
 	r.wantHeld(all[4], `all 3 are held`)
-	r.must(r.pods.Delete(all[2]))
+	must(r.t, r.pods.Delete(all[2]))
 	r.Compute()
 	reserve(all[1], 2)
 }
@@ -345,12 +345,12 @@ func TestEvicted(t *testing.T) {
 		"it is gone":   func(r *rig, pod *corev1.Pod) { r.forget(pod) },
 		"they are gone": func(r *rig, _ *corev1.Pod) {
 			for _, name := range []string{"near", "far"} {
-				r.must(r.pods.Delete(r.pod(name, "a")))
+				must(r.t, r.pods.Delete(r.pod(name, "a")))
 			}
 			r.Compute()
 		},
 		"it is in no order any more": func(r *rig, pod *corev1.Pod) {
-			r.must(r.pods.Delete(pod))
+			must(r.t, r.pods.Delete(pod))
 			r.Compute()
 		},
 	} {
@@ -391,7 +391,7 @@ func TestDeleted(t *testing.T) {
 	if !r.WasDeleted(pod.UID) || r.WasDeleted(other.UID) {
 		t.Error("it is not known which pod was deleted")
 	}
-	r.must(r.pods.Delete(pod))
+	must(r.t, r.pods.Delete(pod))
 	r.Compute()
 	if r.WasDeleted(pod.UID) {
 		t.Error("a pod that is gone is remembered")

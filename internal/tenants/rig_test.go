@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 
 var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
+// must ends the test if there is an error.
+var must = placementtest.Must
+
 // rig is tenants of a cluster that a test has in its hands.
 type rig struct {
 	*Tenants
@@ -61,17 +64,10 @@ func newRig(t testing.TB) *rig {
 		r.of[k] = optionalkind.Known()
 	}
 	r.schedulers["ours"] = true
-	r.must(r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}))
-	r.must(r.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}}}))
+	must(r.t, r.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}))
+	must(r.t, r.nodes.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}}}))
 	r.seen(&placementv1alpha1.Partition{ObjectMeta: metav1.ObjectMeta{Name: "p"}})
 	return r
-}
-
-func (r *rig) must(err error) {
-	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
 }
 
 // seen has an object seen, or one of a later generation in its place.
@@ -81,7 +77,7 @@ func (r *rig) seen(o metav1.Object) {
 	o.SetGeneration(int64(r.made))
 	o.SetCreationTimestamp(metav1.NewTime(begin))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	r.must(err)
+	must(r.t, err)
 	object := &unstructured.Unstructured{Object: content}
 	if _, is := o.(*placementv1alpha1.Partition); is {
 		handler(r.Tenants, r.partitions, allocations.DecodePartition).Seen(object)
@@ -139,7 +135,7 @@ func (r *rig) pod(name, team string, change ...func(*corev1.Pod)) *corev1.Pod {
 	for _, c := range change {
 		c(p)
 	}
-	r.must(r.pods.Add(p))
+	must(r.t, r.pods.Add(p))
 	return p
 }
 
@@ -159,7 +155,7 @@ func (r *rig) bind(p *corev1.Pod, annotations map[string]string) {
 		bound.Annotations = make(map[string]string)
 	}
 	maps.Copy(bound.Annotations, annotations)
-	r.must(r.pods.Update(bound))
+	must(r.t, r.pods.Update(bound))
 }
 
 // admit has the queue ask about pods.

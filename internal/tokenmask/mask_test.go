@@ -18,14 +18,11 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // TestMaskedLogger wants bodies with tokens to be masked however they are written out, all else
 // to be as it is, and lines to be said to come from where they do.

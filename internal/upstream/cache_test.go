@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -222,5 +223,17 @@ func TestJournalAfterAFailedSnapshot(t *testing.T) {
 	}
 	if _, _, known := s.journal.Since(s.position); known {
 		t.Error("the journal claims to know what has changed, although the snapshot failed")
+	}
+}
+
+func TestCheckTracked(t *testing.T) {
+	bare := internalcache.New(t.Context(), nil, false, false)
+	tracked, _ := track(bare)
+	if err := checkTracked(&Scheduler{Cache: tracked}, bare); err != nil {
+		t.Errorf("one whose cache is tracked is refused: %v", err)
+	}
+	err := checkTracked(&Scheduler{Cache: bare}, bare)
+	if err == nil || !strings.Contains(err.Error(), "Scheduler.Cache") {
+		t.Errorf("one whose cache is not tracked: %v", err)
 	}
 }

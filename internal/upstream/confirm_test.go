@@ -176,9 +176,8 @@ func TestClientHasALimitOfItsOwn(t *testing.T) {
 // Whoever uses the scheduler's configuration later is not taken for the one who asks.
 func TestClientLeavesTheConfigurationAlone(t *testing.T) {
 	config := &rest.Config{Host: "127.0.0.1", UserAgent: "kube-scheduler"}
-	if _, err := NewClient(config); err != nil {
-		t.Fatal(err)
-	}
+	_, err := NewClient(config)
+	must(t, err)
 	if config.UserAgent != "kube-scheduler" {
 		t.Errorf("the user agent of the configuration is %q by now", config.UserAgent)
 	}

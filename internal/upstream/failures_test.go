@@ -119,12 +119,7 @@ func (r *registry) returns(call func()) bool {
 		call()
 	}()
 	synctest.Wait()
-	select {
-	case <-ended:
-		return true
-	default:
-		return false
-	}
+	return closed(ended)
 }
 
 // refuse has a pod refused in a cycle whose context ends with it.
@@ -305,5 +300,30 @@ func TestFailAsyncLosesNoPod(t *testing.T) {
 		}
 		queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventUnscheduledPodAdd, nil, nil, nil)
 		fail(ctx, profiles["one"], entity.(*framework.QueuedPodInfo), rejected, nobody, time.Now())
+	}
+}
+
+// A pod that must not be decided now is not, and any other is as before.
+func TestWithhold(t *testing.T) {
+	later := errors.New("later")
+	decide := func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+		return scheduler.ScheduleResult{SuggestedHost: "node"}, nil
+	}
+	held := func(pod *corev1.Pod) error {
+		if pod.Name == "held" {
+			return later
+		}
+		return nil
+	}
+	for name, want := range map[string]error{"held": later, "other": nil} {
+		info, err := framework.NewPodInfo(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		must(t, err)
+		result, err := withhold(decide, held)(t.Context(), nil, nil, &framework.QueuedPodInfo{PodInfo: info})
+		if !errors.Is(err, want) || (result.SuggestedHost == "node") != (want == nil) {
+			t.Errorf("the pod %q gets %+v, %v", name, result, err)
+		}
+		if err != nil && !mayWait(info.Pod, fwk.AsStatus(err), nil) {
+			t.Error("the next cycle waits until it is written that the pod waits")
+		}
 	}
 }

@@ -91,18 +91,23 @@ func counted(t *testing.T, of *metrics.CounterVec, outcome string) float64 {
 	return n
 }
 
+// With the plugins that ship, the answers of an ordinary pod's filters last. One pod a plugin that looks further shows that it is noticed.
 func TestOutcomes(t *testing.T) {
 	r := newRig(t.Context(), t)
 	for i := range 2 {
 		r.cache.AddNode(r.logger, st.MakeNode().Name([]string{"a", "b"}[i]).Label("zone", "z").
 			Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "10"}).Obj())
 	}
-	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()))
-	r.must(r.cache.AddPod(r.logger, calm()))
+	must(r, r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()))
+	must(r, r.cache.AddPod(r.logger, calm()))
 	for name, tc := range oddPods {
 		t.Run(name, func(t *testing.T) {
 			before, back := counted(t, hints, tc.outcome), counted(t, fallbacks, tc.outcome)
-			node, _ := r.hint(tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj())
+			pod := tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj()
+			node, state := r.hint(pod)
+			if got := lasting(state, pod, r.wrapped.(*hintingFramework).far); got != tc.lasting {
+				t.Errorf("its answers last: %t, want %t, skipped are %v", got, tc.lasting, state.GetSkipFilterPlugins())
+			}
 			if counted(t, hints, tc.outcome) != before+1 || (node != "") != (tc.outcome == outcomeProposed) {
 				t.Errorf("proposed %q, and it is no %s", node, tc.outcome)
 			}
@@ -144,7 +149,7 @@ func (s *stage) StoreScheduleResults(_ context.Context, _ fwk.PodSignature, hint
 func staged(t *testing.T) (*rig, *hintingFramework, *stage) {
 	r := newRig(t.Context(), t)
 	r.cache.AddNode(r.logger, st.MakeNode().Name("a").Obj())
-	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	must(r, r.cache.UpdateSnapshot(r.logger, r.snapshot))
 	p := *r.wrapped.(*hintingFramework)
 	s := &stage{Framework: p.Framework}
 	p.Framework = s
@@ -240,12 +245,12 @@ func TestRefusedAtOnce(t *testing.T) {
 		t.Errorf("%d nodes were filtered, and preemption tried %d times", asked.nodes, asked.preemptions)
 	}
 	// One more pod on a node: it alone is filtered again.
-	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("q").UID("q").Node("n3").Obj()))
+	must(r, r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("q").UID("q").Node("n3").Obj()))
 	if _, _, refused := r.propose(pod); refused == nil || asked.nodes != 1 {
 		t.Errorf("with a pod on n3 %d nodes were filtered, refused at once: %t", asked.nodes, refused != nil)
 	}
 	// A pod of a lower priority may have to go.
-	r.must(r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("low").UID("low").Node("n3").Priority(-1).Obj()))
+	must(r, r.cache.AddPod(r.logger, st.MakePod().Namespace("ns").Name("low").UID("low").Node("n3").Priority(-1).Obj()))
 	if _, _, refused := r.propose(pod); refused != nil {
 		t.Error("refused without a try to preempt a pod of lower priority")
 	}
@@ -280,7 +285,7 @@ func TestRegression_RefusedAtOnceBesideNominatedPods(t *testing.T) {
 		t.Fatalf("it is told\n%s, not\n%s", got, want)
 	}
 	info, err := framework.NewPodInfo(st.MakePod().Namespace("ns").Name("q").UID("q").Priority(1).Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj())
-	r.must(err)
+	must(r, err)
 	r.nominator.AddNominatedPod(r.logger, info, &fwk.NominatingInfo{NominatedNodeName: "n1", NominatingMode: fwk.ModeOverride})
 	if got, want := told(); got != want || !strings.Contains(got, "1 Insufficient cpu, 2 Too many pods") {
 		t.Errorf("beside a nominated pod it is told\n%s, not\n%s", got, want)

@@ -15,7 +15,6 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
@@ -85,23 +84,6 @@ func TestNoHintsBefore135(t *testing.T) {
 	without := wrap(r.logger, profiles, []schedulerapi.KubeSchedulerProfile{r.profile(configuration)}, nil, plugins.NodeLocal())
 	if len(without) != 1 || !strings.Contains(without[0], "upgrade the API server") || strings.Contains(without[0], "--feature-gates") {
 		t.Errorf("said %q", without)
-	}
-}
-
-// With the plugins that ship, the answers of an ordinary pod's filters last. One pod a plugin that looks further shows that it is noticed.
-func TestLasting(t *testing.T) {
-	r := newRig(t.Context(), t)
-	for i := range 2 {
-		r.cache.AddNode(r.logger, st.MakeNode().Name([]string{"a", "b"}[i]).Label("zone", "z").Obj())
-	}
-	lonely := st.MakePod().Namespace("ns").Name("lonely").UID("lonely").Node("a").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()
-	r.must(r.cache.AddPod(r.logger, lonely))
-	for name, tc := range oddPods {
-		pod := tc.pod(st.MakePod().Namespace("ns").Name("p").UID("p").Container("image")).Obj()
-		_, state := r.hint(pod)
-		if got := lasting(state, pod, r.wrapped.(*hintingFramework).far); got != tc.lasting {
-			t.Errorf("%s: got %t, want %t, skipped are %v", name, got, tc.lasting, state.GetSkipFilterPlugins())
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,18 +68,11 @@ type loop struct {
 	// bindings are the nodes that pods were bound to, in order, refused ones too.
 	bindings map[string][]string
 	heard    []string
-	hears    func(*corev1.Pod) bool
 }
 
 func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 	t.Helper()
-	return startLoopOf(t, loopConfiguration, candidates, objects...)
-}
-
-// startLoopOf starts one with another configuration.
-func startLoopOf(t *testing.T, as string, candidates int, objects ...runtime.Object) *loop {
-	t.Helper()
-	l := newLoop(t, as, func(o *Options) { o.Candidates["espalier-scheduler"] = candidates }, objects...)
+	l := newLoop(t, loopConfiguration, func(o *Options) { o.Candidates["espalier-scheduler"] = candidates }, objects...)
 	l.start()
 	return l
 }
@@ -87,12 +81,12 @@ func startLoopOf(t *testing.T, as string, candidates int, objects ...runtime.Obj
 func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.Object) *loop {
 	t.Helper()
 	refusedBindings.Reset()
-	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full(), hears: func(*corev1.Pod) bool { return true }}
+	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full()}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	t.Cleanup(cancel)
 	l.ctx, l.end = ctx, cancel
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(as), nil, nil)
-	l.must(err)
+	must(l, err)
 	configuration := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	registry := frameworkruntime.Registry{
 		"PreBinder": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return preBinder{}, nil },
@@ -107,21 +101,16 @@ func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.
 	l.sched, err = scheduler.New(ctx, bindingClient{l.client, l}, l.informers, nil, func(string) events.EventRecorderLogger { return &recorder{l} },
 		scheduler.WithProfiles(configuration.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry),
 		scheduler.WithPercentageOfNodesToScore(configuration.PercentageOfNodesToScore), scheduler.WithComponentConfigVersion(configuration.APIVersion))
-	l.must(err)
+	must(l, err)
 	o := Options{
 		Profiles: configuration.Profiles, NodeLocal: plugins.NodeLocal(), Client: l.client, Candidates: map[string]int{"espalier-scheduler": 3},
-		Announced: map[string]func(*corev1.Pod) bool{"espalier-scheduler": func(p *corev1.Pod) bool {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return l.hears(p)
-		}},
 	}
 	change(&o)
 	if o.Share != nil {
 		o.Share.Owner, o.Share.Pods = &l.owner, l.informers.Core().V1().Pods().Lister()
 	}
 	without, err := Adapt(ctx, l.sched, o)
-	l.must(err)
+	must(l, err)
 	if len(without) > 0 {
 		t.Fatal(without)
 	}
@@ -133,7 +122,7 @@ func (l *loop) start() {
 	l.Helper()
 	l.informers.StartWithContext(l.ctx)
 	l.informers.WaitForCacheSyncWithContext(l.ctx)
-	l.must(l.sched.WaitForHandlersSync(l.ctx))
+	must(l, l.sched.WaitForHandlersSync(l.ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -144,13 +133,6 @@ func (l *loop) start() {
 		<-ended
 		l.informers.Shutdown()
 	})
-}
-
-func (l *loop) must(err error) {
-	l.Helper()
-	if err != nil {
-		l.Fatal(err)
-	}
 }
 
 // bindingClient is the scheduler's client, by which bindings go to the loop. A fake client answers one request at a time, and what becomes of a
@@ -215,22 +197,15 @@ func (l *loop) refuse(say func(pod, node string) error) {
 	l.say = say
 }
 
-// silence has pods announced only if they should be.
-func (l *loop) silence(hears func(*corev1.Pod) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hears = hears
-}
-
 func (l *loop) create(p *st.PodWrapper) {
 	l.Helper()
 	_, err := l.client.CoreV1().Pods("ns").Create(l.ctx, p.Obj(), metav1.CreateOptions{})
-	l.must(err)
+	must(l, err)
 }
 
 func (l *loop) delete(name string) {
 	l.Helper()
-	l.must(l.client.CoreV1().Pods("ns").Delete(l.ctx, name, metav1.DeleteOptions{}))
+	must(l, l.client.CoreV1().Pods("ns").Delete(l.ctx, name, metav1.DeleteOptions{}))
 	l.until(name+" to be known to be gone", func() bool {
 		_, err := l.sched.Profiles["espalier-scheduler"].SharedInformerFactory().Core().V1().Pods().Lister().Pods("ns").Get(name)
 		return err != nil
@@ -276,7 +251,7 @@ func (l *loop) failed(name string, n int) {
 	l.Helper()
 	count := func() (n int) {
 		for _, e := range l.events() {
-			if _, is := cutPrefixes(e, "FailedScheduling", name); is {
+			if strings.HasPrefix(e, "FailedScheduling "+name+": ") {
 				n++
 			}
 		}
@@ -295,7 +270,7 @@ func (l *loop) said(name, reason, note string) {
 	l.Helper()
 	l.until(reason+" of "+name, func() bool {
 		for _, e := range l.events() {
-			if rest, is := cutPrefixes(e, reason, name); is {
+			if rest, is := strings.CutPrefix(e, reason+" "+name+": "); is {
 				if rest != note {
 					l.Fatalf("it is said that %q, want %q", rest, note)
 				}
@@ -327,14 +302,6 @@ func (l *loop) events() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.heard...)
-}
-
-func cutPrefixes(event, reason, name string) (rest string, is bool) {
-	prefix := reason + " " + name + ": "
-	if len(event) < len(prefix) || event[:len(prefix)] != prefix {
-		return "", false
-	}
-	return event[len(prefix):], true
 }
 
 // recorder notes events.

@@ -4,10 +4,12 @@
 package upstream
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
@@ -37,77 +39,50 @@ func TestNamespacesAreSeen(t *testing.T) {
 		p.Spec.Affinity = a
 		return p
 	}
-	create := func(l *loop, pod *corev1.Pod) {
-		_, err := l.client.CoreV1().Pods(pod.Namespace).Create(l.ctx, pod, metav1.CreateOptions{})
-		l.must(err)
+	create := func(p *st.PodWrapper) func(*loop) {
+		return func(l *loop) {
+			_, err := l.client.CoreV1().Pods(p.Obj().Namespace).Create(l.ctx, p.Obj(), metav1.CreateOptions{})
+			must(l, err)
+		}
 	}
-	update := func(l *loop, pod *corev1.Pod) {
-		_, err := l.client.CoreV1().Pods(pod.Namespace).Update(l.ctx, pod, metav1.UpdateOptions{})
-		l.must(err)
+	update := func(p *st.PodWrapper) func(*loop) {
+		return func(l *loop) {
+			_, err := l.client.CoreV1().Pods(p.Obj().Namespace).Update(l.ctx, p.Obj(), metav1.UpdateOptions{})
+			must(l, err)
+		}
 	}
-	remove := func(l *loop, namespace string) {
-		l.must(l.client.CoreV1().Pods(namespace).Delete(l.ctx, "there", metav1.DeleteOptions{}))
+	remove := func(namespace string) func(*loop) {
+		return func(l *loop) {
+			must(l, l.client.CoreV1().Pods(namespace).Delete(l.ctx, "there", metav1.DeleteOptions{}))
+		}
 	}
-	label := func(l *loop, namespace string, labels map[string]string) {
-		_, err := l.client.CoreV1().Namespaces().Update(l.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}, metav1.UpdateOptions{})
-		l.must(err)
+	label := func(name, team string) func(*loop) {
+		return func(l *loop) {
+			_, err := l.client.CoreV1().Namespaces().Update(l.ctx, namespace(name, team), metav1.UpdateOptions{})
+			must(l, err)
+		}
 	}
+	comes := func(l *loop) {
+		_, err := l.client.CoreV1().Namespaces().Create(l.ctx, namespace("new", "a"), metav1.CreateOptions{})
+		must(l, err)
+	}
+	there := func(pods ...*st.PodWrapper) []*st.PodWrapper { return pods }
+	near, far := having(webPod("waits"), affinity).Obj(), having(webPod("waits"), antiAffinity).Obj()
+	kept := webPod("waits").Namespace("a").Label("app", "db").Obj()
 	for name, tc := range map[string]struct {
 		there   []*st.PodWrapper
-		waits   *st.PodWrapper
+		waits   *corev1.Pod
 		nothing func(*loop) // helps it not
 		helps   func(*loop)
 	}{
-		"a pod comes": {
-			waits:   having(webPod("waits"), affinity),
-			nothing: func(l *loop) { create(l, in("b", "db").Obj()) },
-			helps:   func(l *loop) { create(l, in("a", "db").Obj()) },
-		},
-		"a pod is labelled": {
-			there:   []*st.PodWrapper{in("a", "web"), in("b", "web")},
-			waits:   having(webPod("waits"), affinity),
-			nothing: func(l *loop) { update(l, in("b", "db").Obj()) },
-			helps:   func(l *loop) { update(l, in("a", "db").Obj()) },
-		},
-		"a pod goes": {
-			there:   []*st.PodWrapper{in("a", "db"), in("b", "db")},
-			waits:   having(webPod("waits"), antiAffinity),
-			nothing: func(l *loop) { remove(l, "b") },
-			helps:   func(l *loop) { remove(l, "a") },
-		},
-		"a pod is labelled otherwise": {
-			there:   []*st.PodWrapper{in("a", "db"), in("b", "db")},
-			waits:   having(webPod("waits"), antiAffinity),
-			nothing: func(l *loop) { update(l, in("b", "web").Obj()) },
-			helps:   func(l *loop) { update(l, in("a", "web").Obj()) },
-		},
-		"a pod goes that kept it off": {
-			there:   []*st.PodWrapper{having(in("b", "web"), antiAffinity), in("a", "web")},
-			waits:   webPod("waits").Namespace("a").Label("app", "db"),
-			nothing: func(l *loop) { remove(l, "a") },
-			helps:   func(l *loop) { remove(l, "b") },
-		},
-		"a namespace is labelled": {
-			there:   []*st.PodWrapper{in("b", "db")},
-			waits:   having(webPod("waits"), affinity),
-			nothing: func(l *loop) { label(l, "a", map[string]string{"team": "a"}) },
-			helps:   func(l *loop) { label(l, "b", map[string]string{"team": "a"}) },
-		},
-		"its namespace is labelled": {
-			there:   []*st.PodWrapper{having(in("b", "web"), antiAffinity)},
-			waits:   webPod("waits").Namespace("a").Label("app", "db"),
-			nothing: func(l *loop) { label(l, "b", map[string]string{"team": "b"}) },
-			helps:   func(l *loop) { label(l, "a", nil) },
-		},
-		"a namespace becomes known after its pod": {
-			there:   []*st.PodWrapper{in("new", "db")},
-			waits:   having(webPod("waits"), affinity),
-			nothing: func(l *loop) { label(l, "a", map[string]string{"team": "a"}) },
-			helps: func(l *loop) {
-				_, err := l.client.CoreV1().Namespaces().Create(l.ctx, namespace("new", "a"), metav1.CreateOptions{})
-				l.must(err)
-			},
-		},
+		"a pod comes":                             {nil, near, create(in("b", "db")), create(in("a", "db"))},
+		"a pod is labelled":                       {there(in("a", "web"), in("b", "web")), near, update(in("b", "db")), update(in("a", "db"))},
+		"a pod goes":                              {there(in("a", "db"), in("b", "db")), far, remove("b"), remove("a")},
+		"a pod is labelled otherwise":             {there(in("a", "db"), in("b", "db")), far, update(in("b", "web")), update(in("a", "web"))},
+		"a pod goes that kept it off":             {there(having(in("b", "web"), antiAffinity), in("a", "web")), kept, remove("a"), remove("b")},
+		"a namespace is labelled":                 {there(in("b", "db")), near, label("a", "a"), label("b", "a")},
+		"its namespace is labelled":               {there(having(in("b", "web"), antiAffinity)), kept, label("b", "b"), label("a", "")},
+		"a namespace becomes known after its pod": {there(in("new", "db")), near, label("a", "a"), comes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,12 +91,13 @@ func TestNamespacesAreSeen(t *testing.T) {
 				objects = append(objects, p.Obj())
 			}
 			l := startLoop(t, 3, objects...)
-			create(l, tc.waits.Obj())
+			_, err := l.client.CoreV1().Pods(tc.waits.Namespace).Create(l.ctx, tc.waits.DeepCopy(), metav1.CreateOptions{})
+			must(l, err)
 			l.failed("waits", 1)
 			tc.nothing(l)
 			tc.helps(l)
 			l.until("the pod to be bound", func() bool {
-				p, err := l.client.CoreV1().Pods(tc.waits.Obj().Namespace).Get(l.ctx, "waits", metav1.GetOptions{})
+				p, err := l.client.CoreV1().Pods(tc.waits.Namespace).Get(l.ctx, "waits", metav1.GetOptions{})
 				return err == nil && p.Spec.NodeName != ""
 			})
 			l.failed("waits", 1)
@@ -167,4 +143,63 @@ func namespace(name, team string) *corev1.Namespace {
 		n.Labels = map[string]string{"team": team}
 	}
 	return n
+}
+
+// other is a pod on a node that is of no workload.
+func other(name, node string) *st.PodWrapper {
+	return st.MakePod().Namespace("ns").Name(name).UID(name).Node(node)
+}
+
+// amongAll has a pod be one more than on another node at most, of all pods of its namespace.
+func amongAll(p *st.PodWrapper) *st.PodWrapper {
+	return p.SpreadConstraint(1, corev1.LabelHostname, corev1.DoNotSchedule, &metav1.LabelSelector{}, nil, nil, nil, nil)
+}
+
+// cordoned are two nodes with so many pods of no workload, of which the second takes none.
+func cordoned(first, second []string) []runtime.Object {
+	objects := heights(0, 0)
+	objects[1].(*corev1.Node).Spec.Unschedulable = true
+	for node, names := range map[string][]string{"n1": first, "n2": second} {
+		for _, name := range names {
+			objects = append(objects, other(name, node).Obj())
+		}
+	}
+	return objects
+}
+
+// An empty selector selects all pods of the namespace, for a constraint that refuses nodes.
+func TestEmptySelectorCountsAllPods(t *testing.T) {
+	l := startLoop(t, 3, append(cordoned([]string{"a"}, nil), st.MakePod().Namespace("another").Name("b").UID("b").Node("n2").Obj())...)
+	l.create(amongAll(webPod("p")))
+	l.failed("p", 1)
+	for _, e := range l.events() {
+		if !strings.Contains(e, "1 node(s) didn't match pod topology spread constraints") {
+			t.Errorf("it is said that %q", e)
+		}
+	}
+	// Where the other node has one too, there is room beside the first.
+	_, err := l.client.CoreV1().Pods("ns").Create(l.ctx, other("c", "n2").Obj(), metav1.CreateOptions{})
+	must(l, err)
+	if node := l.bound("p"); node != "n1" {
+		t.Errorf("it is on %s", node)
+	}
+}
+
+// As many pods make way as the constraint needs. With one left on each node there is room for one more.
+func TestEmptySelectorInPreemption(t *testing.T) {
+	l := newLoop(t, strings.Replace(loopConfiguration, ", {name: DefaultPreemption}", "", 1), func(*Options) {}, cordoned([]string{"a", "b"}, []string{"c"})...)
+	l.start()
+	l.create(amongAll(webPod("p").Priority(1)))
+	if node := l.bound("p"); node != "n1" {
+		t.Errorf("it is on %s", node)
+	}
+	pods, err := l.client.CoreV1().Pods("ns").List(l.ctx, metav1.ListOptions{})
+	must(l, err)
+	on := make(map[string]int)
+	for i := range pods.Items {
+		on[pods.Items[i].Spec.NodeName]++
+	}
+	if on["n1"] != 2 || on["n2"] != 1 {
+		t.Errorf("there are so many pods on the nodes: %v, want the pod with one other, and one", on)
+	}
 }

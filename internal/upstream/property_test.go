@@ -58,9 +58,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-func (w *world) one(label string, of ...string) string {
-	return rapid.SampledFrom(of).Draw(w.t, label)
-}
+func (w *world) one(label string, of ...string) string { return rapid.SampledFrom(of).Draw(w.t, label) }
 
 // rarely is true one time in n.
 func (w *world) rarely(n int, label string) bool { return rapid.IntRange(1, n).Draw(w.t, label) == n }
@@ -169,7 +167,7 @@ func (w *world) schedule(*rapid.T) {
 // a pod of lower priority might have to go, preemption is for other tests.
 func (w *world) refuse(pod *corev1.Pod, state *framework.CycleState, refused *framework.Diagnosis) {
 	all, err := w.snapshot.NodeInfos().List()
-	w.must(err)
+	must(w, err)
 	for _, n := range all {
 		for _, p := range n.GetPods() {
 			if corev1helpers.PodPriority(p.GetPod()) < corev1helpers.PodPriority(pod) {
@@ -201,7 +199,7 @@ func (w *world) confirmOrDelete(*rapid.T) {
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(w.pods))).Draw(w.t, "pod")
-	w.must(w.cache.RemoveAssumedPod(w.logger, w.pods[name]))
+	must(w, w.cache.RemoveAssumedPod(w.logger, w.pods[name]))
 	delete(w.pods, name)
 }
 
@@ -217,7 +215,7 @@ func (w *world) changeNode(*rapid.T) {
 	case n == nil:
 		w.cache.AddNode(w.logger, next)
 	case w.rarely(3, "goes"):
-		w.must(w.cache.RemoveNode(w.logger, n))
+		must(w, w.cache.RemoveNode(w.logger, n))
 		next = nil
 	default:
 		w.cache.UpdateNode(w.logger, n, next)
@@ -237,7 +235,7 @@ func (w *world) nominate(*rapid.T) {
 		return
 	}
 	info, err := framework.NewPodInfo(pod)
-	w.must(err)
+	must(w, err)
 	nominating := &fwk.NominatingInfo{NominatedNodeName: name, NominatingMode: fwk.ModeOverride}
 	// As it comes with the pod as often as not, nobody is told.
 	w.nominator.AddNominatedPod(w.logger, info, nominating)

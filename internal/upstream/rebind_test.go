@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -250,22 +249,6 @@ func TestManyRefusals(t *testing.T) {
 	s.counts(want)
 	if least, most := slices.Min(slices.Collect(maps.Values(want))), slices.Max(slices.Collect(maps.Values(want))); most-least > 4 {
 		t.Errorf("the nodes have %v pods", want)
-	}
-}
-
-// A pod that is announced for another node than it is on would be looked for in vain.
-func TestAnnounce(t *testing.T) {
-	s := startLoop(t, 3, heights(0, 0)...)
-	s.silence(func(p *corev1.Pod) bool { return p.Name != "unheard" })
-	s.create(webPod("heard"))
-	s.create(webPod("unheard"))
-	node := s.bound("heard")
-	s.bound("unheard")
-	s.said("heard", "Scheduled", "Successfully assigned ns/heard to "+node)
-	for _, e := range s.events() {
-		if strings.Contains(e, "unheard") {
-			t.Errorf("it is said: %s", e)
-		}
 	}
 }
 

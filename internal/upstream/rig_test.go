@@ -101,7 +101,7 @@ var (
 func (r *rig) profile(configuration string) schedulerapi.KubeSchedulerProfile {
 	r.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
-	r.must(err)
+	must(r, err)
 	return obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0]
 }
 
@@ -110,7 +110,7 @@ func (r *rig) framework(configuration string, opts ...frameworkruntime.Option) f
 	r.Helper()
 	first := r.profile(configuration)
 	registry := frameworkplugins.NewInTreeRegistry()
-	r.must(registry.Merge(plugins.Registry()))
+	must(r, registry.Merge(plugins.Registry()))
 	registry[nodelifetime.Name] = nodelifetime.By(r.clock.Now)
 	f, err := frameworkruntime.NewFramework(r.ctx, registry, &first,
 		append(opts,
@@ -120,7 +120,7 @@ func (r *rig) framework(configuration string, opts ...frameworkruntime.Option) f
 			frameworkruntime.WithMutableSnapshotLister(r.snapshot),
 			frameworkruntime.WithPodNominator(r.nominator),
 		)...)
-	r.must(err)
+	must(r, err)
 	return f
 }
 
@@ -138,14 +138,6 @@ func (n nominations) DeleteNominatedPodIfExists(pod *corev1.Pod) {
 	}
 }
 
-// must stops the test at what cannot happen.
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
-
 // hint takes the snapshot of a cycle, and returns what the wrapped profile proposes.
 func (r *rig) hint(pod *corev1.Pod) (node string, state *framework.CycleState) {
 	r.Helper()
@@ -159,7 +151,7 @@ func (r *rig) hint(pod *corev1.Pod) (node string, state *framework.CycleState) {
 // propose is hint of a pod that may be refused at once: then it returns the diagnosis.
 func (r *rig) propose(pod *corev1.Pod) (node string, state *framework.CycleState, refused *framework.Diagnosis) {
 	r.Helper()
-	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	must(r, r.cache.UpdateSnapshot(r.logger, r.snapshot))
 	state = framework.NewCycleState()
 	_, status, plugins := r.wrapped.RunPreFilterPlugins(r.ctx, state, pod)
 	switch {
@@ -176,7 +168,7 @@ func (r *rig) diagnosis(f framework.Framework, state *framework.CycleState, pod 
 	r.Helper()
 	d := &framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
 	all, err := r.snapshot.NodeInfos().List()
-	r.must(err)
+	must(r, err)
 	for _, n := range all {
 		s := f.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, n)
 		if s.IsSuccess() {
@@ -193,15 +185,15 @@ func (r *rig) words(f framework.Framework, state *framework.CycleState, pod *cor
 	r.Helper()
 	// Preemption reads the pod anew.
 	known := factory.Core().V1().Pods().Informer().GetIndexer()
-	r.must(known.Add(pod))
-	defer func() { r.must(known.Delete(pod)) }()
+	must(r, known.Add(pod))
+	defer func() { must(r, known.Delete(pod)) }()
 	result, status := f.RunPostFilterPlugins(r.ctx, state, pod, d.NodeToStatus)
 	if result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "" {
 		r.Fatalf("%s has victims on %s", pod.Name, result.NominatedNodeName)
 	}
 	d.PostFilterMsg = status.Message()
 	all, err := r.snapshot.NodeInfos().List()
-	r.must(err)
+	must(r, err)
 	return (&framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: *d}).Error()
 }
 
@@ -214,7 +206,7 @@ func (r *rig) best(pod *corev1.Pod) (fit, best []string) {
 		r.Fatalf("the judge's PreFilter of %s: %v", pod.Name, status)
 	}
 	all, err := r.snapshot.NodeInfos().List()
-	r.must(err)
+	must(r, err)
 	var nodes []fwk.NodeInfo
 	for _, n := range all {
 		if !result.AllNodes() && !result.NodeNames.Has(n.Node().Name) {
@@ -249,7 +241,7 @@ func (r *rig) assume(pod *corev1.Pod, state fwk.CycleState, node string) *corev1
 	r.Helper()
 	assumed := pod.DeepCopy()
 	assumed.Spec.NodeName = node
-	r.must(r.cache.AssumePod(r.logger, assumed))
+	must(r, r.cache.AssumePod(r.logger, assumed))
 	if s := r.wrapped.RunReservePluginsReserve(r.ctx, state, assumed, node); !s.IsSuccess() {
 		r.Fatalf("Reserve of %s: %v", pod.Name, s)
 	}

@@ -38,7 +38,7 @@ func newSampling(t placementtest.TB, r *rig, nodes int) *rig {
 			Label("zone", fmt.Sprint(i%3)).Label("rack", fmt.Sprint(i%50)).
 			Capacity(map[corev1.ResourceName]string{corev1.ResourcePods: "200", corev1.ResourceCPU: "64", corev1.ResourceMemory: "256Gi"}).Obj()
 		r.cache.AddNode(r.logger, node)
-		r.must(known.Add(node))
+		must(r, known.Add(node))
 	}
 	profiles := profile.Map{"espalier-scheduler": r.framework(sampled)}
 	var changes podcount.Changes
@@ -68,7 +68,7 @@ func forgetNodes(t testing.TB) {
 // left are the nodes that a pod is decided about by, nil for all.
 func (r *rig) left(pod *corev1.Pod) sets.Set[string] {
 	r.Helper()
-	r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
+	must(r, r.cache.UpdateSnapshot(r.logger, r.snapshot))
 	result, status, _ := r.wrapped.RunPreFilterPlugins(r.ctx, framework.NewCycleState(), pod)
 	if !status.IsSuccess() {
 		r.Fatalf("PreFilter of %s: %v", pod.Name, status)
@@ -96,9 +96,8 @@ func TestSample(t *testing.T) {
 	zones := make(map[string]int)
 	for node := range sample {
 		var i int
-		if _, err := fmt.Sscanf(node, "node-%d", &i); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscanf(node, "node-%d", &i)
+		must(t, err)
 		zones[fmt.Sprint(i%2)]++
 	}
 	if len(sample) != 20 || zones["0"] != 10 || zones["1"] != 10 {
@@ -169,53 +168,6 @@ func benchPod(i, workload int) *corev1.Pod {
 		Label(clusterview.WorkloadLabel, fmt.Sprint("w", workload)).
 		Annotation(clusterview.PlacementAnnotation, "spread=zone,spread=rack").
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "10m"}).Obj()
-}
-
-// What a pod with preferences of its own costs, for which no node is proposed: by all nodes, and by a tenth of those of each zone.
-func BenchmarkPreferences(b *testing.B) {
-	for _, nodes := range []int{1000, 5000, 20000} {
-		for _, sampled := range []bool{false, true} {
-			b.Run(fmt.Sprintf("nodes=%d/sampled=%t", nodes, sampled), func(b *testing.B) {
-				forgetNodes(b)
-				r := newSampling(b, newRig(b.Context(), b), nodes)
-				f := r.judge
-				if sampled {
-					f = r.wrapped
-				}
-				for i := 0; b.Loop(); i++ {
-					pod := benchPod(i, 0)
-					pod.Spec.Affinity = preferring("disk")
-					r.must(r.cache.UpdateSnapshot(r.logger, r.snapshot))
-					node, state := r.fullPath(f, pod)
-					r.assume(pod, state, node)
-				}
-			})
-		}
-	}
-}
-
-func (r *rig) fullPath(f framework.Framework, pod *corev1.Pod) (string, *framework.CycleState) {
-	r.Helper()
-	state := framework.NewCycleState()
-	left, _, _ := f.RunPreFilterPlugins(r.ctx, state, pod)
-	all, err := r.snapshot.NodeInfos().List()
-	r.must(err)
-	if !left.AllNodes() {
-		all = slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool { return !left.NodeNames.Has(n.Node().Name) })
-	}
-	fit := make([]fwk.NodeInfo, len(all))
-	f.Parallelizer().Until(r.ctx, len(all), func(i int) {
-		if f.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, all[i]).IsSuccess() {
-			fit[i] = all[i]
-		}
-	}, "filter")
-	_ = f.RunPreScorePlugins(r.ctx, state, pod, fit)
-	scores, status := f.RunScorePlugins(r.ctx, state, pod, fit)
-	if !status.IsSuccess() {
-		r.Fatal(status)
-	}
-	sorted := framework.NewSortedScoredNodes(scores)
-	return sorted.Pop().Name, state
 }
 
 // A decision must cost what it costs whatever the number of workloads and of levels. Time is not

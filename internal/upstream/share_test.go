@@ -102,9 +102,7 @@ func newSharing(t *testing.T) *sharing {
 func (s *sharing) add(name string) *corev1.Pod {
 	s.Helper()
 	pod := st.MakePod().Name(name).Namespace("ns").UID(name).Obj()
-	if err := s.known.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
-		s.Fatal(err)
-	}
+	must(s, s.known.Core().V1().Pods().Informer().GetIndexer().Add(pod))
 	s.sched.SchedulingQueue.Add(s.ctx, pod)
 	return pod
 }
@@ -255,7 +253,7 @@ func TestAnswersOverTime(t *testing.T) {
 	want("the one that lives longer", "n1", 1)
 	r.clock.SetTime(noon.Add(45 * time.Minute))
 	want("an answer of before is asked for anew", "n1", 1)
-	r.must(r.cache.AddPod(r.logger, web("q").Node("n1").Obj()))
+	must(r, r.cache.AddPod(r.logger, web("q").Node("n1").Obj()))
 	want("n2 has fewer pods, and lives for 45 minutes more", "n1", 2)
 	want("which is remembered", "n1", 1)
 	r.clock.SetTime(noon.Add(15 * time.Minute))

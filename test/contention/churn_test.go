@@ -87,12 +87,7 @@ func TestFalseDenials(t *testing.T) {
 	ours := s.ours()
 	k := s.kubelets(true)
 	s.pods(195, rig.SchedulerName)
-	s.until("195 pods to run", ours, func() error {
-		if running, _ := k.running(); running < 195 {
-			return fmt.Errorf("%d do", running)
-		}
-		return nil
-	})
+	k.run(195, ours)
 	const want, inVain = 5000, 1000
 	ctx, cancel := context.WithCancel(s.ctx)
 	var churning sync.WaitGroup
@@ -120,12 +115,7 @@ func TestArbiterKilled(t *testing.T) {
 	schedulers := map[string]*rig.Process{corev1.DefaultSchedulerName: s.stock("stock"), rig.SchedulerName: s.ours()}
 	k := s.kubelets(true)
 	s.pods(95, corev1.DefaultSchedulerName, rig.SchedulerName)
-	s.until("190 pods to run", schedulers[rig.SchedulerName], func() error {
-		if running, _ := k.running(); running < 190 {
-			return fmt.Errorf("%d do", running)
-		}
-		return nil
-	})
+	k.run(190, schedulers[rig.SchedulerName])
 	const times = 6
 	ctx, cancel := context.WithCancel(s.ctx)
 	var churning sync.WaitGroup
@@ -216,14 +206,7 @@ func (s *story) fill(with, rejecting bool, pods int, schedulers []*rig.Process, 
 	}
 	k := s.kubelets(rejecting)
 	start := s.atOnce(schedulers, func() { s.pods(pods/len(names), names...) })
-	var last time.Time
-	s.until(fmt.Sprintf("%d pods to run", pods), schedulers[0], func() error {
-		var running int
-		if running, last = k.running(); running < pods {
-			return fmt.Errorf("%d do", running)
-		}
-		return nil
-	})
+	last := k.run(pods, schedulers[0])
 	o := outcome{tally: s.tally(k), took: last.Sub(start)}
 	if a != nil {
 		counts, err := a.bindings(s.ctx)

@@ -135,6 +135,19 @@ func (k *kubelets) running() (running int, last time.Time) {
 	return running, k.last
 }
 
+// run waits until so many pods run, and for no longer than a scheduler does, and returns when the last was taken.
+func (k *kubelets) run(pods int, scheduler *rig.Process) (last time.Time) {
+	k.Helper()
+	k.until(fmt.Sprintf("%d pods to run", pods), scheduler, func() error {
+		var running int
+		if running, last = k.running(); running < pods {
+			return fmt.Errorf("%d do", running)
+		}
+		return nil
+	})
+	return last
+}
+
 // seen are the nodes of all pods that were bound, how many run, and how many came to a node that had no room.
 func (k *kubelets) seen() (nodes map[string]string, running int, beyond map[string]int) {
 	running, _ = k.running()

@@ -131,9 +131,7 @@ func TestDrainByPolicy(t *testing.T) {
 	s.movedExactly(2)
 	stop()
 	for app, want := range apps {
-		if n := s.settled(app, 2).OnNodes()[node]; n != want {
-			t.Errorf("%d pods of %s are on %s, want %d", n, app, node, want)
-		}
+		s.eachHas(s.settled(app, 2), want, node)
 	}
 }
 
@@ -164,9 +162,7 @@ func TestNodeWhoseChangeIsPlanned(t *testing.T) {
 	stop()
 	s.deploy("new", 4, "")
 	for app, pods := range map[string]int{"kept": 1, "new": 4} {
-		if n := s.settled(app, pods).OnNodes()[planned]; n > 0 {
-			t.Errorf("%d pods of %s are on %s", n, app, planned)
-		}
+		s.eachHas(s.settled(app, pods), 0, planned)
 	}
 	s.wroteNoReplicas("kept")
 }
@@ -205,10 +201,7 @@ func TestKubectlEspalierWatches(t *testing.T) {
 		s.Helper()
 		s.until("a tree of "+pods+" pods", func() error {
 			drawn := all.FindAllStringSubmatch(out.String(), -1)
-			if len(drawn) == 0 || drawn[len(drawn)-1][1] != pods {
-				return fmt.Errorf("it is drawn\n%s", out.String())
-			}
-			return nil
+			return errorIf(len(drawn) == 0 || drawn[len(drawn)-1][1] != pods, "it is drawn\n%s", out.String())
 		})
 	}
 	shows("2")

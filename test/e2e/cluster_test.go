@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/rig"
 )
 
 // nodes makes n nodes with the labels and room for the given number of the
@@ -86,7 +88,7 @@ func (s *story) live(names ...string) {
 	s.until(fmt.Sprintf("%d nodes", len(names)), func() error {
 		ready := map[string]bool{}
 		for _, n := range s.ownNodes() {
-			ready[n.Name] = takesPods(&n)
+			ready[n.Name] = rig.TakesPods(&n) == nil
 		}
 		for _, name := range names {
 			if !ready[name] {
@@ -95,15 +97,6 @@ func (s *story) live(names ...string) {
 		}
 		return nil
 	})
-}
-
-func takesPods(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0
-		}
-	}
-	return false
 }
 
 // annotate gives a node an annotation.
@@ -136,11 +129,7 @@ func (s *story) cordon(closed bool, nodes ...string) {
 	// The taint of a cordoned node follows the field; new pods are to meet both or none.
 	s.until("the taints of cordoned nodes", func() error {
 		for _, name := range nodes {
-			node, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if tainted := len(node.Spec.Taints) > 0; tainted != closed {
+			if tainted := len(get[corev1.Node](s, name).Spec.Taints) > 0; tainted != closed {
 				return errors.New("node " + name + " has not changed its taints yet")
 			}
 		}

@@ -62,10 +62,7 @@ func (s *story) removedInAnyOrder(app string) {
 	s.until("the scheduler to know the policy", func() error {
 		cost, costed := s.deployed(app, 1, "").Pods[0].Annotations[corev1.PodDeletionCost]
 		s.deleted(app)
-		if costed {
-			return fmt.Errorf("a pod was bound with the cost %s", cost)
-		}
-		return nil
+		return errorIf(costed, "a pod was bound with the cost %s", cost)
 	})
 }
 
@@ -127,10 +124,8 @@ func TestScaleDownBesideAnotherWriter(t *testing.T) {
 	}
 	s.tells("DeletionCostForeign", "Deployment", "app")
 	s.looked(2, []string{"deletioncost"}, func() error { // at the second look pods have been as they are for more than two seconds
-		if after := costs(); !maps.Equal(before, after) {
-			return fmt.Errorf("the costs were %v, and are %v", before, after)
-		}
-		return nil
+		after := costs()
+		return errorIf(!maps.Equal(before, after), "the costs were %v, and are %v", before, after)
 	})
 	s.wroteNoPods()
 	s.scale("app", 8) // and whoever wrote it gets what it wants

@@ -41,10 +41,7 @@ func (s *story) silenced(nodes ...string) {
 	s.devcluster(append([]string{"stop-node"}, nodes...)...)
 	s.until(fmt.Sprintf("nodes %q to be unreachable", nodes), func() error {
 		for _, node := range nodes {
-			n, err := s.client.CoreV1().Nodes().Get(s.ctx, node, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
+			n := get[corev1.Node](s, node)
 			closed := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 				return t.Key == corev1.TaintNodeUnreachable && t.Effect == corev1.TaintEffectNoSchedule
 			})
@@ -90,14 +87,11 @@ func (s *story) awaiting(limit time.Duration, app string, moves, ready int) {
 		}
 		well := 0
 		for _, p := range s.podsOf(app) {
-			if p.DeletionTimestamp == nil && isReady(&p) == nil {
+			if rig.IsReady(&p) {
 				well++
 			}
 		}
-		if n != moves || well != ready {
-			return fmt.Errorf("%d Moves wait, of %q, and %d pods are ready", n, others, well)
-		}
-		return nil
+		return errorIf(n != moves || well != ready, "%d Moves wait, of %q, and %d pods are ready", n, others, well)
 	})
 }
 
@@ -175,10 +169,7 @@ func TestDisconnectOfALostPod(t *testing.T) {
 		}
 	}
 	s.devcluster("start-node", nodes[0])
-	o := s.settled("app", 3)
-	if n := o.OnNodes()[nodes[0]]; n != 0 {
-		t.Errorf("%d pods are on the node that is back", n)
-	}
+	s.eachHas(s.settled("app", 3), 0, nodes[0])
 }
 
 // A pod of a StatefulSet is kept, and none takes its place: it would have the same name. An event says so.
@@ -240,11 +231,7 @@ func TestDisconnectOfMostOfAZone(t *testing.T) {
 	tainted := make(map[string]bool)
 	s.until("three nodes not to be ready", func() error {
 		for _, name := range nodes[:3] {
-			n, err := s.client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if !clusterview.Unready(n) {
+			if !clusterview.Unready(get[corev1.Node](s, name)) {
 				return fmt.Errorf("node %s is ready", name)
 			}
 		}

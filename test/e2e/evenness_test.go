@@ -4,14 +4,12 @@
 package e2e
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -65,16 +63,9 @@ func (s *story) beside(name, stock, ours string) {
 
 // byZones are the pods of each zone, most first: "21/20/20". A zone without any counts.
 func byZones(o *rig.Observation) string {
-	var pods []int
-	for _, n := range evenness.Counts(0, o.Nodes) {
-		pods = append(pods, n)
-	}
-	slices.SortFunc(pods, func(a, b int) int { return cmp.Compare(b, a) })
-	var words []string
-	for _, n := range pods {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, "/")
+	pods := slices.Sorted(maps.Values(evenness.Counts(0, o.Nodes)))
+	slices.Reverse(pods)
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(pods), "[]"), " ", "/")
 }
 
 // evennessTable writes the rows as docs/evenness.md has them.
@@ -155,7 +146,7 @@ func panels(stock, ours *rig.Observation) string {
 }
 
 func drawPanel(out *strings.Builder, left int, name string, o *rig.Observation) {
-	byZone := make(map[string][]int)
+	byZone, sums := make(map[string][]int), evenness.Counts(0, o.Nodes)
 	pods := 0
 	for i := range o.Nodes {
 		zone := o.Nodes[i].Values[0]
@@ -166,10 +157,7 @@ func drawPanel(out *strings.Builder, left int, name string, o *rig.Observation) 
 	most := (pods + len(zones) - 1) / len(zones)
 	over := 0
 	for y, zone := range zones {
-		sum := 0
-		for _, n := range byZone[zone] {
-			sum += n
-		}
+		sum := sums[zone]
 		over += max(0, sum-most)
 		top := panelTop + y*zoneHeight
 		fmt.Fprintf(out, `<text x="%d" y="%d">%s: %d</text>`, left+10, top, zone, sum)
@@ -206,8 +194,7 @@ func (s *story) picture(stock, ours *rig.Observation) {
 // A zone that goes leaves its pods to the others, and when it comes back it gets new pods until it is level with them.
 func TestZoneGoesAndComesBack(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.zones(50, 2, 2)
-	lost := s.nodes(2, 50, zone("zone-c"))
+	lost := s.zones(50, 2, 2, 2)[2]
 	o := s.deployed("app", 12, "spread="+zoneLabel)
 	s.counts(o, 0, 4, 4, 4)
 	s.even(o)
@@ -265,16 +252,12 @@ func inZones(zones ...string) func(*corev1.PodSpec) {
 // for, and the workload beside it is not pushed about by them.
 func TestDaemonSet(t *testing.T) {
 	s := begin(t, spread.core(), byZone)
-	s.zones(20, 4, 2)
+	nodes := slices.Concat(s.zones(20, 4, 2)...)
 	s.make(&appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
 		Spec:       appsv1.DaemonSetSpec{Selector: selects("agent"), Template: s.template("agent", "spread="+zoneLabel)},
 	})
-	for node, n := range s.settled("agent", 6).OnNodes() {
-		if n != 1 {
-			s.Errorf("node %s has %d pods of the DaemonSet, want 1", node, n)
-		}
-	}
+	s.eachHas(s.settled("agent", 6), 1, nodes...)
 
 	o := s.deployed("app", 12, "spread="+zoneLabel)
 	s.counts(o, 0, 6, 6)

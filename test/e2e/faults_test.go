@@ -4,9 +4,7 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -184,10 +182,7 @@ func (s *story) told(reason, kind, name string) int {
 func (s *story) tells(reason, kind, name string) {
 	s.Helper()
 	s.until(fmt.Sprintf("an event %s about %s %s", reason, kind, name), func() error {
-		if s.told(reason, kind, name) == 0 {
-			return errors.New("there is none")
-		}
-		return nil
+		return errorIf(s.told(reason, kind, name) == 0, "there is none")
 	})
 }
 
@@ -296,18 +291,20 @@ type metered struct {
 	url string
 }
 
-// withMetrics starts a scheduler that serves its metrics to everybody on this machine.
+// servesMetrics adds to the flags of a scheduler those by which it serves its metrics to everybody on this machine, and says where.
+func servesMetrics(flags ...string) (all []string, url string, err error) {
+	port, err := rig.FreePort()
+	return append(flags, "--bind-address=127.0.0.1", "--secure-port="+port, "--authentication-kubeconfig="+world.schedulerKubeconfig,
+		"--authorization-kubeconfig="+world.schedulerKubeconfig, "--authorization-always-allow-paths=/metrics"), "https://127.0.0.1:" + port + "/metrics", err
+}
+
+// withMetrics starts a scheduler that does so.
 func (s *story) withMetrics(flags ...string) *metered {
 	s.Helper()
-	l, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", "127.0.0.1:0")
+	flags, url, err := servesMetrics(flags...)
 	s.must(err, "finding a port")
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	s.must(err, "finding a port")
-	s.must(l.Close(), "finding a port")
-	s.ownScheduler(s.scheduler, append(flags, "--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-kubeconfig="+world.schedulerKubeconfig, "--authorization-kubeconfig="+world.schedulerKubeconfig,
-		"--authorization-always-allow-paths=/metrics")...)
-	return &metered{story: s, url: "https://127.0.0.1:" + port + "/metrics"}
+	s.ownScheduler(s.scheduler, flags...)
+	return &metered{story: s, url: url}
 }
 
 // metric returns the sum of a metric over its labels, 0 if it was never counted.

@@ -33,9 +33,7 @@ func TestOneNodeRejects(t *testing.T) {
 // The same of a whole zone: its nodes add up, or each of them would be tried until it is marked.
 func TestOneZoneRejects(t *testing.T) {
 	s := begin(t, faults, byZone)
-	bad := s.nodes(4, 20, zone("zone-a"))
-	s.nodes(4, 20, zone("zone-b"))
-	s.nodes(4, 20, zone("zone-c"))
+	bad := s.zones(20, 4, 4, 4)[0]
 	s.fail("rejected", bad...)
 	lost := s.losses()
 	o := s.deployed("app", 30, "spread="+zoneLabel)
@@ -79,10 +77,7 @@ func TestPodsHangOnANode(t *testing.T) {
 func (s *story) placed(app string, n int) {
 	s.Helper()
 	s.observe("app="+app, n, func(p *corev1.Pod) error {
-		if p.Status.Phase != corev1.PodRunning && p.Status.ContainerStatuses == nil {
-			return fmt.Errorf("pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
-		}
-		return nil
+		return errorIf(p.Status.Phase != corev1.PodRunning && p.Status.ContainerStatuses == nil, "pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
 	})
 }
 
@@ -98,10 +93,7 @@ func (s *story) hanging(node string) int {
 				return fmt.Errorf("pod %s is %s", p.Name, p.Status.Phase)
 			}
 		}
-		if n == 0 {
-			return fmt.Errorf("there is none")
-		}
-		return nil
+		return errorIf(n == 0, "there is none")
 	})
 	return n
 }
@@ -166,13 +158,7 @@ func TestSuccessorKnowsTheBadNode(t *testing.T) {
 	good, bad := s.bad("rejected", 4, 60)
 	lost := s.losses()
 	s.deploy("app", 24, "")
-	s.make(&appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "db"},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](12), Selector: selects("db"), ServiceName: "db", Template: s.template("db", ""),
-			PodManagementPolicy: appsv1.ParallelPodManagement,
-		},
-	})
+	s.statefulSet("db", 12, s.template("db", ""))
 	s.eachHas(s.settled("app", 24), 8, good...)
 	s.eachHas(s.settled("db", 12), 4, good...)
 	s.marked(lost, bad, "Deployment", "app", 24)
@@ -195,7 +181,7 @@ func TestSuccessorKnowsTheBadNode(t *testing.T) {
 
 	s.ownScheduler("second-"+s.name, flag)
 	s.scale("app", 48)
-	s.alter(named[appsv1.StatefulSet](s, "db"), `{"spec":{"replicas":24}}`)
+	s.scaleStatefulSet("db", 24)
 	s.eachHas(s.settled("app", 48), 16, good...)
 	s.eachHas(s.settled("db", 24), 8, good...)
 	if n := lost.total() - before; n != 0 {
@@ -240,10 +226,7 @@ func TestRestartElsewhere(t *testing.T) {
 	s.devcluster("fail", "--as=crashloop", "--running", bad)
 	s.Cleanup(func() { s.healLater(bad) })
 	s.moved(3, placementv1alpha1.MoveDone)
-	o := s.observe("app=app", 60, isReady)
-	if n := o.OnNodes()[bad]; n != 0 {
-		t.Errorf("%d pods are on %s", n, bad)
-	}
+	s.eachHas(s.observe("app=app", 60, isReady), 0, bad)
 	s.still(3)
 	for name, was := range stock {
 		if is, there := s.podsOn("stock", bad)[name]; !there || is.UID != was.UID || isReady(&is) == nil {
@@ -263,20 +246,15 @@ func TestNoRestartElsewhereOfABadImage(t *testing.T) {
 	template.Annotations[failAnnotation] = "crashloop"
 	s.deployment("app", 12, template)
 	s.observe("app=app", 12, func(p *corev1.Pod) error {
-		if len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].State.Waiting == nil {
-			return fmt.Errorf("pod %s does not fail", p.Name)
-		}
-		return nil
+		return errorIf(len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].State.Waiting == nil, "pod %s does not fail", p.Name)
 	})
 	s.still(0)
 }
 
 // isReady is what pods are that do their work.
 func isReady(p *corev1.Pod) error {
-	if since := readySince(p); since.IsZero() {
-		return fmt.Errorf("pod %s on node %q is not ready", p.Name, p.Spec.NodeName)
-	}
-	return nil
+	since := readySince(p)
+	return errorIf(since.IsZero(), "pod %s on node %q is not ready", p.Name, p.Spec.NodeName)
 }
 
 // readySince is when the pod became ready, and zero if it is not.
@@ -309,9 +287,7 @@ func TestDrainEvictsFirst(t *testing.T) {
 	s.cordon(true, node)
 	s.movedExactly(6)
 	for i, app := range []string{"db", "once"} {
-		if n := s.observe("app="+app, 3, isReady).OnNodes()[node]; n != 0 {
-			t.Errorf("%d pods of %s are on %s", n, app, node)
-		}
+		s.eachHas(s.observe("app="+app, 3, isReady), 0, node)
 		stops[i]()
 	}
 }
@@ -327,9 +303,6 @@ func TestRestartElsewhereOfAStatefulSet(t *testing.T) {
 	s.devcluster("fail", "--as=crashloop", "--running", nodes[0])
 	s.Cleanup(func() { s.healLater(nodes[0]) })
 	s.moved(3, placementv1alpha1.MoveDone)
-	o := s.observe("app=db", 30, isReady)
-	if n := o.OnNodes()[nodes[0]]; n != 0 {
-		t.Errorf("%d pods are on %s", n, nodes[0])
-	}
+	s.eachHas(s.observe("app=db", 30, isReady), 0, nodes[0])
 	s.still(3)
 }

@@ -153,10 +153,7 @@ func TestAutoscalerScalesWhilePodsAreMoved(t *testing.T) {
 	s.settled("app", 6)
 	s.autoscaled("app", 4, 12)
 	becomes(s, "app", "the autoscaler to see what pods use", func(h *autoscalingv2.HorizontalPodAutoscaler) error {
-		if len(h.Status.CurrentMetrics) == 0 || h.Status.DesiredReplicas != 6 {
-			return fmt.Errorf("its status is %+v", h.Status)
-		}
-		return nil
+		return errorIf(len(h.Status.CurrentMetrics) == 0 || h.Status.DesiredReplicas != 6, "its status is %+v", h.Status)
 	})
 	stop := s.neverBelow("app", 4)
 	generation := s.generation("app")

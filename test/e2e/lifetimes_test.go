@@ -58,11 +58,9 @@ func TestLeaseRenewal(t *testing.T) {
 
 	s.asksForALease(before.Name)
 	var now *corev1.Pod
-	s.until("the lease to be renewed", func() (err error) {
-		if now, err = s.client.CoreV1().Pods(s.ns).Get(s.ctx, before.Name, metav1.GetOptions{}); err == nil && now.Annotations[renewAnnotation] != "" {
-			err = fmt.Errorf("the pod still asks, and its lease ends %s", now.Annotations[expiryAnnotation])
-		}
-		return err
+	becomes(s, before.Name, "the lease to be renewed", func(is *corev1.Pod) error {
+		now = is
+		return errorIf(is.Annotations[renewAnnotation] != "", "the pod still asks, and its lease ends %s", is.Annotations[expiryAnnotation])
 	})
 	if is, was := s.expiry(now), s.expiry(&before); now.UID != before.UID || !is.After(was) {
 		t.Errorf("the lease of the pod ended %v, and ends %v", was, is)
@@ -176,10 +174,7 @@ func TestExpiryWave(t *testing.T) {
 	for _, node := range []string{first, third} {
 		s.reboots(node)
 		becomes(s, node, "node "+node+" to be in service again", func(n *corev1.Node) error {
-			if n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" || n.Annotations[rebootAnnotation] != "" {
-				return fmt.Errorf("it has %v", n.Annotations)
-			}
-			return nil
+			return errorIf(n.Spec.Unschedulable || n.Annotations[cordonedAnnotation] != "" || n.Annotations[rebootAnnotation] != "", "it has %v", n.Annotations)
 		})
 	}
 	becomes(s, second, "node "+second+" to be left to be rebooted", waitsForReboot)
@@ -198,9 +193,7 @@ func TestExpiryWave(t *testing.T) {
 	for _, node := range []string{first, second, third} {
 		s.tells("NodeEnded", "Node", node)
 	}
-	if o := s.settled("app", 40); o.OnNodes()[second] != 0 {
-		t.Errorf("pods are on %s", second)
-	}
+	s.eachHas(s.settled("app", 40), 0, second)
 	s.moved(3, placementv1alpha1.MoveDone)
 	s.wroteNoReplicas("app")
 }

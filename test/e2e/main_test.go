@@ -195,9 +195,7 @@ func startScheduler(name string, args ...string) (*rig.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rig.StartScheduler(rig.SchedulerOptions{
-		Name: name, Binary: binary, Kubeconfig: world.schedulerKubeconfig, Dir: world.dir, Args: args,
-	})
+	return rig.StartScheduler(rig.SchedulerOptions{Name: name, Binary: binary, Kubeconfig: world.schedulerKubeconfig, Dir: world.dir, Args: args})
 }
 
 // entitled are a role of a namespace, and a binding of it to one of our service accounts.

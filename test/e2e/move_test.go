@@ -34,10 +34,8 @@ func (s *story) keeps(app string, pods int) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(int32(pods))), Selector: selects(app)},
 	})
 	becomes(s, app, "the budget to be counted", func(b *policyv1.PodDisruptionBudget) error {
-		if b.Status.ObservedGeneration < b.Generation || int(b.Status.CurrentHealthy) < pods {
-			return fmt.Errorf("%d of %d pods are healthy", b.Status.CurrentHealthy, pods)
-		}
-		return nil
+		uncounted := b.Status.ObservedGeneration < b.Generation
+		return errorIf(uncounted || int(b.Status.CurrentHealthy) < pods, "%d of %d pods are healthy", b.Status.CurrentHealthy, pods)
 	})
 }
 
@@ -45,9 +43,7 @@ func (s *story) keeps(app string, pods int) {
 func (s *story) drain(node string, limit time.Duration) error {
 	s.Helper()
 	said := &strings.Builder{}
-	helper := &drain.Helper{
-		Ctx: s.ctx, Client: s.client, GracePeriodSeconds: -1, Timeout: limit, IgnoreAllDaemonSets: true, Out: io.Discard, ErrOut: said,
-	}
+	helper := &drain.Helper{Ctx: s.ctx, Client: s.client, GracePeriodSeconds: -1, Timeout: limit, IgnoreAllDaemonSets: true, Out: io.Discard, ErrOut: said}
 	n := get[corev1.Node](s, node)
 	s.must(drain.RunCordonOrUncordon(helper, n, true), "cordoning "+node)
 	begun := time.Now()
@@ -126,10 +122,7 @@ func (s *story) moved(want int, phase placementv1alpha1.MovePhase) {
 				return fmt.Errorf("%s is %s: %s", m.Name, m.Status.Phase, m.Status.Message)
 			}
 		}
-		if len(moves) < want {
-			return fmt.Errorf("there are %d", len(moves))
-		}
-		return nil
+		return errorIf(len(moves) < want, "there are %d", len(moves))
 	})
 }
 
@@ -176,9 +169,7 @@ func TestDrainOfASingleReplica(t *testing.T) {
 	s.drained(node)
 	o := s.settled("app", 1)
 	stop()
-	if o.Pods[0].Spec.NodeName == node {
-		t.Errorf("the pod is on %s again", node)
-	}
+	s.eachHas(o, 0, node)
 	s.moved(1, placementv1alpha1.MoveDone)
 	s.wroteNoReplicas("app")
 	if changes, ok := s.wrote(); ok && changes["patch pods"] != 1 { // who of the two evicts it is a matter of luck
@@ -202,9 +193,7 @@ func TestDrainOfAFullNode(t *testing.T) {
 	for i, stop := range stops {
 		o := s.settled(fmt.Sprint("app-", i), 3)
 		stop()
-		if n := o.OnNodes()[node]; n > 0 {
-			t.Errorf("%d pods are on %s", n, node)
-		}
+		s.eachHas(o, 0, node)
 	}
 	// While one pod too many is ready, the drain evicts another one of the same Deployment by itself.
 	s.moved(10, placementv1alpha1.MoveDone)
@@ -271,10 +260,8 @@ func TestMoveIsTriedAgain(t *testing.T) {
 	s.stillFor(1, 9*time.Minute)
 	if *wholeFlag {
 		s.untilWithin(3*time.Minute, "the pod to be replaced", func() error {
-			if n := len(s.podsOn("app", node)); n > 0 {
-				return fmt.Errorf("%d pods are on %s", n, node)
-			}
-			return nil
+			n := len(s.podsOn("app", node))
+			return errorIf(n > 0, "%d pods are on %s", n, node)
 		})
 		for _, m := range s.moves() {
 			if m.CreationTimestamp.After(undone.Time) {
@@ -339,17 +326,12 @@ func (s *story) movedWhile(app string, pods, moved int, change func()) {
 	}
 	s.until("a pod to be replaced", func() error {
 		all := phases()
-		if !slices.ContainsFunc(all, func(p placementv1alpha1.MovePhase) bool { return p != "" && p != placementv1alpha1.MovePlanned }) {
-			return fmt.Errorf("its Moves are %v", all)
-		}
-		return nil
+		begun := slices.ContainsFunc(all, func(p placementv1alpha1.MovePhase) bool { return p != "" && p != placementv1alpha1.MovePlanned })
+		return errorIf(!begun, "its Moves are %v", all)
 	})
 	change()
 	s.until("the Moves to end", func() error {
 		all := phases()
-		if slices.ContainsFunc(all, func(p placementv1alpha1.MovePhase) bool { return !p.Ended() }) {
-			return fmt.Errorf("they are %v", all)
-		}
-		return nil
+		return errorIf(slices.ContainsFunc(all, func(p placementv1alpha1.MovePhase) bool { return !p.Ended() }), "they are %v", all)
 	})
 }

@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,20 +39,14 @@ func TestNativeTwins(t *testing.T) {
 		return affinityOf(pod.Spec.Affinity)
 	}
 	s.until("the admission policy to be in force", func() error {
-		if twins(map[string]string{"constraints": "node.labels.disk==ssd"}) == "" {
-			return errors.New("nothing is added")
-		}
-		return nil
+		return errorIf(twins(map[string]string{"constraints": "node.labels.disk==ssd"}) == "", "nothing is added")
 	})
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		want        string
 	}{
-		"nothing": {map[string]string{"placement": "spread=zone"}, ""},
-		"labels": {
-			map[string]string{"constraints": " node.labels.disk == ssd,engine.labels.example.com/Rack != r-1 "},
-			"disk In ssd, example.com/Rack NotIn r-1",
-		},
+		"nothing":       {map[string]string{"placement": "spread=zone"}, ""},
+		"labels":        {map[string]string{"constraints": " node.labels.disk == ssd,engine.labels.example.com/Rack != r-1 "}, "disk In ssd, example.com/Rack NotIn r-1"},
 		"a manager":     {map[string]string{"constraints": "node.role==manager"}, "node-role.kubernetes.io/control-plane Exists"},
 		"a worker":      {map[string]string{"constraints": "node.role == Worker"}, "node-role.kubernetes.io/control-plane DoesNotExist"},
 		"no manager":    {map[string]string{"constraints": "node.role!=manager"}, "node-role.kubernetes.io/control-plane DoesNotExist"},

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,9 +58,7 @@ func (s *story) movedExactly(want int) {
 // function is called.
 func (s *story) movesAtOnce(most int) (stop func()) {
 	s.Helper()
-	scheme := runtime.NewScheme()
-	s.must(placementv1alpha1.AddToScheme(scheme), "knowing Moves")
-	c, err := client.NewWithWatch(world.config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(world.config, client.Options{})
 	s.must(err, "making a client for Moves")
 	w, err := c.Watch(s.ctx, &placementv1alpha1.MoveList{}, client.InNamespace(s.ns))
 	s.must(err, "watching Moves")
@@ -91,10 +87,7 @@ func (s *story) movesAtOnce(most int) (stop func()) {
 // A zone is emptied and comes back. As many pods move as are misplaced, and no more.
 func TestRebalanceWhenAZoneReturns(t *testing.T) {
 	s := begin(t, moves.core(), byZone)
-	var back []string
-	for _, z := range []string{"zone-a", "zone-b", "zone-c"} {
-		back = s.nodes(2, 20, zone(z))
-	}
+	back := s.zones(20, 2, 2, 2)[2]
 	s.cordon(true, back...)
 	pods := sized(30, 12)
 	s.deploy("app", int32(pods), "")
@@ -119,9 +112,7 @@ func TestRebalanceWhenANodeJoins(t *testing.T) {
 	s.rebalanced()
 	s.movedExactly(9)
 	oneAtATime()
-	if n := s.settled("app", 100).OnNodes()[joined]; n != 9 {
-		t.Errorf("%d pods are on the node that joined, want 9", n)
-	}
+	s.eachHas(s.settled("app", 100), 9, joined)
 }
 
 // Where no pod would be better off, none is moved: the other zone is full or tainted, or a hard constraint is in the way. Nor is one where
@@ -138,8 +129,7 @@ func TestRebalanceMovesNothingForNothing(t *testing.T) {
 	})
 	t.Run("tainted", func(t *testing.T) {
 		s := begin(t, moves.core(), byZone)
-		s.nodes(2, 20, zone("zone-a"))
-		node := s.nodes(1, 20, zone("zone-b"))[0]
+		node := s.zones(20, 2, 1)[1][0]
 		s.taint(node, `[{"key":"e2e.espalier.dev/keep-off","effect":"NoSchedule"}]`)
 		s.counts(s.deployed("app", 12, ""), 0, 12, 0)
 		s.rebalanced()
@@ -195,8 +185,7 @@ func (s *story) softTaint(nodes []string) {
 // it takes for the zones to be even, and then none: hosts come after.
 func TestRebalanceOfConflictingLevels(t *testing.T) {
 	s := begin(t, moves, byZone)
-	one := s.nodes(1, 20, zone("zone-a"))[0]
-	s.nodes(3, 20, zone("zone-b"))
+	one := s.zones(20, 1, 3)[0][0]
 	s.cordon(true, one)
 	s.exactly(s.deployed("app", 8, "", constrained("app", zoneLabel, corev1.LabelHostname)), 0, map[string]int{"zone-a": 0, "zone-b": 8})
 	s.cordon(false, one)
@@ -221,12 +210,9 @@ func TestRebalanceIsUndone(t *testing.T) {
 	})
 	s.moved(1, placementv1alpha1.MoveUndone)
 	stop()
-	var uids []types.UID
-	for _, p := range s.settled("app", 2).Pods {
-		uids = append(uids, p.UID)
-	}
+	after := s.settled("app", 2).Pods
 	for _, p := range before {
-		if !slices.Contains(uids, p.UID) {
+		if !slices.ContainsFunc(after, func(is corev1.Pod) bool { return is.UID == p.UID }) {
 			t.Errorf("pod %s is not there any more", p.Name)
 		}
 	}

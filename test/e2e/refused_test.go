@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,10 +34,7 @@ func (s *story) refusal(name string) (condition, event string) {
 				event = e.Note
 			}
 		}
-		if condition == "" || event == "" {
-			return fmt.Errorf("the condition says %q, the event %q", condition, event)
-		}
-		return nil
+		return errorIf(condition == "" || event == "", "the condition says %q, the event %q", condition, event)
 	})
 	return condition, event
 }
@@ -72,10 +68,8 @@ func (s *story) refusedSoon(name string, template corev1.PodTemplateSpec) {
 func (s *story) tried(name string) (node string) {
 	s.Helper()
 	becomes(s, name, "pod "+name+" to be tried", func(pod *corev1.Pod) error {
-		if node = pod.Spec.NodeName; node == "" && unschedulable(pod) == "" {
-			return errors.New("it is not")
-		}
-		return nil
+		node = pod.Spec.NodeName
+		return errorIf(node == "" && unschedulable(pod) == "", "it is not")
 	})
 	return node
 }
@@ -99,10 +93,7 @@ func (s *story) reserve(node, ports string) {
 func (s *story) onNode(pod, node string) {
 	s.Helper()
 	becomes(s, pod, "pod "+pod+" to be on node "+node, func(p *corev1.Pod) error {
-		if p.Spec.NodeName != node {
-			return fmt.Errorf("it is on %q", p.Spec.NodeName)
-		}
-		return nil
+		return errorIf(p.Spec.NodeName != node, "it is on %q", p.Spec.NodeName)
 	})
 }
 
@@ -202,9 +193,7 @@ func TestLimitsAtTwoLevels(t *testing.T) {
 	o := s.stuck("app", 4, 3, full)
 	s.within(o, 1, 2)
 	s.stuck("app", 4, 3, "1 node(s) didn't have a property that the pod's domain limits name")
-	if n := o.OnNodes()[bare]; n != 0 {
-		s.Errorf("the node without a rack has %d pods", n)
-	}
+	s.eachHas(o, 0, bare)
 
 	s.nodes(1, 20, place("zone-a", "rack-3"))
 	s.within(s.stuck("app", 5, 2, full), 1, 2)

@@ -72,10 +72,8 @@ func (s *story) replaced(r rollout, scheduler string, marked func(old []string),
 	placed := func(n int) {
 		s.Helper()
 		s.until(fmt.Sprintf("%d pods to be placed", n), func() error {
-			if _, bound := seen.Bound(); bound != n {
-				return fmt.Errorf("%d are", bound)
-			}
-			return nil
+			_, bound := seen.Bound()
+			return errorIf(bound != n, "%d are", bound)
 		})
 	}
 	app := func(i int) string { return fmt.Sprintf("%s-%d", scheduler, i) }

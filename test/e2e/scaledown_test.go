@@ -224,10 +224,8 @@ func TestScaleDownWhileRolling(t *testing.T) {
 	// As many of the new pods start as the surge and what may be unavailable let through, and then none: no pod is available before an hour.
 	s.patch("app", `{"spec":{"minReadySeconds":3600,"progressDeadlineSeconds":7200,"template":{"metadata":{"annotations":{"e2e.espalier.dev/revision":"2"}}}}}`)
 	becomes(s, "app", "new pods", func(d *appsv1.Deployment) error {
-		if d.Status.UpdatedReplicas < 15 || d.Status.UnavailableReplicas < 15 {
-			return fmt.Errorf("%d are there, %d are not available", d.Status.UpdatedReplicas, d.Status.UnavailableReplicas)
-		}
-		return nil
+		there, not := d.Status.UpdatedReplicas, d.Status.UnavailableReplicas
+		return errorIf(there < 15 || not < 15, "%d are there, %d are not available", there, not)
 	})
 	s.scale("app", 20)
 	zones := s.zoneOf()

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -64,10 +65,7 @@ func (s *story) besideStockAfter(app string, pods int, happens func() *rig.Obser
 
 // skew is by how many pods the values of the first level differ at most.
 func skew(o *rig.Observation) int {
-	var pods []int
-	for _, n := range evenness.Counts(0, o.Nodes) {
-		pods = append(pods, n)
-	}
+	pods := slices.Collect(maps.Values(evenness.Counts(0, o.Nodes)))
 	return slices.Max(pods) - slices.Min(pods)
 }
 
@@ -170,24 +168,6 @@ func TestStockOneSelectorForMany(t *testing.T) {
 	s.counts(stock, 0, 4, 4, 4)
 	s.counts(ours, 0, 4, 4, 4)
 	s.beside(evennessCases[6], byZones(stock), byZones(ours))
-}
-
-// A bare pod whose constraint selects the pods of a Deployment goes where these are not.
-func TestStockBarePodUnderASelector(t *testing.T) {
-	s := begin(t, spread, byZone)
-	full := s.nodes(1, 50, zone("zone-a"))[0]
-	s.nodes(1, 50, zone("zone-b"))
-	s.must(startStock(), "starting the stock scheduler")
-	s.deployed("app", 4, "", onlyOn(full))
-	for _, scheduler := range []string{corev1.DefaultSchedulerName, s.scheduler} {
-		name := "bare-" + scheduler
-		s.pod(name, s.template("app", "", constrained("app", corev1.LabelHostname), by(scheduler)))
-		if node := s.tried(name); node == "" || node == full {
-			s.Fatalf("%s has put it on %q, and the four others are on %s", scheduler, node, full)
-		}
-		s.delete(named[corev1.Pod](s, name))
-		s.settled("app", 4)
-	}
 }
 
 // Pods without an owner or a constraint are spread over zones by both if a Service selects them.
@@ -305,8 +285,7 @@ func TestStockRollingUpdates(t *testing.T) {
 // A zone is closed while a Deployment grows, and open when it grows again.
 func TestStockCordonedZone(t *testing.T) {
 	s := begin(t, spread, byZone)
-	s.zones(50, 4, 2)
-	closed := s.nodes(2, 50, zone("zone-c"))
+	closed := s.zones(50, 4, 2, 2)[2]
 	stock, ours := s.besideStockAfter("app", 6, func() *rig.Observation {
 		s.cordon(true, closed...)
 		s.scaledTo("app", 18)

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +136,14 @@ func (s *story) untilWithin(limit time.Duration, what string, check func() error
 	}
 }
 
+// errorIf is an error if something is so, and nil if it is not: what a check returns at its end.
+func errorIf(is bool, format string, args ...any) error {
+	if is {
+		return fmt.Errorf(format, args...)
+	}
+	return nil
+}
+
 // settled waits until n pods of the app have nodes and run, and no others are left, and returns where they are.
 func (s *story) settled(app string, n int) *rig.Observation {
 	s.Helper()
@@ -142,10 +152,7 @@ func (s *story) settled(app string, n int) *rig.Observation {
 
 // isRunning is what settled pods are.
 func isRunning(p *corev1.Pod) error {
-	if p.Status.Phase != corev1.PodRunning {
-		return fmt.Errorf("pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
-	}
-	return nil
+	return errorIf(p.Status.Phase != corev1.PodRunning, "pod %s on node %q is %s", p.Name, p.Spec.NodeName, p.Status.Phase)
 }
 
 // observe waits until n pods have nodes and pass the check, and no others are left.
@@ -186,11 +193,7 @@ func (s *story) even(o *rig.Observation) {
 func (s *story) counts(o *rig.Observation, level int, want ...int) {
 	s.Helper()
 	got := evenness.Counts(level, o.Nodes)
-	var sorted []int
-	for _, n := range got {
-		sorted = append(sorted, n)
-	}
-	if !sameNumbers(sorted, want) {
+	if !slices.Equal(slices.Sorted(maps.Values(got)), slices.Sorted(slices.Values(want))) {
 		s.Errorf("pods by %s are %v, want %v\n%s", s.levels[level].Name, got, want, o.Draw())
 	}
 }
@@ -204,22 +207,6 @@ func (s *story) exactly(o *rig.Observation, level int, want map[string]int) {
 			s.Errorf("%s %q has %d pods, want %d\n%s", s.levels[level].Name, value, got[value], n, o.Draw())
 		}
 	}
-}
-
-func sameNumbers(got, want []int) bool {
-	tally := map[int]int{}
-	for _, n := range got {
-		tally[n]++
-	}
-	for _, n := range want {
-		tally[n]--
-	}
-	for _, n := range tally {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // gone says whether the error is that the object is not there any more.

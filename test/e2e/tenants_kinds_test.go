@@ -62,10 +62,7 @@ func (s *story) tellsOnce(reason, pod, part string) {
 				}
 			}
 		}
-		if len(notes) != 1 || !strings.Contains(notes[0], part) {
-			return fmt.Errorf("it was told %q, want %q once", notes, part)
-		}
-		return nil
+		return errorIf(len(notes) != 1 || !strings.Contains(notes[0], part), "it was told %q, want %q once", notes, part)
 	})
 }
 
@@ -121,10 +118,8 @@ func TestTenantsIdentities(t *testing.T) {
 					got, pods[id] = append(got, id), p.Name
 				}
 			}
-			if slices.Sort(got); !slices.Equal(got, want) {
-				return fmt.Errorf("held are %q", got)
-			}
-			return nil
+			slices.Sort(got)
+			return errorIf(!slices.Equal(got, want), "held are %q", got)
 		})
 		return pods
 	}
@@ -201,22 +196,13 @@ func TestTenantsBadInput(t *testing.T) {
 	})
 	s.accepted(typo, metav1.ConditionTrue, placementv1alpha1.ReasonValid)
 	second := s.reserves("second", 0, func(spec *placementv1alpha1.AllocationSpec) { spec.Assignments[0].PodSelector = selects("good") })
-	s.until("the conflict to be said", func() error {
-		var now placementv1alpha1.Allocation
-		if err := world.objects.Get(s.ctx, client.ObjectKeyFromObject(second), &now); err != nil {
-			return err
-		}
-		if !meta.IsStatusConditionTrue(now.Status.Conditions, placementv1alpha1.ConditionConflicted) {
-			return fmt.Errorf("its conditions are %v", now.Status.Conditions)
-		}
-		return nil
+	becomes(s, second.Name, "the conflict to be said", func(now *placementv1alpha1.Allocation) error {
+		return errorIf(!meta.IsStatusConditionTrue(now.Status.Conditions, placementv1alpha1.ConditionConflicted), "its conditions are %v", now.Status.Conditions)
 	})
 	s.must(world.objects.Delete(s.ctx, good), "deleting an allocation under its pods")
 	s.noEvictions(gone)
 	s.run(map[string]int{"good": 2, "bad": 2})
-	if gone.all() != 0 {
-		t.Errorf("%d pods made way", gone.all())
-	}
+	s.madeWayAre(gone, 0)
 }
 
 // Limits of domains hold while others make way: of a zone that may have one pod of a workload the one that is there goes for another, though there is
@@ -240,7 +226,5 @@ func TestTenantsLimits(t *testing.T) {
 	s.runningAre("prod", "second")
 	s.runningAre("dev", "other")
 	s.noEvictions(gone)
-	if gone.all() != 1 {
-		t.Errorf("%d pods made way, want 1", gone.all())
-	}
+	s.madeWayAre(gone, 1)
 }

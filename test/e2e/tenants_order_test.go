@@ -34,9 +34,7 @@ func TestTenantsVolcano4947(t *testing.T) {
 	s.run(map[string]int{"q1": 0, "q2": 2})
 	s.noEvictions(gone)
 	s.run(map[string]int{"q1": 0, "q2": 2})
-	if gone.all() != 1 {
-		t.Errorf("%d pods made way, want 1", gone.all())
-	}
+	s.madeWayAre(gone, 1)
 }
 
 // runFor are annotations that tell how long a Job's pod runs, to devcluster and to KWOK's own
@@ -58,16 +56,12 @@ func TestTenantsVolcano377(t *testing.T) {
 	maps.Copy(template.Annotations, runFor("24h"))
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	for i := range 24 {
-		s.make(&batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", i)}, Spec: batchv1.JobSpec{Template: template},
-		})
+		s.make(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", i)}, Spec: batchv1.JobSpec{Template: template}})
 	}
 	s.run(map[string]int{"jobs": 12})
 	s.noEvictions(gone)
 	s.run(map[string]int{"jobs": 12})
-	if gone.all() != 0 {
-		t.Errorf("%d pods made way, want none", gone.all())
-	}
+	s.madeWayAre(gone, 0)
 }
 
 // Kueue's issue 7101: 8 slots, one tenant has four pods of 2, the other asks for 3. There more than 33 pods were preempted. Here it is quiet after
@@ -108,20 +102,13 @@ func TestTenantsEnvironments(t *testing.T) {
 		running := make(map[string]int)
 		all := 0
 		for _, env := range environments {
-			for _, p := range s.podsOf(env) {
-				if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
-					running[env]++
-					all++
-				}
-			}
+			running[env] = len(s.running(env))
+			all += running[env]
 			if running[env] < 3 || running[env] > 4 {
 				return fmt.Errorf("running are %v", running)
 			}
 		}
-		if all != 14 {
-			return fmt.Errorf("%d run: %v", all, running)
-		}
-		return nil
+		return errorIf(all != 14, "%d run: %v", all, running)
 	})
 	s.noEvictions(gone)
 	s.lose(nodes[3:7]...) // three nodes are left
@@ -183,9 +170,7 @@ func TestTenantsNetVictims(t *testing.T) {
 		}
 		return nil
 	})
-	if gone.all() != 1 {
-		t.Errorf("%d pods made way, want 1", gone.all())
-	}
+	s.madeWayAre(gone, 1)
 	large := slices.DeleteFunc(s.running("all"), func(name string) bool { return !strings.HasPrefix(name, "large-") })
 	if len(large) != 9 {
 		t.Errorf("the large ones that are left are %q, want 9", large)

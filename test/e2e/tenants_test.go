@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/rig"
@@ -39,14 +38,12 @@ var startTenants = sync.OnceValue(func() (err error) {
 	if err := os.WriteFile(path, bytes.Replace(manifests.TenantsConfig, old, []byte("schedulerName: "+tenantsScheduler), 1), 0o600); err != nil {
 		return err
 	}
-	port, err := rig.FreePort()
+	flags, url, err := servesMetrics("--config="+path, "--v=2")
 	if err != nil {
 		return err
 	}
-	world.tenantsMetrics = "https://127.0.0.1:" + port + "/metrics"
-	world.tenants, err = startScheduler(tenantsScheduler, "--config="+path, "--v=2", "--bind-address=127.0.0.1", "--secure-port="+port,
-		"--authentication-kubeconfig="+world.schedulerKubeconfig, "--authorization-kubeconfig="+world.schedulerKubeconfig,
-		"--authorization-always-allow-paths=/metrics")
+	world.tenantsMetrics = url
+	world.tenants, err = startScheduler(tenantsScheduler, flags...)
 	return err
 })
 
@@ -57,10 +54,8 @@ func (s *story) tenantsPage() (page string) {
 	m.share()
 	of := &metered{story: s, url: world.tenantsMetrics}
 	s.until("the metrics of a partition", func() error {
-		if page = of.page(); !strings.Contains(page, fmt.Sprintf("espalier_partition_pods{partition=%q", s.name)) {
-			return errors.New("there are none")
-		}
-		return nil
+		page = of.page()
+		return errorIf(!strings.Contains(page, fmt.Sprintf("espalier_partition_pods{partition=%q", s.name)), "there are none")
 	})
 	return page
 }
@@ -131,12 +126,9 @@ func (s *story) evictions() *makingWay {
 }
 
 func madeWay(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler
+	})
 }
 
 func (m *makingWay) note(pod *corev1.Pod) {
@@ -153,6 +145,14 @@ func (m *makingWay) all() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.seen)
+}
+
+// madeWayAre fails the story unless so many pods have made way in all.
+func (s *story) madeWayAre(m *makingWay, want int) {
+	s.Helper()
+	if n := m.all(); n != want {
+		s.Errorf("%d pods made way, want %d", n, want)
+	}
 }
 
 // of is how many of an app there were.
@@ -201,16 +201,9 @@ func (s *story) noEvictions(m *makingWay) {
 // accepted waits until an allocation's condition Accepted has a status and a reason.
 func (s *story) accepted(a *placementv1alpha1.Allocation, status metav1.ConditionStatus, reason string) {
 	s.Helper()
-	s.until("allocation "+a.Name+" to be accepted: "+string(status), func() error {
-		var now placementv1alpha1.Allocation
-		if err := world.objects.Get(s.ctx, client.ObjectKeyFromObject(a), &now); err != nil {
-			return err
-		}
+	becomes(s, a.Name, "allocation "+a.Name+" to be accepted: "+string(status), func(now *placementv1alpha1.Allocation) error {
 		c := meta.FindStatusCondition(now.Status.Conditions, placementv1alpha1.ConditionAccepted)
-		if c == nil || c.Status != status || c.Reason != reason || now.Status.ObservedGeneration != now.Generation {
-			return fmt.Errorf("it is %+v", c)
-		}
-		return nil
+		return errorIf(c == nil || c.Status != status || c.Reason != reason || now.Status.ObservedGeneration != now.Generation, "it is %+v", c)
 	})
 }
 
@@ -230,10 +223,8 @@ func (s *story) running(app string) (names []string) {
 func (s *story) runningAre(app string, want ...string) {
 	s.Helper()
 	s.until(fmt.Sprintf("%q to run", want), func() error {
-		if got := s.running(app); !slices.Equal(got, want) {
-			return fmt.Errorf("running are %q", got)
-		}
-		return nil
+		got := s.running(app)
+		return errorIf(!slices.Equal(got, want), "running are %q", got)
 	})
 }
 
@@ -242,10 +233,8 @@ func (s *story) waits(app string) {
 	s.Helper()
 	s.until("a pod of "+app+" to wait", func() error {
 		for _, p := range s.podsOf(app) {
-			for _, c := range p.Status.Conditions {
-				if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-					return nil
-				}
+			if unschedulable(&p) != "" {
+				return nil
 			}
 		}
 		return errors.New("none has been tried in vain")

@@ -35,9 +35,7 @@ func (s *story) template(app, placement string, change ...func(*corev1.PodSpec))
 			NodeSelector:  map[string]string{storyLabel: s.name},
 			Containers: []corev1.Container{{
 				Name: "app", Image: "busybox:1.37",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: *resource.NewMilliQuantity(podMilliCPU, resource.DecimalSI),
-				}},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: units(1)}},
 			}},
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 		},
@@ -146,7 +144,7 @@ func (s *story) podsWith(selector, node string) []corev1.Pod {
 // asks sets what the pod asks for in units of podMilliCPU.
 func asks(pods int64) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
-		spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(pods*podMilliCPU, resource.DecimalSI)
+		spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = units(pods)
 	}
 }
 

@@ -35,11 +35,7 @@ func (s *story) descheduler() {
 // Then both are quiet.
 func TestDescheduler(t *testing.T) {
 	s := begin(t)
-	for i, nodes := range []int{3, 2, 1} {
-		for n := range nodes {
-			s.node(string(rune('a'+i)), n)
-		}
-	}
+	s.zonesOf(3, 2, 1)
 	away := s.NS + "-c-0"
 	s.Cordon(away, true)
 	s.deploy(12, map[string]string{"story": s.NS}, corev1.LabelTopologyZone)
@@ -54,11 +50,7 @@ func TestDescheduler(t *testing.T) {
 // With a constraint over hosts beside that over zones, and zones of unequal numbers of hosts, it leaves the pods where they are.
 func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 	s := begin(t)
-	for i, nodes := range []int{5, 2, 2} {
-		for n := range nodes {
-			s.node(string(rune('a'+i)), n)
-		}
-	}
+	s.zonesOf(5, 2, 2)
 	s.deploy(21, map[string]string{"story": s.NS}, corev1.LabelTopologyZone, corev1.LabelHostname)
 	s.even(21, 7, 7, 7)
 	s.descheduler()
@@ -70,11 +62,7 @@ func TestDeschedulerOverZonesAndHosts(t *testing.T) {
 // descheduler evicts pods for it in each of its runs, which come back to the same hosts. Espalier moves none.
 func TestConstraintsThatCannotBothBeMet(t *testing.T) {
 	s := begin(t)
-	for i, nodes := range []int{5, 2, 2} {
-		for n := range nodes {
-			s.node(string(rune('a'+i)), n)
-		}
-	}
+	s.zonesOf(5, 2, 2)
 	s.rebalanced()
 	s.deployOver(9, map[string]string{"story": s.NS}, 3, corev1.LabelHostname)
 	s.even(9, 3, 3, 3)
@@ -104,9 +92,7 @@ func TestZoneReturnsByMovesAndByEvictions(t *testing.T) {
 	for _, by := range []string{"moves", "evictions"} {
 		t.Run(by, func(t *testing.T) {
 			s := begin(t)
-			for _, zone := range []string{"a", "b", "c"} {
-				s.node(zone, 0)
-			}
+			s.zonesOf(1, 1, 1)
 			away := s.NS + "-c-0"
 			s.Cordon(away, true)
 			s.deploy(30, map[string]string{"story": s.NS}, corev1.LabelTopologyZone)

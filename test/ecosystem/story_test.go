@@ -69,8 +69,18 @@ func (s *story) neighbour(name, path string, args ...string) {
 	})
 }
 
+// zonesOf makes so many nodes in zone a, in zone b and so on.
+func (s *story) zonesOf(nodes ...int) {
+	s.Helper()
+	for i, n := range nodes {
+		for serial := range n {
+			s.node(string(rune('a'+i)), serial)
+		}
+	}
+}
+
 // node makes a node of a zone that only the story's pods want.
-func (s *story) node(zone string, serial int) string {
+func (s *story) node(zone string, serial int) {
 	s.Helper()
 	name := fmt.Sprintf("%s-%s-%d", s.NS, zone, serial)
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}
@@ -81,7 +91,6 @@ func (s *story) node(zone string, serial int) string {
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}, metav1.CreateOptions{})
 	s.Must(err, "making node "+name)
-	return name
 }
 
 // deploy makes the Deployment, of pods of one CPU that are to be spread over keys, on nodes with a label.

@@ -106,9 +106,8 @@ func TestDeployAndUndeploy(t *testing.T) {
 func TestUndeployThatCannotEnd(t *testing.T) {
 	leases := cluster.client.CoordinationV1().Leases(metav1.NamespaceSystem)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "kube-scheduler"}}
-	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := leases.Create(t.Context(), lease, metav1.CreateOptions{})
+	fatal(t, err)
 	before := everything(t)
 	deploy(t, "up", "--set", "scheduler.leaderElection.resourceName=kube-scheduler,scheduler.leaderElection.resourceNamespace=kube-system")
 	installed := difference(before, everything(t))
@@ -229,11 +228,10 @@ func placesOne(t *testing.T, scheduler *rig.Process, profile schedulerapi.KubeSc
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"devcluster.espalier.dev/fail": "error"}},
 		Spec:       corev1.PodSpec{SchedulerName: name, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}}},
 	}
-	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	fatal(t, err)
 	state := "created"
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-scheduler.Done():
 			return false, fmt.Errorf("the scheduler has ended: %w", scheduler.Err())

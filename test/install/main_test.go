@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 const (
@@ -95,12 +96,7 @@ func environment() []string {
 }
 
 // fatal ends the test if there is an error.
-func fatal(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var fatal = placementtest.Must
 
 // must is tool for what has to work.
 func must(t *testing.T, stdin, name string, args ...string) string {

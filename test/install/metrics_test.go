@@ -104,10 +104,7 @@ func TestPrometheusReachesMetrics(t *testing.T) {
 // about bindings.
 func TestNetworkPolicyLetsInWhoAsks(t *testing.T) {
 	const arbiter, metrics = "controller.arbiter.enabled=true", `networkPolicy.metricsFrom=[{"namespaceSelector":{}}]`
-	for _, tc := range []struct {
-		set  []string
-		want []string
-	}{
+	for _, tc := range []struct{ set, want []string }{
 		{nil, nil},
 		{[]string{arbiter}, []string{"arbiter"}},
 		{[]string{metrics}, []string{"https"}},

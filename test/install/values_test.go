@@ -173,8 +173,8 @@ func remove(v map[string]any, path []string) bool {
 	return ok && remove(next, path[1:])
 }
 
-// TestSchemaRefuses wants mistakes to be told before anything is installed.
-func TestSchemaRefuses(t *testing.T) {
+// TestChartRefuses wants mistakes to be told before anything is installed.
+func TestChartRefuses(t *testing.T) {
 	for set, want := range map[string]string{
 		`mode="Sharing"`:                             "/mode",
 		`scheduler.replica=2`:                        "additional properties 'replica' not allowed",
@@ -213,26 +213,8 @@ func TestSchemaRefuses(t *testing.T) {
 		`scheduler.configuration=null`:                      "missing property 'configuration'",
 		`controller.schedulerNames=null`:                    "missing property 'schedulerNames'",
 		`networkPolicy=null`:                                "missing property 'networkPolicy'",
-	} {
-		_, _, err := tool(t, "", "helm", "template", "espalier", chart, "--set-json", set)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: want an error with %q, got %v", set, want, err)
-		}
-	}
-}
-
-// TestNullInsideTakesAway wants a part of a default to go as helm's users know it, where that is safe.
-func TestNullInsideTakesAway(t *testing.T) {
-	whole, without := template(t, "espalier", "kube-system"), template(t, "espalier", "kube-system", "--set-json", `scheduler.resources.requests=null`)
-	if strings.Count(whole, " requests:\n") != strings.Count(without, " requests:\n")+1 {
-		t.Errorf("requests that are null are not gone:\n%s", without)
-	}
-}
-
-// TestTemplatesRefuse wants words for what the schema cannot tell: values that it does not see,
-// as null is the lack of a value, and what is inside of a configuration.
-func TestTemplatesRefuse(t *testing.T) {
-	for set, want := range map[string]string{
+		// What the schema cannot tell, the templates have words for: values that it does not see, as null is the lack of a value, and what is
+		// inside of a configuration.
 		`mode="NodePool",scheduler.configuration={"profiles":[{}]}`:       "mode NodePool changes the profiles",
 		`scheduler.profiles=null`:                                         "scheduler.profiles is empty",
 		`scheduler.configuration={"parallelism":8}`:                       "scheduler.configuration has no profiles",
@@ -247,6 +229,14 @@ func TestTemplatesRefuse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want an error with %q, got %v", set, want, err)
 		}
+	}
+}
+
+// TestNullInsideTakesAway wants a part of a default to go as helm's users know it, where that is safe.
+func TestNullInsideTakesAway(t *testing.T) {
+	whole, without := template(t, "espalier", "kube-system"), template(t, "espalier", "kube-system", "--set-json", `scheduler.resources.requests=null`)
+	if strings.Count(whole, " requests:\n") != strings.Count(without, " requests:\n")+1 {
+		t.Errorf("requests that are null are not gone:\n%s", without)
 	}
 }
 

@@ -112,57 +112,30 @@ func TestSchedulerNamesWhatItCannotRead(t *testing.T) {
 	token := metricsToken(t, ns)
 	says(t, base+"/metrics", token, http.StatusOK, series)
 	settled(t, ns, rig.SchedulerName, 3)
-	until(t, "the pod with a device to say what it waits for", func() error {
-		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
-		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
-			return strings.Contains(is.Message, "deviceclasses of resource.k8s.io/v1: Forbidden")
-		}) {
-			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
-		}
-		return err
-	})
+	told(t, ns, "devices", "deviceclasses of resource.k8s.io/v1: Forbidden")
 
-	logs := func(line string) error {
-		if !strings.Contains(logOf(t, scheduler), line) {
-			return fmt.Errorf("its log does not say %s", line)
-		}
-		return nil
-	}
 	// The log may be a second behind what is served, and says nothing once the right is there.
-	until(t, "the kind to be named in the log", func() error {
-		return logs(`"Informer is not filled" resource="deviceclasses" groupVersion="resource.k8s.io/v1"`)
-	})
+	logs(t, scheduler, `"Informer is not filled" resource="deviceclasses" groupVersion="resource.k8s.io/v1"`)
 	lack("")
 	select {
 	case <-scheduler.Done():
 	case <-time.After(2 * timeout):
 		t.Fatal("the scheduler does not end")
 	}
-	fatal(t, logs(`"Scheduler ends" err="deviceclasses of resource.k8s.io/v1 can be read`))
+	logs(t, scheduler, `"Scheduler ends" err="deviceclasses of resource.k8s.io/v1 can be read`)
 	start(t, args...)
 	says(t, base+"/readyz", "", http.StatusOK, "ok")
 	says(t, base+"/readyz/informers", "", http.StatusOK, "ok")
 	if _, body, err := rig.Get(t.Context(), base+"/metrics", token); err != nil || strings.Contains(body, "espalier_unsynced_informers{") {
 		t.Errorf("there is still a series of it, %v", err)
 	}
-	until(t, "the pod with a device to be decided", func() error {
-		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), "devices", metav1.GetOptions{})
-		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
-			return strings.Contains(is.Message, "Insufficient example.com/device")
-		}) {
-			err = fmt.Errorf("its conditions are %v", pod.Status.Conditions)
-		}
-		return err
-	})
+	told(t, ns, "devices", "Insufficient example.com/device")
 }
 
 // A scheduler that waits for a kind is not ready at any time: else it would take the place of one that works.
 func TestSchedulerIsNotReadyWithoutInformers(t *testing.T) {
-	ns, port := namespace(t), freePort(t)
-	kubeconfig, _ := without(t, ns, rig.SchedulerName, "poddisruptionbudgets")
-	base := "https://127.0.0.1:" + port
-	scheduler := start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	kubeconfig, _ := without(t, namespace(t), rig.SchedulerName, "poddisruptionbudgets")
+	scheduler, base := serveBy(t, kubeconfig)
 	asked := 0
 	until(t, "the kind to be named in the log", func() error {
 		if status, body, err := rig.Get(t.Context(), base+"/readyz", ""); err == nil {
@@ -186,11 +159,10 @@ func TestSchedulerIsNotReadyWithoutInformers(t *testing.T) {
 // A right that is taken away from a scheduler that runs is named though its watch goes on, for minutes, and no more when it is given back. Pods are
 // placed all the while.
 func TestSchedulerNamesARightThatIsTakenAway(t *testing.T) {
-	ns, port := namespace(t), freePort(t)
+	ns := namespace(t)
 	kubeconfig, lack := without(t, ns, rig.SchedulerName, "")
-	base := "https://127.0.0.1:" + port + "/readyz"
-	start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig,
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	_, base := serveBy(t, kubeconfig)
+	base += "/readyz"
 	says(t, base, "", http.StatusOK, "ok")
 	lack("poddisruptionbudgets")
 	begin := time.Now()
@@ -205,7 +177,7 @@ func TestSchedulerNamesARightThatIsTakenAway(t *testing.T) {
 
 // A group that does not answer, as an aggregated API that hangs does not, is named, and pods that do not need it are placed.
 func TestSchedulerNamesAGroupThatHangs(t *testing.T) {
-	ns, port := namespace(t), freePort(t)
+	ns := namespace(t)
 	server := before(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		hangs := strings.HasPrefix(r.URL.Path, "/apis/resource.k8s.io/")
 		if hangs {
@@ -213,9 +185,9 @@ func TestSchedulerNamesAGroupThatHangs(t *testing.T) {
 		}
 		return hangs
 	})
-	base, begin := "https://127.0.0.1:"+port+"/readyz", time.Now()
-	start(t, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+port, "--kubeconfig="+kubeconfig(t, server, "none"),
-		"--authentication-kubeconfig="+cluster.account, "--authorization-kubeconfig="+cluster.account)
+	begin := time.Now()
+	_, base := serveBy(t, kubeconfig(t, server, "none"))
+	base += "/readyz"
 	for _, resource := range []string{"deviceclasses", "resourceclaims", "resourceslices"} {
 		says(t, base+"/informers", "", http.StatusInternalServerError, resource+" of resource.k8s.io/v1: ")
 	}
@@ -237,14 +209,7 @@ func TestControllerNamesWhatIsGone(t *testing.T) {
 	ns, port := namespace(t), freePort(t)
 	t.Cleanup(func() { removePolicies(t) })
 	installPolicies(t, ns)
-	binary, err := rig.Binary(rig.ControllerName, binFolder)
-	fatal(t, err)
-	p, err := rig.Start(rig.Command{
-		Name: rig.ControllerName, Path: binary, Dir: t.TempDir(),
-		Args: []string{"--kubeconfig=" + controllerKubeconfig(t), "--leader-elect=false", "--health-probe-bind-address=127.0.0.1:" + port},
-	})
-	fatal(t, err)
-	t.Cleanup(p.Kill)
+	startController(t, "", "--leader-elect=false", "--health-probe-bind-address=127.0.0.1:"+port)
 	policies, err := dynamic.NewForConfig(cluster.config)
 	fatal(t, err)
 	until(t, "the controller to write the status of a policy", func() error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,20 +88,17 @@ func asksNothing(t *testing.T, ns, name, scheduler string) {
 	fatal(t, err)
 }
 
-// waits waits until the pod is said to wait for the property of the profile's level.
-func waits(t *testing.T, ns, name string) {
+// told waits until a pod is told a text that says why it has no node.
+func told(t *testing.T, ns, name, text string) {
 	t.Helper()
-	until(t, "pod "+name+" to be refused", func() error {
+	until(t, fmt.Sprintf("pod %s to be told %q", name, text), func() error {
 		pod, err := cluster.client.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
+		if err == nil && !slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
+			return is.Type == corev1.PodScheduled && strings.Contains(is.Message, text)
+		}) {
+			err = fmt.Errorf("it is on node %q with %v", pod.Spec.NodeName, pod.Status.Conditions)
 		}
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodScheduled && strings.Contains(c.Message, "didn't have a property that the pod's placement requires") {
-				return nil
-			}
-		}
-		return fmt.Errorf("it is on node %q with %v", pod.Spec.NodeName, pod.Status.Conditions)
+		return err
 	})
 }
 
@@ -108,7 +106,7 @@ func waits(t *testing.T, ns, name string) {
 // again, and every time takes up the pods for which that makes a difference: here the profile's default level leaves out all nodes, and the
 // policy's leaves out none.
 func TestPoliciesInstalledLater(t *testing.T) {
-	const scheduler = "policies-later"
+	const scheduler, lacks = "policies-later", "didn't have a property that the pod's placement requires" // that of the profile's level
 	config := write(t, "config.yaml", configHead+`profiles:
 - schedulerName: `+scheduler+`
   plugins: {multiPoint: {enabled: [{name: Preferences}, {name: SpreadTree, weight: 10000}]}}
@@ -119,7 +117,7 @@ func TestPoliciesInstalledLater(t *testing.T) {
 	ns := namespace(t)
 	p := start(t, "--config="+config, "--kubeconfig="+cluster.account, "--leader-elect=false", "--secure-port=0")
 	asksNothing(t, ns, "before", scheduler)
-	waits(t, ns, "before")
+	told(t, ns, "before", lacks)
 
 	t.Cleanup(func() { removePolicies(t) })
 	installPolicies(t, ns)
@@ -129,7 +127,7 @@ func TestPoliciesInstalledLater(t *testing.T) {
 
 	removePolicies(t)
 	asksNothing(t, ns, "after", scheduler)
-	waits(t, ns, "after")
+	told(t, ns, "after", lacks)
 	installPolicies(t, ns)
 	settled(t, ns, scheduler, 8)
 	stop(t, p)

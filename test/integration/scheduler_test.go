@@ -84,9 +84,8 @@ func workload(t *testing.T, ns string, n int, change func(*corev1.Pod)) {
 			Spec: corev1.PodSpec{SchedulerName: rig.SchedulerName, Containers: []corev1.Container{{Name: "c", Image: "busybox:1.37"}}},
 		}
 		change(pod)
-		if _, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := cluster.client.CoreV1().Pods(ns).Create(t.Context(), pod, metav1.CreateOptions{})
+		fatal(t, err)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -124,13 +122,7 @@ func silent(t *testing.T, p *rig.Process, secrets []secret, masked bool) {
 func askForMetrics(t *testing.T, ns, port string) []secret {
 	t.Helper()
 	token := metricsToken(t, ns)
-	until(t, "its metrics", func() error {
-		status, _, err := rig.Get(t.Context(), "https://127.0.0.1:"+port+"/metrics", token)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("status %d", status)
-		}
-		return err
-	})
+	says(t, "https://127.0.0.1:"+port+"/metrics", token, http.StatusOK, "")
 	return []secret{{"the token of who asks", token}, {"its signature", token[strings.LastIndex(token, ".")+1:]}}
 }
 
@@ -162,13 +154,7 @@ func TestControllerLogsNoSecret(t *testing.T) {
 			installPolicies(t, ns)
 			pods(t, ns, rig.SchedulerName, 3)
 			p := startController(t, kubeconfig, "--metrics-bind-address=127.0.0.1:"+port, "-v=10")
-			until(t, "it to write the status of the policy", func() error {
-				log, err := os.ReadFile(p.Log)
-				if err == nil && !bytes.Contains(log, []byte("/namespaces/"+ns+"/placementpolicies/zones/status")) {
-					err = errors.New("it has not")
-				}
-				return err
-			})
+			logs(t, p, "/namespaces/"+ns+"/placementpolicies/zones/status") // it writes the status of the policy
 			asks := askForMetrics(t, ns, port)
 			stop(t, p)
 			silent(t, p, append(secretsOf(t, kubeconfig), asks...), name == "token")

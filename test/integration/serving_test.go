@@ -31,12 +31,7 @@ func TestTakesItsOwnLease(t *testing.T) {
 	first := start(t, args...)
 	holder := leaseHolder(t, "")
 	second := start(t, args...)
-	until(t, "the second to know the cluster and ask for the Lease", func() error {
-		if !strings.Contains(logOf(t, second), "Attempting to acquire leader lease") {
-			return errors.New("it does not")
-		}
-		return nil
-	})
+	logs(t, second, "Attempting to acquire leader lease") // it knows the cluster
 	ns := namespace(t)
 	pods(t, ns, rig.SchedulerName, 3)
 	settled(t, ns, rig.SchedulerName, 3)
@@ -83,6 +78,17 @@ func logOf(t *testing.T, p *rig.Process) string {
 	return string(text)
 }
 
+// logs waits until the log of a process has a text.
+func logs(t *testing.T, p *rig.Process, text string) {
+	t.Helper()
+	until(t, fmt.Sprintf("the log of %s to say %q", p.Name, text), func() error {
+		if !strings.Contains(logOf(t, p), text) {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
 // leaseHolder waits until the Lease has a holder other than the given one.
 func leaseHolder(t *testing.T, other string) (holder string) {
 	t.Helper()
@@ -116,17 +122,15 @@ func freePort(t *testing.T) string {
 }
 
 // answers wants who asks for an address with a token to be answered with a status, the first time that anything is.
-func answers(t *testing.T, url, token string, want int) (body string) {
+func answers(t *testing.T, url, token string, want int) {
 	t.Helper()
 	until(t, url, func() error {
 		status, got, err := rig.Get(t.Context(), url, token)
 		if err == nil && status != want {
 			t.Fatalf("%s: status %d, want %d: %.200s", url, status, want, got)
 		}
-		body = got
 		return err
 	})
-	return body
 }
 
 // With the rights of the manifests it serves its health to everybody, and whatever else it serves to those whom the cluster lets read it: nobody,
@@ -147,13 +151,7 @@ func TestServesHealthAndMetrics(t *testing.T) {
 	settled(t, ns, rig.SchedulerName, 2)
 	token := metricsToken(t, ns)
 	const want = `scheduler_schedule_attempts_total{profile="espalier-scheduler",result="scheduled"}`
-	until(t, "a count of scheduled pods in /metrics", func() error {
-		status, body, err := rig.Get(t.Context(), base+"/metrics", token)
-		if err == nil && (status != http.StatusOK || !strings.Contains(body, want)) {
-			err = fmt.Errorf("status %d, and %s is not among the metrics", status, want)
-		}
-		return err
-	})
+	says(t, base+"/metrics", token, http.StatusOK, want)
 
 	stranger := readerToken(t, ns, "stranger")
 	for i, path := range []string{
@@ -190,7 +188,7 @@ func startController(t *testing.T, kubeconfig string, args ...string) *rig.Proce
 		kubeconfig = controllerKubeconfig(t)
 	}
 	p, err := rig.Start(rig.Command{
-		Name: rig.ControllerName, Path: binary, Dir: t.TempDir(), Args: append(args, "--kubeconfig="+kubeconfig, "--health-probe-bind-address=0"),
+		Name: rig.ControllerName, Path: binary, Dir: t.TempDir(), Args: append([]string{"--kubeconfig=" + kubeconfig, "--health-probe-bind-address=0"}, args...),
 	})
 	fatal(t, err)
 	t.Cleanup(p.Kill)
@@ -212,12 +210,8 @@ func TestControllerServesMetrics(t *testing.T) {
 	url := "https://127.0.0.1:" + port + "/metrics"
 	stranger := readerToken(t, ns, "stranger")
 	token := metricsToken(t, ns)
-	until(t, "who leads to be said", func() error {
-		if body := answers(t, url, token, http.StatusOK); !strings.Contains(body, "leader_election_master_status") {
-			return fmt.Errorf("it is not: %.200s", body)
-		}
-		return nil
-	})
+	answers(t, url, token, http.StatusOK)
+	says(t, url, token, http.StatusOK, "leader_election_master_status")
 	answers(t, url, "", http.StatusUnauthorized)
 	answers(t, url, "x"+stranger, http.StatusInternalServerError) // of a token that nobody has given out, as controller-runtime has it
 	answers(t, url, stranger, http.StatusForbidden)

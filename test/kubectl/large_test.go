@@ -109,9 +109,8 @@ func apiTime(t *testing.T, config *rest.Config, client *kubernetes.Clientset) ti
 	t.Helper()
 	begun := time.Now()
 	for _, path := range []string{"/api/v1/pods", "/api/v1/nodes", "/apis/apps/v1/replicasets", "/apis/apps/v1/deployments"} {
-		if _, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", config.ContentType).DoRaw(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", config.ContentType).DoRaw(t.Context())
+		fatal(t, err)
 	}
 	return time.Since(begun)
 }

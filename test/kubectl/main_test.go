@@ -26,6 +26,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/rig"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into testdata")
@@ -231,12 +232,7 @@ func run(t *testing.T, args ...string) (out, said string, status int) {
 }
 
 // fatal ends the test if there is an error.
-func fatal(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var fatal = placementtest.Must
 
 // far is how far a command is that takes long, which it says on stderr: on a busy machine any may.
 var far = regexp.MustCompile(`(?m)^\d+ of \d+: .*\n`)

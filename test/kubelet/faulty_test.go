@@ -65,21 +65,24 @@ func (s *story) happened(p *corev1.Pod, reason string) error {
 	return nil
 }
 
+// hasFailed is what is seen of a pod whose container has exited with an error.
+func hasFailed(p *corev1.Pod) error {
+	for _, c := range p.Status.ContainerStatuses {
+		if end := c.LastTerminationState.Terminated; end != nil && end.ExitCode == 1 {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s on node %s has not failed: %s", p.Name, p.Spec.NodeName, waitsFor(p))
+}
+
 func TestContainersThatExitWithAnError(t *testing.T) {
 	s := begin(t)
 	file := s.flags() + "/" + failFile
 	s.tell(faulty{
 		breakIt: func() { s.shell(s.one, "mkdir -p "+s.flags()+" && touch "+file) },
 		mendIt:  func() { s.shell(s.one, "rm -f "+file) },
-		seen: func(p *corev1.Pod) error {
-			for _, c := range p.Status.ContainerStatuses {
-				if end := c.LastTerminationState.Terminated; end != nil && end.ExitCode == 1 {
-					return nil
-				}
-			}
-			return fmt.Errorf("pod %s on node %s has not failed: %s", p.Name, p.Spec.NodeName, waitsFor(p))
-		},
-		other: true,
+		seen:    hasFailed,
+		other:   true,
 	})
 }
 

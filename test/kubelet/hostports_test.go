@@ -124,14 +124,7 @@ func TestHostPortHeldByTheNode(t *testing.T) {
 	s.deploy("app", 1, listening(kubeletPort))
 	s.refused("app", fmt.Sprintf("4 node(s) reserved host port %d/tcp", kubeletPort))
 	mend()
-	s.observe("app", 1, func(p *corev1.Pod) error {
-		for _, c := range p.Status.ContainerStatuses {
-			if end := c.LastTerminationState.Terminated; end != nil && end.ExitCode == 1 {
-				return nil
-			}
-		}
-		return fmt.Errorf("pod %s on node %s has not failed: %s", p.Name, p.Spec.NodeName, waitsFor(p))
-	})
+	s.observe("app", 1, hasFailed)
 }
 
 // What a manifest asks for is one thing, and what the kernel was told another: every process of what is installed has a number for a user,

@@ -93,18 +93,12 @@ func (r *reader) read() {
 // prepare makes a folder that looks like a clone of the repository, with what the page needs before.
 func (r *reader) prepare() {
 	entries, err := os.ReadDir(world.root)
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal(r, err)
 	for _, e := range entries {
-		if err := os.Symlink(filepath.Join(world.root, e.Name()), filepath.Join(r.dir, e.Name())); err != nil {
-			r.Fatal(err)
-		}
+		fatal(r, os.Symlink(filepath.Join(world.root, e.Name()), filepath.Join(r.dir, e.Name())))
 	}
 	web, err := os.ReadFile("testdata/web.yaml")
-	if err != nil {
-		r.Fatal(err)
-	}
+	fatal(r, err)
 	r.save("web.yaml", string(web))
 	if r.story.before != "" {
 		r.run(0, r.story.before+"\n")
@@ -112,9 +106,7 @@ func (r *reader) prepare() {
 }
 
 func (r *reader) save(name, text string) {
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
-		r.Fatal(err)
-	}
+	fatal(r, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
 }
 
 // fill replaces what a reader has to fill in.

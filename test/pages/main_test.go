@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/espalier-scheduler/espalier/internal/rig"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 const (
@@ -139,12 +140,7 @@ func start(ctx context.Context) (processes []*rig.Process, err error) {
 }
 
 // fatal ends the test if there is an error.
-func fatal(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var fatal = placementtest.Must
 
 // environment leads commands to the test's cluster, and away from the settings of who runs it.
 func environment() []string {

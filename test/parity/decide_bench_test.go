@@ -165,14 +165,13 @@ func plant(b *testing.B, c *Cluster, nodes []placement.Node) (*simulation.Tree, 
 	}
 }
 
-// hall is large with two more levels: two regions, and two rows in each rack; and
-// room on every node for more tasks than a benchmark brings.
+// hall has two regions, ten zones of ten racks, two rows in each rack, and room on every node for more tasks than a benchmark brings.
 func hall(nodes, tasks int, labels []string) *Cluster {
-	c := large(nodes, tasks, labels)
-	for i := range c.Nodes {
-		c.Nodes[i].CPU = 1 << 40
-		c.Nodes[i].Labels["region"] = fmt.Sprint("region", i%2)
-		c.Nodes[i].Labels["row"] = fmt.Sprint("row", i/100%2)
+	c := &Cluster{Service: Service{Tasks: tasks, Labels: labels, CPU: 1}}
+	for i := range nodes {
+		c.Nodes = append(c.Nodes, Node{Name: fmt.Sprintf("node-%05d", i), State: Active, CPU: 1 << 40, Labels: map[string]string{
+			"az": fmt.Sprint("az", i%10), "rack": fmt.Sprint("rack", i/10%10), "region": fmt.Sprint("region", i%2), "row": fmt.Sprint("row", i/100%2),
+		}})
 	}
 	return c
 }

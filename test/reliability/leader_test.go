@@ -87,9 +87,7 @@ func (s *story) exits(p *rig.Process, code int) {
 // says wants a message in the log of a replica.
 func (s *story) says(p *rig.Process, message string) {
 	s.Helper()
-	text, err := os.ReadFile(p.Log)
-	s.Must(err, "reading the log of "+p.Name)
-	if !strings.Contains(string(text), message) {
+	if !strings.Contains(s.log(p), message) {
 		s.Errorf("%s has not logged the message %q; the end of its log:\n%s", p.Name, message, p.Tail(8))
 	}
 }

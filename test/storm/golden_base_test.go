@@ -271,9 +271,7 @@ func (g *goldenRun) workloads() {
 		g.place("of Deployment web, of the next revision in a rolling update", podOf(fmt.Sprint("web-2-", i), "plain", "web", shipped, anew))
 		g.step(fmt.Sprintf("pod web-1-%d of the revision before ends", i), func() { g.remove(namespace, fmt.Sprint("web-1-", i)) })
 	}
-	g.changePod("web-2-1", func(p *corev1.Pod) {
-		p.Annotations[corev1.PodDeletionCost] = "7"
-	})
+	g.changePod("web-2-1", func(p *corev1.Pod) { p.Annotations[corev1.PodDeletionCost] = "7" })
 	g.place("of Deployment web, of which somebody else writes the deletion costs", podOf("web-2-5", "plain", "web", shipped, anew))
 	g.batch("together: the pinned one comes before those of its age, and the urgent one before all",
 		like("plain-1", "plain", "batch"), like("plain-2", "plain", "batch"),

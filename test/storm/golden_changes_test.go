@@ -122,7 +122,7 @@ func (g *goldenRun) failing() {
 	time.Sleep(5 * apart)
 	g.write("what is written down of failures", func() []string {
 		obj, err := g.server.store.Get(corev1.SchemeGroupVersion.WithResource("configmaps"), metav1.NamespaceSystem, shipped+"-failures")
-		g.must(err)
+		must(g, err)
 		return strings.Split(strings.ReplaceAll(obj.(*corev1.ConfigMap).Data["failures.json"], `{"workload"`, "\n"+`{"workload"`), "\n")
 	})
 }
@@ -137,14 +137,12 @@ func (g *goldenRun) changing() {
 	next("nothing")
 	g.node("n03", "is open again", func(n *corev1.Node) { n.Spec.Unschedulable = false })
 	next("a node is open again")
-	g.node("n07", "is ready again", func(n *corev1.Node) {
-		n.Status.Conditions[0].Status, n.Spec.Taints = corev1.ConditionTrue, nil
-	})
+	g.node("n07", "is ready again", func(n *corev1.Node) { n.Status.Conditions[0].Status, n.Spec.Taints = corev1.ConditionTrue, nil })
 	next("a node is ready again")
 	g.node("n09", "is of zone b and rack 1", func(n *corev1.Node) { n.Labels[zone], n.Labels[rack] = "b", "1" })
 	next("a node has another zone")
 	g.step("node n04 and its pods are gone", func() {
-		g.must(g.server.store.Delete(nodeResource, "", "n04"))
+		must(g, g.server.store.Delete(nodeResource, "", "n04"))
 		for _, p := range g.server.allPods(g.T) {
 			if p.Spec.NodeName == "n04" {
 				g.remove(p.Namespace, p.Name)

@@ -176,7 +176,7 @@ func (g *goldenRun) governed() {
 	g.place("under a ClusterPlacementPolicy with Override", like("front-4", "spread", "front"))
 	g.step("the policies of the cluster are deleted", func() {
 		for _, name := range []string{"everywhere", "first"} {
-			g.must(g.server.store.Delete(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.ClusterPlacementPolicyResource), "", name))
+			must(g, g.server.store.Delete(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.ClusterPlacementPolicyResource), "", name))
 		}
 	})
 	g.place("under no policy any more", like("anybody-1", "plain", "anybody"))

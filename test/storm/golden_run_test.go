@@ -221,22 +221,14 @@ func (g *goldenRun) held(title string, do func()) {
 	})
 }
 
-// must fails the test on an error.
-func (g *goldenRun) must(err error) {
-	g.Helper()
-	if err != nil {
-		g.Fatal(err)
-	}
-}
-
 // add makes objects, as somebody else than the scheduler does.
 func (g *goldenRun) add(all ...runtime.Object) {
 	g.Helper()
 	for _, obj := range all {
 		gvks, _, err := known.ObjectKinds(obj)
-		g.must(err)
+		must(g, err)
 		object, err := meta.Accessor(obj)
-		g.must(err)
+		must(g, err)
 		if object.GetCreationTimestamp().Time.IsZero() {
 			object.SetCreationTimestamp(metav1.Now())
 		}
@@ -247,7 +239,7 @@ func (g *goldenRun) add(all ...runtime.Object) {
 			obj.GetObjectKind().SetGroupVersionKind(gvks[0]) // it is sent as JSON
 		}
 		gvr, _ := meta.UnsafeGuessKindToResource(gvks[0])
-		g.must(g.server.store.Create(gvr, obj.DeepCopyObject(), object.GetNamespace()))
+		must(g, g.server.store.Create(gvr, obj.DeepCopyObject(), object.GetNamespace()))
 	}
 }
 
@@ -255,9 +247,9 @@ func (g *goldenRun) add(all ...runtime.Object) {
 func change[T runtime.Object](g *goldenRun, of schema.GroupVersionResource, ns, name string, how func(T)) {
 	g.Helper()
 	obj, err := g.server.store.Get(of, ns, name)
-	g.must(err)
+	must(g, err)
 	how(obj.(T))
-	g.must(g.server.store.Update(of, obj, ns))
+	must(g, g.server.store.Update(of, obj, ns))
 }
 
 var nodeResource = corev1.SchemeGroupVersion.WithResource("nodes")
@@ -282,7 +274,7 @@ func (g *goldenRun) changePod(name string, how func(*corev1.Pod)) {
 func (g *goldenRun) pod(ns, name string) *corev1.Pod {
 	g.Helper()
 	obj, err := g.server.store.Get(pods, ns, name)
-	g.must(err)
+	must(g, err)
 	return obj.(*corev1.Pod)
 }
 
@@ -290,7 +282,7 @@ func (g *goldenRun) pod(ns, name string) *corev1.Pod {
 func (g *goldenRun) remove(ns, name string) {
 	g.Helper()
 	if err := g.server.store.Delete(pods, ns, name); !apierrors.IsNotFound(err) {
-		g.must(err)
+		must(g, err)
 	}
 	synctest.Wait()
 }

@@ -290,9 +290,7 @@ func activeActive(g *goldenRun) {
 		synctest.Wait()
 		owner.set(otherReplica)
 	})
-	g.step("the other replica is gone", func() {
-		owner.set(thisReplica)()
-	})
+	g.step("the other replica is gone", func() { owner.set(thisReplica)() })
 }
 
 // unread has policies, events and the record of failures not be readable for some time.

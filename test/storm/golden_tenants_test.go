@@ -173,7 +173,7 @@ func (g *goldenRun) turns() {
 	g.held("the Partition is deleted while pod prod-31 is in the queue", func() {
 		g.add(like("prod-31", "plain", "prod-31", team("prod", "10m")))
 		time.Sleep(ordering)
-		g.must(g.server.store.Delete(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PartitionResource), "", "shared"))
+		must(g, g.server.store.Delete(placementv1alpha1.SchemeGroupVersion.WithResource(placementv1alpha1.PartitionResource), "", "shared"))
 	})
 }
 

@@ -84,9 +84,7 @@ func (r *running) think(t *testing.T, pod *corev1.Pod, faults *heard) *opinion {
 	told := faults.Faults != nil
 	if faults.Faults == nil {
 		own, err := clusterview.ReadFaults(state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		faults.Faults = own
 	}
 	if faults.Faults != nil {
@@ -97,9 +95,7 @@ func (r *running) think(t *testing.T, pod *corev1.Pod, faults *heard) *opinion {
 		o.hint = "" // it was asked for in PreFilter, by what this one knows of failures itself
 	}
 	all, err := p.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var fit []fwk.NodeInfo
 	for _, n := range all {
 		if !result.AllNodes() && !result.NodeNames.Has(n.Node().Name) {
@@ -185,9 +181,7 @@ func describe(pod *corev1.Pod) string {
 func (r *running) preferred(t *testing.T, pod *corev1.Pod) bool {
 	t.Helper()
 	pods, err := r.informers.Core().V1().Pods().Lister().Pods(pod.Namespace).List(labels.SelectorFromSet(labels.Set{"app": pod.Labels["app"]}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
 		return p.Spec.NodeName != "" && p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil
 	})

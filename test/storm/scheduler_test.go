@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -24,8 +26,10 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/apis/config/scheme"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/upstream"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/ownership"
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
@@ -49,9 +53,7 @@ var (
 func configuration(t *testing.T) *schedulerapi.KubeSchedulerConfiguration {
 	t.Helper()
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(manifests.SchedulerConfig, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	p := c.Profiles[0].DeepCopy()
 	p.SchedulerName = scored
@@ -135,9 +137,7 @@ func (r *running) assemble(t *testing.T, server *apiServer, c *schedulerapi.Kube
 		scheduler.WithPodMaxBackoffSeconds(c.PodMaxBackoffSeconds),
 		scheduler.WithParallelism(c.Parallelism),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w.beneath != nil {
 		w.beneath()
 	}
@@ -190,9 +190,7 @@ func start(t *testing.T, server *apiServer, of *sharing) *running {
 func (r *running) synced(t *testing.T) {
 	t.Helper()
 	r.informers.WaitForCacheSyncWithContext(r.ctx)
-	if err := r.WaitForHandlersSync(r.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.WaitForHandlersSync(r.ctx))
 }
 
 // run has it decide.
@@ -210,8 +208,94 @@ func (r *running) end() {
 func (r *running) snapshot(t *testing.T) *cache.Snapshot {
 	t.Helper()
 	s := r.Profiles[shipped].SnapshotSharedLister().(*cache.Snapshot)
-	if err := r.Cache.UpdateSnapshot(klog.FromContext(r.ctx), s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Cache.UpdateSnapshot(klog.FromContext(r.ctx), s))
 	return s
+}
+
+// sharing is the part of one replica of several: it is told which there are.
+type sharing struct {
+	mu      sync.Mutex // guards what follows
+	members []string
+	changed func()
+}
+
+// The replica that is tested, and another one.
+const (
+	thisReplica  = "replica-0"
+	otherReplica = "replica-1"
+)
+
+// set settles which replicas there are, and tells nobody.
+func (s *sharing) set(members ...string) (tell func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = members
+	if s.changed == nil {
+		return func() {}
+	}
+	return s.changed
+}
+
+// Name is the plugin's name in a profile.
+func (s *sharing) Name() string { return "ActiveReplicas" }
+
+// Identity is that of this replica.
+func (s *sharing) Identity() string { return thisReplica }
+
+// Owns reports whether a pod is this replica's to place.
+func (s *sharing) Owns(pod *corev1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ownership.Owner(clusterview.OwnershipKey(pod), s.members) == thisReplica
+}
+
+// Begin is called before a pod is bound.
+func (s *sharing) Begin(pod *corev1.Pod) (end func(), ok bool) { return func() {}, s.Owns(pod) }
+
+// OnChange has a function called when other pods than before are its own.
+func (s *sharing) OnChange(changed func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = changed
+}
+
+func (s *sharing) plugin(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return s, nil
+}
+
+// PreEnqueue lets the pods in that are this replica's.
+func (s *sharing) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
+	if s.Owns(pod) {
+		return nil
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "another replica places it")
+}
+
+// EventsToRegister lists nothing: what is to be told is told by OnChange.
+func (s *sharing) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return nil, nil
+}
+
+// replicaDeeds are those of another replica that comes and goes. Whoever hears of it tries all pods again that wait, which is not to be often: it would
+// hide that the scheduler has missed what helps them.
+func (a *actor) replicaDeeds(of *sharing) map[string]func(context.Context) {
+	return map[string]func(context.Context){
+		"come": func(context.Context) {
+			if a.rarely(60) {
+				of.set(thisReplica, otherReplica)()
+			}
+		},
+		"go": func(context.Context) {
+			if of.shared() && a.rarely(10) {
+				of.set(thisReplica)()
+			}
+		},
+	}
+}
+
+// shared reports that there is another replica.
+func (s *sharing) shared() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.members) > 1
 }

@@ -103,9 +103,7 @@ func (c *calmCluster) simulate(t *testing.T) []inspect.Placed {
 		s.Add(p.DeepCopy())
 	}
 	simulated, err := inspect.Simulate(t.Context(), s, manifests.SchedulerConfig, inspect.Change{}, &inspect.Manifest{}, -1, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return simulated.Pods
 }
 
@@ -116,9 +114,7 @@ func (c *calmCluster) schedule(t *testing.T, order []inspect.Placed) map[string]
 	server := newAPIServer()
 	defer server.close()
 	for _, o := range c.objects() {
-		if err := server.store.Add(o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.store.Add(o))
 	}
 	r := start(t, server, nil)
 	r.run()
@@ -127,23 +123,18 @@ func (c *calmCluster) schedule(t *testing.T, order []inspect.Placed) map[string]
 	for _, placed := range order {
 		at := slices.IndexFunc(c.waiting, func(p *corev1.Pod) bool { return p.Name == placed.Name })
 		api := server.CoreV1().Pods(namespace)
-		if _, err := api.Create(t.Context(), c.waiting[at].DeepCopy(), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := api.Create(t.Context(), c.waiting[at].DeepCopy(), metav1.CreateOptions{})
+		must(t, err)
 		for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 			pod, err := api.Get(t.Context(), placed.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if on[placed.Name] = pod.Spec.NodeName; pod.Spec.NodeName != "" {
 				break
 			}
 			if slices.ContainsFunc(pod.Status.Conditions, func(is corev1.PodCondition) bool {
 				return is.Type == corev1.PodScheduled && is.Status == corev1.ConditionFalse
 			}) {
-				if err := api.Delete(t.Context(), placed.Name, metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, api.Delete(t.Context(), placed.Name, metav1.DeleteOptions{}))
 				break
 			}
 			if time.Since(begun) > calming {

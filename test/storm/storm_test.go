@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// must ends the test if there is an error.
+var must = placementtest.Must
+
 func TestStorm(t *testing.T) {
 	from := *seed
 	if from == 0 {
@@ -80,23 +83,17 @@ func TestStorm(t *testing.T) {
 func furnish(t *testing.T, server *apiServer) {
 	t.Helper()
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for i := range nodes {
 		_, err := server.CoreV1().Nodes().Create(ctx, newNode(i, fmt.Sprint("node-", i)), metav1.CreateOptions{})
-		must(err)
+		must(t, err)
 	}
 	_, err := server.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "sandboxed"}, Handler: "sandbox"}, metav1.CreateOptions{})
-	must(err)
+	must(t, err)
 	for _, name := range stormy {
 		// The store applies to what is there and makes nothing.
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name + "-failures"}}
 		_, err := server.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, record, metav1.CreateOptions{})
-		must(err)
+		must(t, err)
 	}
 }
 
@@ -114,10 +111,7 @@ func (r *running) weather(t *testing.T, server *apiServer, from uint64) map[stri
 		"kubelet-1": (*actor).kubeletDeeds, "kubelet-2": (*actor).kubeletDeeds,
 		"replica": func(a *actor) map[string]func(context.Context) { return a.replicaDeeds(r.of) },
 	} {
-		a := &actor{
-			T: t, Rand: stream(from, name), server: server, name: name,
-			pods: r.informers.Core().V1().Pods().Lister(),
-		}
+		a := &actor{T: t, Rand: stream(from, name), server: server, name: name, pods: r.informers.Core().V1().Pods().Lister()}
 		a.deeds = deeds(a)
 		a.done = tallyOf(a.deeds)
 		done[name] = a.done
@@ -196,9 +190,7 @@ func (r *running) unknown(t *testing.T, server *apiServer) string {
 		}
 	}
 	all, err := server.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range all.Items {
 		there[all.Items[i].Name] = all.Items[i].ResourceVersion
 	}
@@ -223,9 +215,8 @@ func (s *apiServer) mend(t *testing.T) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		if _, err := s.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{})
+		must(t, err)
 	}
 }
 

@@ -105,9 +105,7 @@ func run(ctx context.Context, kubeconfig, dir string, m *testing.M) (code int, e
 	if err != nil {
 		return 1, err
 	}
-	scheduler, err := rig.StartScheduler(rig.SchedulerOptions{
-		Binary: binary, Kubeconfig: kubeconfig, Dir: dir, Args: []string{"--config=" + profiles, gate},
-	})
+	scheduler, err := rig.StartScheduler(rig.SchedulerOptions{Binary: binary, Kubeconfig: kubeconfig, Dir: dir, Args: []string{"--config=" + profiles, gate}})
 	if err != nil {
 		return 1, err
 	}

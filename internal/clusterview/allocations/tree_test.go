@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 type spec = placementv1alpha1.AllocationSpec
@@ -81,11 +82,7 @@ func TestBadInput(t *testing.T) {
 					if err == nil || reason != tc.reason {
 						t.Fatalf("got %s, %v, want %s", reason, err, tc.reason)
 					}
-					for _, part := range tc.parts {
-						if !strings.Contains(err.Error(), part) {
-							t.Errorf("the message does not say %q: %v", part, err)
-						}
-					}
+					placementtest.WantParts(t, err.Error(), tc.parts...)
 				}
 			}
 			// Its pods wait, those that run are in no order, and others go on.

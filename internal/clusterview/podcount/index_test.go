@@ -47,10 +47,11 @@ func newView(nodes ...string) *view {
 	return v
 }
 
-func (v *view) join(node *corev1.Node) {
+func (v *view) join(node *corev1.Node) *view {
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	v.infos = append(v.infos, info)
+	return v
 }
 
 func (v *view) leave(name string) {
@@ -63,12 +64,13 @@ func (v *view) info(name string) *framework.NodeInfo {
 }
 
 // put adds pods of a ReplicaSet to a node, "web-1" being of revision 1.
-func (v *view) put(node, rs string, pods ...*st.PodWrapper) {
+func (v *view) put(node, rs string, pods ...*st.PodWrapper) *view {
 	for _, p := range pods {
 		v.uid++
 		name := fmt.Sprintf("%s-%d", rs, v.uid)
 		v.info(node).AddPod(plugintest.Pod(p.Name(name).UID(name).Node(node).Label("pod-template-hash", rs[len(rs)-1:]), "apps/v1 ReplicaSet "+rs+" "+rs+"-uid"))
 	}
+	return v
 }
 
 // remove takes a pod off a node.
@@ -136,24 +138,19 @@ func (v *view) has(name string) bool {
 }
 
 func TestIndexCounts(t *testing.T) {
-	v := newView("n1", "n2", "n3")
-	v.put("n1", "web-1", st.MakePod(), st.MakePod())
-	v.put("n1", "web-2", st.MakePod())
+	v := newView("n1", "n2", "n3").put("n1", "web-1", st.MakePod(), st.MakePod()).put("n1", "web-2", st.MakePod())
 	v.put("n2", "web-2", st.MakePod().Phase(corev1.PodRunning), st.MakePod().Phase(corev1.PodPending),
 		st.MakePod().Terminating(), st.MakePod().Phase(corev1.PodSucceeded), st.MakePod().Phase(corev1.PodFailed))
 	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("bare").UID("bare")))
 	v.info("n3").AddPod(plugintest.Pod(st.MakePod().Name("ds").UID("ds"), "apps/v1 DaemonSet ds ds-uid"))
-	v.join(st.MakeNode().Name("down").Condition(corev1.NodeReady, corev1.ConditionUnknown, "", "").Obj())
-	v.put("down", "web-2", st.MakePod())
+	v.join(st.MakeNode().Name("down").Condition(corev1.NodeReady, corev1.ConditionUnknown, "", "").Obj()).put("down", "web-2", st.MakePod())
 	want := map[string]placement.Tally{
 		"n1":   {Revision: 1, Workload: 3, All: 3},
 		"n2":   {Revision: 2, Workload: 2, All: 2},
 		"n3":   {All: 2},
 		"down": {Revision: 1, Workload: 1, All: 1},
 	}
-	if d := gocmp.Diff(want, v.tallies()); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	plugintest.WantEqual(t, want, v.tallies())
 	if d := gocmp.Diff(map[string]int64{"n1": 1, "n2": 2, "down": 1}, revisions(v.index, web)); d != "" {
 		t.Error("of the revision: want -, got +:\n" + d)
 	}
@@ -178,11 +175,8 @@ func TestIndexCountsAssumedPods(t *testing.T) {
 }
 
 func TestIndexReportsNodesAsLevelsSeeThem(t *testing.T) {
-	v := newView()
-	v.join(st.MakeNode().Name("n1").Label("zone", "a").Condition(corev1.NodeReady, corev1.ConditionFalse, "", "").Obj())
-	v.join(st.MakeNode().Name("n2").Unschedulable(true).Obj())
-	v.put("n1", "web-2", st.MakePod())
-	v.put("n2", "web-2", st.MakePod())
+	v := newView().join(st.MakeNode().Name("n1").Label("zone", "a").Condition(corev1.NodeReady, corev1.ConditionFalse, "", "").Obj())
+	v.join(st.MakeNode().Name("n2").Unschedulable(true).Obj()).put("n1", "web-2", st.MakePod()).put("n2", "web-2", st.MakePod())
 	v.refresh()
 	values := v.index.Values(plugintest.Levels(t, "spread=zone,spread=node.name"))
 	for name, want := range map[string]struct {
@@ -197,9 +191,7 @@ func TestIndexReportsNodesAsLevelsSeeThem(t *testing.T) {
 			t.Errorf("%s is in zone %+v, unready %t, and called %+v", name, zone, is, values(id, 1))
 		}
 	}
-	if d := gocmp.Diff(map[string]placement.Tally{"n1": {Revision: 1, Workload: 1, All: 1}, "n2": {Revision: 1, Workload: 1, All: 1}}, v.tallies()); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	plugintest.WantEqual(t, map[string]placement.Tally{"n1": {Revision: 1, Workload: 1, All: 1}, "n2": {Revision: 1, Workload: 1, All: 1}}, v.tallies())
 }
 
 // What pods request is counted as schedulers score it, also for those that say nothing.
@@ -283,8 +275,7 @@ func TestIndexTellsEachWhatHasChanged(t *testing.T) {
 }
 
 func TestIndexTellsWhereAWorkloadHasChanged(t *testing.T) {
-	v := newView("n1", "n2")
-	v.put("n1", "web-2", st.MakePod())
+	v := newView("n1", "n2").put("n1", "web-2", st.MakePod())
 	v.refresh()
 	if nodes, _, known := v.index.Since(web.Workload, 0); known || len(nodes) != 1 {
 		t.Errorf("at first: %d, known %t", nodes, known)
@@ -323,9 +314,7 @@ func TestIndexPassesOverPodsWithoutANode(t *testing.T) {
 }
 
 func TestIndexAsksAgainWhenTheOwnerIsKnown(t *testing.T) {
-	v := newView("n1", "n2")
-	v.put("n1", "web-3", st.MakePod())
-	v.put("n2", "web-2", st.MakePod())
+	v := newView("n1", "n2").put("n1", "web-3", st.MakePod()).put("n2", "web-2", st.MakePod())
 	if got := v.tallies()["n1"]; got != (placement.Tally{All: 1}) {
 		t.Fatalf("before its ReplicaSet is known, the pod counts as %+v", got)
 	}
@@ -368,8 +357,7 @@ func TestRegression_OwnersThatNeverCome(t *testing.T) {
 
 // A refresh that finds nothing changed is what every pod pays.
 func TestIndexRefreshAllocatesNothing(t *testing.T) {
-	v := newView("n1", "n2")
-	v.put("n1", "web-2", st.MakePod())
+	v := newView("n1", "n2").put("n1", "web-2", st.MakePod())
 	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	if n := testing.AllocsPerRun(10, func() { v.index.Refresh(podcount.Snapshot{Nodes: v.infos}) }); n != 0 {
 		t.Errorf("it allocates %v times", n)

@@ -16,8 +16,7 @@ import (
 )
 
 func TestIndexFollowsNodesThatGoAndReturn(t *testing.T) {
-	v := newView("n1", "n2", "n3")
-	v.put("n1", "web-2", st.MakePod())
+	v := newView("n1", "n2", "n3").put("n1", "web-2", st.MakePod())
 	v.refresh()
 	before := v.index.Nodes().Structure()
 	v.leave("n1")

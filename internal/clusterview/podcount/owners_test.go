@@ -118,9 +118,7 @@ func TestIndexCountsOtherOwnersOfANamedWorkload(t *testing.T) {
 	v := newView("n")
 	v.rs.Add(plugintest.ReplicaSet("api-7", "api-7-uid", plugintest.Owner("apps/v1 Deployment api api-uid")))
 	labelled := func() *st.PodWrapper { return st.MakePod().Label(clusterview.WorkloadLabel, "shop") }
-	v.put("n", "web-1", labelled())
-	v.put("n", "web-2", labelled(), labelled())
-	v.put("n", "api-7", labelled(), labelled(), labelled(), labelled())
+	v.put("n", "web-1", labelled()).put("n", "web-2", labelled(), labelled()).put("n", "api-7", labelled(), labelled(), labelled(), labelled())
 	v.put("n", "web-2", st.MakePod()) // not of the workload
 	v.info("n").AddPod(plugintest.Pod(labelled().Name("bare").UID("bare").Node("n")))
 	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
@@ -145,8 +143,7 @@ func TestOwnersOfOneNamespaceChange(t *testing.T) {
 	v := newView("n", "m")
 	identifier := v.rs.Identifier()
 	v.index = podcount.NewIndex(identifier)
-	v.put("n", "web-1", st.MakePod(), st.MakePod())
-	v.put("m", "web-2", st.MakePod(), st.MakePod().Label(clusterview.WorkloadLabel, "shop"))
+	v.put("n", "web-1", st.MakePod(), st.MakePod()).put("m", "web-2", st.MakePod(), st.MakePod().Label(clusterview.WorkloadLabel, "shop"))
 	v.put("m", "not-known", st.MakePod())
 	v.wantAsked(t, "at first", 5)
 	identifier.Adopted.Note("elsewhere")

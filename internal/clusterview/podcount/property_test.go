@@ -206,8 +206,7 @@ func TestIndexSaysWhatOneMadeAnewSays(t *testing.T) {
 
 // A index may rest while the pods of a cluster are replaced one by one.
 func TestIndexKeepsNoPods(t *testing.T) {
-	v := newView("n1")
-	v.put("n1", "web-2", st.MakePod(), st.MakePod(), st.MakePod())
+	v := newView("n1").put("n1", "web-2", st.MakePod(), st.MakePod(), st.MakePod())
 	v.index.Refresh(podcount.Snapshot{Nodes: v.infos})
 	first := weak.Make(v.info("n1").GetPods()[0].GetPod())
 	// The index still knows its nodes by the snapshot that it saw; this one is in use.

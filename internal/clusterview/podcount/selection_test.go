@@ -108,9 +108,7 @@ func (c *cluster) selected(of clusterview.Identity, s *clusterview.Selector) (ta
 
 // A selector that is wide is counted under from then on, and one of a workload's own pods costs nothing.
 func TestUnder(t *testing.T) {
-	v := newView("n1", "n2")
-	v.put("n1", "web-2", st.MakePod().Label("svc", "x"))
-	v.put("n1", "web-1", st.MakePod().Label("svc", "x"))
+	v := newView("n1", "n2").put("n1", "web-2", st.MakePod().Label("svc", "x")).put("n1", "web-1", st.MakePod().Label("svc", "x"))
 	v.refresh()
 	svc := selects(t, "ns", "svc=x")
 	if got := v.index.Under(web, svc); got != web {
@@ -124,9 +122,7 @@ func TestUnder(t *testing.T) {
 	}
 	// The pod of the older revision is on its way out; that of somebody else is there to stay.
 	want := map[string]placement.Tally{"n1": {Revision: 1, Workload: 2, All: 2}, "n2": {Revision: 1, Workload: 1, All: 1}}
-	if d := gocmp.Diff(want, talliesOf(v.index, wide)); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	plugintest.WantEqual(t, want, talliesOf(v.index, wide))
 	for name, s := range map[string]*clusterview.Selector{"none": nil, "all": selects(t, "ns", ""), "other pods": selects(t, "ns", "svc=y")} {
 		if got := v.index.Under(web, s); got != web {
 			t.Errorf("under a selector of %s it counts as %v", name, got)

@@ -72,16 +72,14 @@ func TestEventFailure(t *testing.T) {
 		{"of any pod of the name", warning(events.FailedMountVolume, func(e *corev1.Event) { e.InvolvedObject.UID = "" }), ""},
 		{"no warning", warning(events.FailedMountVolume, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }), ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, ok := podoutcome.EventFailure(tc.event)
-			want := podoutcome.Failure{Key: "event/" + tc.want, Kind: tc.want, At: at(2).Time, Message: "said the kubelet"}
-			if tc.want == "" {
-				want = podoutcome.Failure{}
-			}
-			if diff := gocmp.Diff(want, got); diff != "" || ok != (tc.want != "") {
-				t.Errorf("ok is %t\n%s", ok, diff)
-			}
-		})
+		got, ok := podoutcome.EventFailure(tc.event)
+		want := podoutcome.Failure{Key: "event/" + tc.want, Kind: tc.want, At: at(2).Time, Message: "said the kubelet"}
+		if tc.want == "" {
+			want = podoutcome.Failure{}
+		}
+		if diff := gocmp.Diff(want, got); diff != "" || ok != (tc.want != "") {
+			t.Errorf("%s: ok is %t\n%s", tc.name, ok, diff)
+		}
 	}
 }
 
@@ -117,12 +115,10 @@ func TestSuccess(t *testing.T) {
 		{"has failed", also(with(corev1.PodFailed, dead("app", exit(1, 4))), ready(2)), time.Time{}},
 		{"is not ready any more", with(corev1.PodRunning, waiting("app", "CrashLoopBackOff", exit(1, 4))), time.Time{}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			since, ok := podoutcome.Success(tc.pod)
-			if !since.Equal(tc.want) || ok == tc.want.IsZero() {
-				t.Errorf("got %v, %t, want %v", since, ok, tc.want)
-			}
-		})
+		since, ok := podoutcome.Success(tc.pod)
+		if !since.Equal(tc.want) || ok == tc.want.IsZero() {
+			t.Errorf("%s: got %v, %t, want %v", tc.name, since, ok, tc.want)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview/podoutcome"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // at is a time, some seconds after the pods of these tests were bound.
@@ -233,27 +234,20 @@ func TestFailuresKeepTheirKeys(t *testing.T) {
 	beside := running("log", nil)
 	for name, states := range map[string][]*corev1.Pod{
 		"a crash": {
-			with(corev1.PodRunning, dead("app", exit(1, 3)), beside),
-			with(corev1.PodRunning, waiting("app", "CrashLoopBackOff", exit(1, 3)), beside),
-			with(corev1.PodRunning, running("app", exit(1, 3)), beside),
-			with(corev1.PodFailed, dead("app", exit(1, 3)), dead("log", exit(1, 5))),
+			with(corev1.PodRunning, dead("app", exit(1, 3)), beside), with(corev1.PodRunning, waiting("app", "CrashLoopBackOff", exit(1, 3)), beside),
+			with(corev1.PodRunning, running("app", exit(1, 3)), beside), with(corev1.PodFailed, dead("app", exit(1, 3)), dead("log", exit(1, 5))),
 		},
-		"an image": {
-			with(corev1.PodPending, waiting("app", "ErrImagePull", nil)),
-			with(corev1.PodPending, waiting("app", "ImagePullBackOff", nil)),
-		},
+		"an image": {with(corev1.PodPending, waiting("app", "ErrImagePull", nil)), with(corev1.PodPending, waiting("app", "ImagePullBackOff", nil))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			keys := map[string]bool{}
-			for _, p := range states {
-				for _, f := range podoutcome.Failures(p) {
-					keys[f.Key] = true
-				}
+		keys := map[string]bool{}
+		for _, p := range states {
+			for _, f := range podoutcome.Failures(p) {
+				keys[f.Key] = true
 			}
-			if len(keys) != 1 {
-				t.Errorf("got keys %v, want one", keys)
-			}
-		})
+		}
+		if len(keys) != 1 {
+			t.Errorf("%s: got keys %v, want one", name, keys)
+		}
 	}
 }
 
@@ -285,9 +279,7 @@ func TestFailuresAreBounded(t *testing.T) {
 // it says is none is none, and nothing is excused that it does not name.
 func TestOperationsTellsWhatIsAFailure(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	_, section, _ := strings.Cut(string(page), "\n### What is a failure\n")
 	section, _, _ = strings.Cut(section, "\n### ")
 	rows := regexp.MustCompile(`(?m)^\| ([^|]+) \| (yes|no)\b[^|]* \|$`).FindAllStringSubmatch(section, -1)
@@ -333,9 +325,7 @@ func kinds(reason string) (all []string) {
 func excuses(t *testing.T) (reasons []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "kinds.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	i := slices.IndexFunc(file.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.FuncDecl)
 		return ok && f.Name.Name == "endKind"
@@ -346,9 +336,7 @@ func excuses(t *testing.T) (reasons []string) {
 	first := file.Decls[i].(*ast.FuncDecl).Body.List[0].(*ast.SwitchStmt).Body.List[0].(*ast.CaseClause)
 	for _, e := range first.List {
 		reason, err := strconv.Unquote(e.(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		reasons = append(reasons, reason)
 	}
 	slices.Sort(reasons)

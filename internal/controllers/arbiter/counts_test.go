@@ -124,10 +124,9 @@ func TestLimitsOfPolicies(t *testing.T) {
 
 // view is a cache of nodes and pods.
 type view struct {
-	nodes map[string]*corev1.Node
-	pods  map[types.UID]*corev1.Pod
-	lists int
-	gets  int
+	nodes       map[string]*corev1.Node
+	pods        map[types.UID]*corev1.Pod
+	lists, gets int
 	// listing is called with each list.
 	listing func()
 }

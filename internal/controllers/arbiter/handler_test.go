@@ -99,15 +99,11 @@ func TestHandle(t *testing.T) {
 		"bound already":                         {asked(t, "bound", "n"), nil, "", 0},
 		"a pod that is gone":                    {asked(t, "gone", "n"), nil, "", 0},
 		"another pod of that name":              {asked(t, "large", "n", func(b *corev1.Binding, _ *admissionv1.AdmissionRequest) { b.UID = "older" }), nil, "", 0},
-		"a pod that the watch has not shown": {
-			asked(t, "new", "n"), apiWith(t, podOf("new", 2000)), "node n has no room for pod ns/new", 0,
-		},
+		"a pod that the watch has not shown":    {asked(t, "new", "n"), apiWith(t, podOf("new", 2000)), "node n has no room for pod ns/new", 0},
 		// The API server refuses it, and the room is not kept for it.
-		"a pod with gates":               {asked(t, "gated", "n"), nil, "", 0},
-		"gates that the watch still has": {asked(t, "gated", "n"), apiWith(t, podOf("gated", 500)), "", 1},
-		"gates that are gone, and no room": {
-			asked(t, "gated", "n"), apiWith(t, podOf("gated", 2000)), "node n has no room for pod ns/gated", 0,
-		},
+		"a pod with gates":                 {asked(t, "gated", "n"), nil, "", 0},
+		"gates that the watch still has":   {asked(t, "gated", "n"), apiWith(t, podOf("gated", 500)), "", 1},
+		"gates that are gone, and no room": {asked(t, "gated", "n"), apiWith(t, podOf("gated", 2000)), "node n has no room for pod ns/gated", 0},
 		// VV10: what could not be fetched counts as a conflict.
 		"a pod that cannot be read": {asked(t, "new", "n"), broken, "node n may have no room for pod ns/new: the pod could not be read: etcd is away", 0},
 	} {

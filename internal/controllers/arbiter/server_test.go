@@ -36,9 +36,7 @@ import (
 // started is a webhook that is served.
 type started struct{ webhook.Server }
 
-func (started) StartedChecker() healthz.Checker {
-	return func(*http.Request) error { return nil }
-}
+func (started) StartedChecker() healthz.Checker { return func(*http.Request) error { return nil } }
 
 // What keeps the API server from being told is said once, and once more when it comes again.
 func TestTroubleIsSaidAgain(t *testing.T) {
@@ -229,16 +227,14 @@ func TestPublishNothing(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := Options{Webhook: "w", Address: "::1", Port: 1}
-	controllertest.Must(t, good.Validate())
-	for name, bad := range map[string]Options{
-		"no address": {Webhook: "w", Port: 1}, "a name": {Webhook: "w", Address: "localhost", Port: 1},
-		"no port": {Webhook: "w", Address: "::1"}, "too high": {Webhook: "w", Address: "::1", Port: 65536}, "no webhook": {Address: "::1", Port: 1},
-	} {
-		if bad.Validate() == nil {
-			t.Errorf("%s: it is taken", name)
-		}
-	}
+	const address = " is no address of this process: use that of its pod, which the environment variable POD_IP has in the manifests"
+	controllertest.WantInvalid(t, func() Options { return Options{Webhook: "w", Address: "::1", Port: 1} }, map[string]func(*Options){
+		`""` + address:                     func(o *Options) { o.Address = "" },
+		`"localhost"` + address:            func(o *Options) { o.Address = "localhost" },
+		"0 is no port: use 1 to 65535":     func(o *Options) { o.Port = 0 },
+		"65536 is no port: use 1 to 65535": func(o *Options) { o.Port = 65536 },
+		"name the ValidatingWebhookConfiguration by which the API server asks": func(o *Options) { o.Webhook = "" },
+	})
 }
 
 // trusts reports whether who has been given a bundle trusts, at some time, the certificate that is served.

@@ -28,15 +28,11 @@ func options(mode string) Options {
 }
 
 func TestOptions(t *testing.T) {
-	controllertest.Must(t, options(Repair).Validate())
-	if err := options("All").Validate(); err == nil || err.Error() != `"All" is no mode: use Repair or Backfill` {
-		t.Error(err)
-	}
-	o := options(Backfill)
-	o.Quiet = -time.Second
-	if err := o.Validate(); err == nil || err.Error() != "-1s is no time that pods must have been the same: use 0s to 24h" {
-		t.Error(err)
-	}
+	controllertest.Must(t, options(Backfill).Validate())
+	controllertest.WantInvalid(t, func() Options { return options(Repair) }, map[string]func(*Options){
+		`"All" is no mode: use Repair or Backfill`:                        func(o *Options) { o.Mode = "All" },
+		"-1s is no time that pods must have been the same: use 0s to 24h": func(o *Options) { o.Quiet = -time.Second },
+	})
 }
 
 // repaired has a controller look at the pods of a ReplicaSet, a letter for the zone of each and its annotations: its ordinal and its cost. It returns
@@ -49,9 +45,7 @@ func repaired(t *testing.T, o Options, placedBy string, change func(*corev1.Pod)
 	}
 	for i, text := range pods {
 		zone, ordinal, _ := strings.Cut(text, " ")
-		p := &corev1.Pod{
-			ObjectMeta: controllertest.Named(fmt.Sprint(i)), Spec: corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: "node-" + zone},
-		}
+		p := &corev1.Pod{ObjectMeta: controllertest.Named(fmt.Sprint(i)), Spec: corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: "node-" + zone}}
 		p.CreationTimestamp, p.OwnerReferences = metav1.NewTime(begin.Add(time.Duration(i)*time.Second)), controllertest.OwnedBy("ReplicaSet", "web")
 		p.Annotations = map[string]string{"espalier.dev/placed-by": placedBy}
 		if n, cost, found := strings.Cut(ordinal, " "); found {

@@ -206,9 +206,8 @@ func TestAKeptPodRests(t *testing.T) {
 		},
 	})
 	for _, look := range []struct {
-		at     int64
-		atOnce int
-		want   int
+		at           int64
+		atOnce, want int
 	}{{970, 0, 0}, {971, 5, 1}, {973, 5, 1}, {1000, 5, 1}, {1001, 5, 2}} {
 		c.AtOnce = look.atOnce
 		if c.lookAt(look.at); evaluated != look.want {
@@ -224,9 +223,8 @@ func TestAKeptPodRests(t *testing.T) {
 func TestAnotherReason(t *testing.T) {
 	c := newCluster(t, pod())
 	for _, look := range []struct {
-		at, end int64
-		changed bool
-		says    bool
+		at, end       int64
+		changed, says bool
 	}{{975, 1000, false, true}, {1006, 990, false, false}, {1754, 990, false, false}, {1755 + 30, 990, false, true}, {1820, 995, false, false}, {1860, 995, true, true}} {
 		controllertest.Change(c.Rig, node("a", 0), func(n *corev1.Node) { n.Annotations[clusterview.ValidUntilAnnotation] = text(look.end) })
 		if look.changed {
@@ -272,9 +270,8 @@ func ofPool(name, pool, disk string) *corev1.Node {
 func TestNodesOfAllocations(t *testing.T) {
 	of := allocation("web", "web", map[string]string{"disk": "ssd"})
 	for name, tc := range map[string]struct {
-		others []client.Object
-		off    bool
-		moves  bool
+		others     []client.Object
+		off, moves bool
 	}{
 		"a node of its partition with its traits":    {[]client.Object{b("p", "ssd"), partition("p"), of}, false, true},
 		"one of another partition":                   {[]client.Object{b("q", "ssd"), partition("p"), partition("q"), of}, false, false},

@@ -374,11 +374,9 @@ func TestReadyByAnotherClock(t *testing.T) {
 // A StatefulSet whose controller deletes no pods for another revision is not being updated.
 func TestRolledOut(t *testing.T) {
 	for name, tc := range map[string]struct {
-		kind      appsv1.StatefulSetUpdateStrategyType
-		partition int32
-		start     int32
-		updated   int32
-		want      bool
+		kind                      appsv1.StatefulSetUpdateStrategyType
+		partition, start, updated int32
+		want                      bool
 	}{
 		"rolled":                   {appsv1.RollingUpdateStatefulSetStrategyType, 0, 0, 3, true},
 		"on deletion":              {appsv1.OnDeleteStatefulSetStrategyType, 0, 0, 0, false},

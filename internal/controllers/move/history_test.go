@@ -41,11 +41,9 @@ func TestHistories(t *testing.T) {
 		// By name, as the API server lists them, the tenth one comes before the second.
 		"not begun ten times": {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, time.Minute), ended(placementv1alpha1.MoveFailed, 5*time.Minute)}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if h := Histories(tc.moves)["pod"]; h.Waits(noon) != tc.waits || h.N != len(tc.moves) {
-				t.Errorf("%+v: waits %t", h, h.Waits(noon))
-			}
-		})
+		if h := Histories(tc.moves)["pod"]; h.Waits(noon) != tc.waits || h.N != len(tc.moves) {
+			t.Errorf("%s: %+v: waits %t", name, h, h.Waits(noon))
+		}
 	}
 }
 

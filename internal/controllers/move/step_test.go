@@ -23,19 +23,18 @@ func TestMain(m *testing.M) {
 
 // world is a ReplicaSet, a pod of it that is moved, and their controllers, without an API server.
 type world struct {
-	phase    placementv1alpha1.MovePhase
-	holder   holder
-	leaving  bool
-	marked   bool
-	wanted   int
-	others   []other
-	overdue  bool
-	starts   bool // whether pods become ready at all
-	evicting bool // whether a disruption budget lets the pod be evicted
-	scaled   bool // fewer pods are wanted than in the beginning
-	taken    bool // the ReplicaSet has removed the pod that was handed back, or one that was there before, and need not have
-	astray   bool // the other pod is where it should not be
-	unready  bool // the pod that is moved is not ready
+	phase           placementv1alpha1.MovePhase
+	holder          holder
+	leaving, marked bool
+	wanted          int
+	others          []other
+	overdue         bool
+	starts          bool // whether pods become ready at all
+	evicting        bool // whether a disruption budget lets the pod be evicted
+	scaled          bool // fewer pods are wanted than in the beginning
+	taken           bool // the ReplicaSet has removed the pod that was handed back, or one that was there before, and need not have
+	astray          bool // the other pod is where it should not be
+	unready         bool // the pod that is moved is not ready
 	away
 }
 
@@ -249,11 +248,9 @@ func TestSteps(t *testing.T) {
 		"gone while it was handed back":               {facts{phase: placementv1alpha1.MoveUndoing, holder: nobody, extra: true, extraMarked: true}, step{placementv1alpha1.MoveUndoing, "the other one stays", restoreExtra}},
 		"nothing more is done at the end":             {facts{phase: placementv1alpha1.MoveUndone, holder: ours, wanted: 1}, step{phase: placementv1alpha1.MoveUndone}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := next(tc.f); got != tc.want {
-				t.Errorf("got  %+v\nwant %+v", got, tc.want)
-			}
-		})
+		if got := next(tc.f); got != tc.want {
+			t.Errorf("%s: got  %+v\nwant %+v", name, got, tc.want)
+		}
 	}
 }
 

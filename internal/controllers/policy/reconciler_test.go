@@ -202,11 +202,9 @@ func TestPodMatters(t *testing.T) {
 		"adopted by a DaemonSet": {same, daemon, true},
 		"label, but not ours":    {foreign, func(p *corev1.Pod) { foreign(p); p.Labels["x"] = "y" }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := matters.Update(event.UpdateEvent{ObjectOld: named("p", tc.before), ObjectNew: named("p", tc.after)}); got != tc.want {
-				t.Errorf("got %t", got)
-			}
-		})
+		if got := matters.Update(event.UpdateEvent{ObjectOld: named("p", tc.before), ObjectNew: named("p", tc.after)}); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 	if !matters.Create(event.CreateEvent{Object: named("p", same)}) || matters.Delete(event.DeleteEvent{Object: named("p", foreign)}) {
 		t.Error("the pods that come and go are not those of the schedulers")
@@ -247,20 +245,18 @@ func TestClusterPolicies(t *testing.T) {
 			"7 1 Valid! NoConflict InForce!", "7 4 Valid! NoConflict Overruled",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			whole := all("all", tc.mode)
-			states := compute([]*clusterview.Policy{clusterview.ReadPolicy(&own), clusterview.ReadClusterPolicy(&whole)}, namespaces, tc.pods)
-			for i, want := range []string{tc.own, tc.whole} {
-				status := states[i].status(placementv1alpha1.PlacementPolicyStatus{}, noon)
-				if got := brief(status); got != want {
-					t.Errorf("%s: got %q, want %q", states[i].policy, got, want)
-				}
-				ready := meta.FindStatusCondition(status.Conditions, placementv1alpha1.ConditionReady)
-				if other := states[1-i].policy; ready.Status == metav1.ConditionFalse && !strings.Contains(ready.Message, other.String()) {
-					t.Errorf("%s does not say that %s comes before it: %s", states[i].policy, other, ready.Message)
-				}
+		whole := all("all", tc.mode)
+		states := compute([]*clusterview.Policy{clusterview.ReadPolicy(&own), clusterview.ReadClusterPolicy(&whole)}, namespaces, tc.pods)
+		for i, want := range []string{tc.own, tc.whole} {
+			status := states[i].status(placementv1alpha1.PlacementPolicyStatus{}, noon)
+			if got := brief(status); got != want {
+				t.Errorf("%s: %s: got %q, want %q", name, states[i].policy, got, want)
 			}
-		})
+			ready := meta.FindStatusCondition(status.Conditions, placementv1alpha1.ConditionReady)
+			if other := states[1-i].policy; ready.Status == metav1.ConditionFalse && !strings.Contains(ready.Message, other.String()) {
+				t.Errorf("%s: %s does not say that %s comes before it: %s", name, states[i].policy, other, ready.Message)
+			}
+		}
 	}
 }
 

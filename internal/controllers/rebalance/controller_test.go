@@ -314,9 +314,7 @@ func TestMovesAreBounded(t *testing.T) {
 		"at once":       {func(o *Options) { o.AtOnce = 1 }, plain, []string{"p-1"}},
 		"from one node": {func(*Options) {}, plain, []string{"p-1", "q-1"}},
 		"in an hour":    {func(o *Options) { o.PerNode, o.PerHour = 9, 1 }, plain, []string{"p-1"}},
-		"of one label": {func(o *Options) { o.PerNode = 9 }, func(_ *appsv1.Deployment, p *corev1.Pod) {
-			p.Labels["espalier.dev/workload"] = "all"
-		}, []string{"p-1"}},
+		"of one label":  {func(o *Options) { o.PerNode = 9 }, func(_ *appsv1.Deployment, p *corev1.Pod) { p.Labels["espalier.dev/workload"] = "all" }, []string{"p-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
@@ -329,10 +327,9 @@ func TestMovesAreBounded(t *testing.T) {
 // Whether pods are moved the policy says, or the flag where it says nothing. A dry run moves none, whatever a policy says.
 func TestMovesByPolicy(t *testing.T) {
 	for name, tc := range map[string]struct {
-		mode  string
-		says  placementv1alpha1.MovesMode
-		moved bool
-		told  bool
+		mode        string
+		says        placementv1alpha1.MovesMode
+		moved, told bool
 	}{
 		"the flag alone":           {Enabled, "", true, false},
 		"the policy does not want": {Enabled, placementv1alpha1.MovesDisabled, false, false},

@@ -83,12 +83,10 @@ func TestFailingSince(t *testing.T) {
 		"it hangs":               {corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{scheduled}, ContainerStatuses: waits("ContainerCreating")}, 1},
 		"it has ended":           {corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{unready}, ContainerStatuses: waits("CrashLoopBackOff")}, -1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			since, fails := failingSince(&corev1.Pod{Status: tc.status}, at(9).Add(30*time.Second))
-			if fails != (tc.since >= 0) || fails && !since.Equal(at(tc.since).Time) {
-				t.Errorf("since %s: %t", since, fails)
-			}
-		})
+		since, fails := failingSince(&corev1.Pod{Status: tc.status}, at(9).Add(30*time.Second))
+		if fails != (tc.since >= 0) || fails && !since.Equal(at(tc.since).Time) {
+			t.Errorf("%s: since %s: %t", name, since, fails)
+		}
 	}
 }
 
@@ -117,8 +115,7 @@ func newRig(t *testing.T, o Options, change func(*corev1.ConfigMap, *appsv1.Depl
 	}
 	for i, node := range []string{"bad", "bad", "good"} {
 		p := &corev1.Pod{
-			ObjectMeta: controllertest.Named(fmt.Sprint("web-1-", i)),
-			Spec:       corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: node},
+			ObjectMeta: controllertest.Named(fmt.Sprint("web-1-", i)), Spec: corev1.PodSpec{SchedulerName: "espalier-scheduler", NodeName: node},
 			Status: corev1.PodStatus{
 				Phase:             corev1.PodRunning,
 				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(begin)}},

@@ -113,10 +113,11 @@ func on(name, node string) *corev1.Pod {
 	return p
 }
 
-func (p *pool) lookAt(now time.Time) {
+func (p *pool) lookAt(now time.Time) *pool {
 	p.Helper()
 	p.Time.SetTime(now)
 	p.Must(p.look(p.Context()))
+	return p
 }
 
 func (p *pool) node(name string) *corev1.Node {
@@ -167,8 +168,7 @@ func rebootDue(n *corev1.Node) string {
 
 // A cache that does not show yet that a node was cordoned does not have another one of its zone follow.
 func TestStaleCache(t *testing.T) {
-	p := newPool(t, blue("n1", "a"), blue("n2", "a"))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a"), blue("n2", "a")).lookAt(newYear)
 	stale := p.nodes()
 	p.Client = interceptor.NewClient(p.Server, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -243,8 +243,7 @@ func TestNodesOfAPoolThatGrowsWaitForEachOther(t *testing.T) {
 // Where the controller's clock jumps, no node is taken out of service, and no end changes: the nodes themselves say otherwise, or run since a
 // time that is still to come.
 func TestAClockThatJumps(t *testing.T) {
-	p := newPool(t, blue("n1", "a"), blue("n2", "a"), blue("n3", "b"))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a"), blue("n2", "a"), blue("n3", "b")).lookAt(newYear)
 	before := p.ends()
 	for _, jump := range []time.Duration{365 * day, -365 * day, 22 * day, -22 * day} {
 		p.nodesAt = newYear
@@ -268,8 +267,7 @@ func TestAClockThatJumps(t *testing.T) {
 
 // What was said of a node is forgotten with it: nodes come and go for as long as a controller runs.
 func TestNodesThatAreGoneAreForgotten(t *testing.T) {
-	p := newPool(t, blue("n1", "a"), blue("n2", "a"))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a"), blue("n2", "a")).lookAt(newYear)
 	p.nodesAt = newYear
 	p.lookAt(newYear.Add(365 * day))
 	if len(p.said) != 2 {
@@ -284,8 +282,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 
 // Where it jumps while pods are waited for, they still are, as long as the node is ready. Of one that is not, nothing else is to be heard.
 func TestAClockThatJumpsInADrain(t *testing.T) {
-	p := newPool(t, blue("n1", "a"), on("stuck", "n1"))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a"), on("stuck", "n1")).lookAt(newYear)
 	end := newYear.Add(21 * day)
 	p.lookAt(end)
 	p.nodesAt = end
@@ -301,22 +298,11 @@ func TestAClockThatJumpsInADrain(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*Options)
-		want   string
-	}{
-		"good":                       {func(*Options) {}, ""},
-		"a lifetime of nothing":      {func(o *Options) { o.Rule.Lifetime = 0 }, "0s is no time for which a node runs at most: use 1h0m0s to 8784h0m0s"},
-		"longer at least than most":  {func(o *Options) { o.Rule.Least = 22 * day }, "528h0m0s is no time for which a node runs at least: use 0s to 504h0m0s"},
-		"negative":                   {func(o *Options) { o.Rule.Least = -1 }, "-1ns is no time for which a node runs at least"},
-		"drained for a second":       {func(o *Options) { o.DrainFor = time.Second }, "1s is no time for which the pods of a node are waited for: use 1m0s to 24h0m0s"},
-		"none of a domain at a time": {func(o *Options) { o.Rule.PerDomain = 0 }, "0 is no bound of the nodes of a domain that end at once: use 1 to 1000"},
-	} {
-		o := options(t)
-		tc.change(&o)
-		err := o.Validate()
-		if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s: got %v, want %q", name, err, tc.want)
-		}
-	}
+	controllertest.WantInvalid(t, func() Options { return options(t) }, map[string]func(*Options){
+		"0s is no time for which a node runs at most: use 1h0m0s to 8784h0m0s":           func(o *Options) { o.Rule.Lifetime = 0 },
+		"528h0m0s is no time for which a node runs at least: use 0s to 504h0m0s":         func(o *Options) { o.Rule.Least = 22 * day },
+		"-1ns is no time for which a node runs at least: use 0s to 504h0m0s":             func(o *Options) { o.Rule.Least = -1 },
+		"1s is no time for which the pods of a node are waited for: use 1m0s to 24h0m0s": func(o *Options) { o.DrainFor = time.Second },
+		"0 is no bound of the nodes of a domain that end at once: use 1 to 1000":         func(o *Options) { o.Rule.PerDomain = 0 },
+	})
 }

@@ -32,8 +32,7 @@ func TestANodeReachesItsEnd(t *testing.T) {
 	others.Spec.SchedulerName = "default-scheduler"
 	stays := tolerating(on("stays", "n1")) // and would come back
 	stays.OwnerReferences[0].Kind = "StatefulSet"
-	p := newPool(t, blue("a-day-later", "a"), blue("n1", "a"), on("web", "n1"), daemon, done, others, stays)
-	p.lookAt(newYear)
+	p := newPool(t, blue("a-day-later", "a"), blue("n1", "a"), on("web", "n1"), daemon, done, others, stays).lookAt(newYear)
 	if n := p.node("n1"); n.Annotations[clusterview.ValidUntilAnnotation] != "2018-01-20T23:59:59Z" || n.Annotations[clusterview.UpSinceAnnotation] != "2018-01-01T00:00:00Z first" {
 		t.Fatalf("it has the annotations %v", n.Annotations)
 	}
@@ -82,8 +81,7 @@ func TestANodeReachesItsEnd(t *testing.T) {
 func TestPodsThatCannotBeMoved(t *testing.T) {
 	db := on("db", "n1")
 	db.OwnerReferences[0].Kind = "StatefulSet"
-	p := newPool(t, blue("n1", "a"), on("stuck", "n1"), db, tolerating(on("web", "n1")))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a"), on("stuck", "n1"), db, tolerating(on("web", "n1"))).lookAt(newYear)
 	end := newYear.Add(21 * day)
 	p.lookAt(end)
 	p.lookAt(end.Add(59 * time.Minute))
@@ -108,8 +106,7 @@ func TestWhatIsOthersStays(t *testing.T) {
 	clusterview.SetEnd(early, clusterview.ByNodeClaim, newYear.Add(12*time.Hour))
 	cordoned.Spec.Unschedulable = true
 	other.Labels["pool"] = "green"
-	p := newPool(t, theirs, cordoned, other, odd, claimed, early)
-	p.lookAt(newYear)
+	p := newPool(t, theirs, cordoned, other, odd, claimed, early).lookAt(newYear)
 	ends := p.ends()
 	for name, want := range map[string]string{
 		"theirs": "2018-01-05T00:00:00Z", "odd": "tomorrow", "other": "", "early": "2018-01-01T12:00:00Z",
@@ -137,8 +134,7 @@ func TestWhatIsOthersStays(t *testing.T) {
 
 // A node that is rebooted before its end begins anew, and one that somebody gives another end has that.
 func TestRebootBeforeTheEnd(t *testing.T) {
-	p := newPool(t, blue("n1", "a"))
-	p.lookAt(newYear)
+	p := newPool(t, blue("n1", "a")).lookAt(newYear)
 	p.reboot("n1", "second")
 	p.lookAt(newYear.Add(10 * day))
 	if end := p.ends()["n1"]; end != "2018-01-31T23:59:59Z" {

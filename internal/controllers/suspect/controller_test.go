@@ -199,18 +199,11 @@ func TestARecordThatCannotBeRead(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for want, change := range map[string]func(*Options){
-		"":                               func(*Options) {},
-		`"NoExecute": use Prefer`:        func(o *Options) { o.Effect = corev1.TaintEffectNoExecute },
-		"0 is no bound of nodes tainted": func(o *Options) { o.MaxPerHour = 0 },
-		"1001 is no bound of nodes":      func(o *Options) { o.MaxNodes = 1001 },
-	} {
-		o := options()
-		change(&o)
-		if err := o.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
+	controllertest.WantInvalid(t, options, map[string]func(*Options){
+		`the effect of the taint is "NoExecute": use PreferNoSchedule or NoSchedule`: func(o *Options) { o.Effect = corev1.TaintEffectNoExecute },
+		"0 is no bound of nodes tainted in an hour: use 1 to 1000":                   func(o *Options) { o.MaxPerHour = 0 },
+		"1001 is no bound of nodes tainted at once: use 1 to 1000":                   func(o *Options) { o.MaxNodes = 1001 },
+	})
 }
 
 func TestTrim(t *testing.T) {

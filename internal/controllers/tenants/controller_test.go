@@ -24,6 +24,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllertest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
@@ -130,9 +131,10 @@ func identity(id int) func(*corev1.Pod) {
 	}
 }
 
-func (r *rig) mustLook() {
+func (r *rig) mustLook() *rig {
 	r.Helper()
 	r.Must(r.look(r.Context()))
+	return r
 }
 
 func (r *rig) allocation(name string) *placementv1alpha1.AllocationStatus {
@@ -177,11 +179,7 @@ func (r *rig) wantCondition(conditions []metav1.Condition, kind string, is bool,
 		r.Errorf("got %+v, want %s %t for %s", c, kind, is, reason)
 		return
 	}
-	for _, part := range parts {
-		if !strings.Contains(c.Message, part) {
-			r.Errorf("%s does not say %q: %s", kind, part, c.Message)
-		}
-	}
+	placementtest.WantParts(r, c.Message, parts...)
 }
 
 func list(cpu string) string { return fmt.Sprint("cpu ", cpu) }

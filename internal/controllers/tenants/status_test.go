@@ -33,8 +33,7 @@ func TestStatuses(t *testing.T) {
 		pod("prod-1", "prod", "n1"), pod("prod-2", "prod", "n1"), pod("prod-3", "prod", "", tried("0/2 nodes are available")), pod("prod-4", "prod", ""),
 		pod("dev-1", "dev", "n1"), pod("dev-2", "dev", "n2"), pod("dev-3", "dev", "n2"), pod("dev-4", "dev", "n2"),
 		pod("gone", "dev", "n2", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-		pod("theirs", "dev", "n2", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }))
-	r.mustLook()
+		pod("theirs", "dev", "n2", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" })).mustLook()
 	// Beyond their reservations prod's fourth comes before dev's third: both begin at 0, and end at 2/(6+16) and 2/(4+16).
 	for name, want := range map[string]string{
 		"prod": "cpu 4, 66 %, runs 2, waits 2, within 3, at 1 to 6, beyond , next prod-3@3",
@@ -71,8 +70,7 @@ func TestStatuses(t *testing.T) {
 
 // More is reserved than may be: that is said, and nobody is stopped. The same holds where the nodes that carried it are gone.
 func TestOvercommitted(t *testing.T) {
-	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("prod", "4"), team("dev", "3"), pod("dev-1", "dev", ""))
-	r.mustLook()
+	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("prod", "4"), team("dev", "3"), pod("dev-1", "dev", "")).mustLook()
 	r.wantCondition(r.partition("p").Conditions, placementv1alpha1.ConditionOvercommitted, true, placementv1alpha1.ReasonBeyondFraction, "7 of 8 cpu", "75 %", "add nodes, or reserve less")
 	r.wantCondition(r.allocation("prod").Conditions, placementv1alpha1.ConditionAccepted, true, placementv1alpha1.ReasonValid)
 	if got := say(r.allocation("dev")); !strings.Contains(got, "within 1") {
@@ -81,9 +79,7 @@ func TestOvercommitted(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	both := func(s *placementv1alpha1.AllocationSpec) {
-		s.Assignments[0].PodSelector = nil
-	}
+	both := func(s *placementv1alpha1.AllocationSpec) { s.Assignments[0].PodSelector = nil }
 	r := newRig(t, partition("p", "p"), partition("later", "p"), node("n1", "p", "8"), team("prod", "4"), team("all", "3", both), pod("p1", "prod", "n1"), pod("d1", "dev", "n1"))
 	r.mustLook()
 	r.wantCondition(r.allocation("prod").Conditions, placementv1alpha1.ConditionConflicted, true, placementv1alpha1.ReasonSharedPods, `"all" (1 pod)`, "the oldest one's", "change the assignments")
@@ -107,8 +103,7 @@ func TestNotAccepted(t *testing.T) {
 			s.Reserved = corev1.ResourceList{"example.com/gpu": resource.MustParse("2")}
 		}),
 		team("of-bad", "1", func(s *placementv1alpha1.AllocationSpec) { s.Partition = "bad" }),
-		pod("c1", "cycle", "n1"), pod("c2", "cycle", ""))
-	r.mustLook()
+		pod("c1", "cycle", "n1"), pod("c2", "cycle", "")).mustLook()
 	s := r.allocation("cycle")
 	r.wantCondition(s.Conditions, placementv1alpha1.ConditionAccepted, false, placementv1alpha1.ReasonParentCycle, "cycle, cycle", "its pods that run go on")
 	if s.RunningPods != nil || s.FirstPosition != nil {
@@ -180,8 +175,7 @@ func TestDeletedUnderItsPods(t *testing.T) {
 // Made anew the one that was deleted is the younger.
 func TestDeletedBesideARival(t *testing.T) {
 	r := newRig(t, partition("p", "p"), node("n1", "p", "8"), team("dev", "2"), pod("d1", "dev", "n1"), pod("d2", "dev", "n1"),
-		team("rival", "2", capped, func(s *placementv1alpha1.AllocationSpec) { s.Assignments[0].PodSelector = nil }))
-	r.mustLook()
+		team("rival", "2", capped, func(s *placementv1alpha1.AllocationSpec) { s.Assignments[0].PodSelector = nil })).mustLook()
 	r.wantCondition(r.allocation("rival").Conditions, placementv1alpha1.ConditionConflicted, true, placementv1alpha1.ReasonSharedPods, `"dev" (2 pods)`)
 	r.wantPods("d1 d2")
 	r.Delete(&placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: "dev"}})
@@ -252,8 +246,7 @@ func TestSoManyAtOnce(t *testing.T) {
 	for i := range maxAtOnce + 5 {
 		objects = append(objects, pod(fmt.Sprintf("p%02d", i), "prod", "n1"))
 	}
-	r := newRig(t, objects...)
-	r.mustLook()
+	r := newRig(t, objects...).mustLook()
 	r.wantPods("p00 p01 p02 p03 p04")
 	r.mustLook()
 	r.wantPods("")

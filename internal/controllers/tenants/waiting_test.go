@@ -20,6 +20,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllertest"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // recorder has each Event in a line that begins with the name of the pod.
@@ -170,11 +171,7 @@ func TestTenantsPageHasTheEvents(t *testing.T) {
 	} {
 		want = append(want, fmt.Sprintf("\n| %#q | %s |", reason, kind))
 	}
-	for _, part := range want {
-		if !strings.Contains(string(page), part) {
-			t.Errorf("it does not say %q", part)
-		}
-	}
+	placementtest.WantParts(t, string(page), want...)
 	if every != 5*time.Second || shortly != 10*time.Second {
 		t.Errorf("it looks every %s, and waits %s", every, shortly)
 	}

@@ -135,13 +135,9 @@ func TestOneTenantFillsNoRecord(t *testing.T) {
 	}
 	r.Revisions = append(r.Revisions, saved("small/w", 1, 100, noon))
 	one, err := marshal(&r.Revisions[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	text, err := r.Encode(2 * (len(one) + len(comma)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	if has := decoded(t, text); has["small/w"] != 1 || has["big/0"] != 20 {
 		t.Errorf("it has %v", has)
 	}

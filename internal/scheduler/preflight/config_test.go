@@ -22,18 +22,15 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/commandtest"
 	"github.com/espalier-scheduler/espalier/internal/scheduler/replicas"
 	"github.com/espalier-scheduler/espalier/manifests"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
 // TestMain fails if anything that a test has started runs on.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 // flags are those of kube-scheduler, with our help.
 func flags() *pflag.FlagSet {
@@ -236,13 +233,6 @@ func TestConfigureRefuses(t *testing.T) {
 			_, _, err := configureGiven(parsed(t, "--config="+path, "--kubeconfig=/given"))
 			commandtest.WantMistake(t, err, append(tc.want, "--config", path)...)
 		})
-	}
-}
-
-func TestConfigureWithoutItsFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "missing.yaml")
-	if _, _, err := configureGiven(parsed(t, "--config="+path)); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v", err)
 	}
 }
 

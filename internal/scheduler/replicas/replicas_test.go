@@ -25,9 +25,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 // one is a replica whose election and looks are made by hand, with a clock that all share.
 type one struct {
@@ -49,9 +53,7 @@ func join(t *testing.T, client kubernetes.Interface, identity string, now *time.
 	}}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := o.Join(ended, election); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Join(ended, election))
 	o.lock = election.Lock
 	return o
 }
@@ -61,14 +63,10 @@ func (o *one) renews() {
 	o.Helper()
 	record := resourcelock.LeaderElectionRecord{HolderIdentity: o.lock.Identity(), LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(o.now())}
 	if _, _, err := o.lock.Get(o.Context()); err != nil {
-		if err := o.lock.Create(o.Context(), record); err != nil {
-			o.Fatal(err)
-		}
+		must(o, o.lock.Create(o.Context(), record))
 		return
 	}
-	if err := o.lock.Update(o.Context(), record); err != nil {
-		o.Fatal(err)
-	}
+	must(o, o.lock.Update(o.Context(), record))
 }
 
 // step lets two seconds pass, in which replicas renew their Leases and look.
@@ -183,9 +181,7 @@ func TestGivenBack(t *testing.T) {
 		step(&now, a, b)
 	}
 	owned(t, []*one{a, b})
-	if err := a.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}))
 	b.look(t.Context())
 	owned(t, []*one{b})
 	c := join(t, client, "c", &now)
@@ -262,9 +258,7 @@ func TestBesideALeader(t *testing.T) {
 		LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "espalier-scheduler"}, Client: client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: "l"},
 	}
-	if err := leader.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "l", LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(now)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leader.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "l", LeaseDurationSeconds: 15, RenewTime: metav1.NewTime(now)}))
 	a := join(t, client, "a", &now)
 	for range 5 {
 		step(&now, a)
@@ -273,9 +267,7 @@ func TestBesideALeader(t *testing.T) {
 	if slices.ContainsFunc(pods(200), a.Owns) {
 		t.Fatal("it places pods beside one that leads")
 	}
-	if err := leader.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leader.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}))
 	step(&now, a)
 	step(&now, a)
 	owned(t, []*one{a})

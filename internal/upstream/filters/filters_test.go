@@ -10,7 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 func node(name, zone, label string) *st.NodeWrapper {
 	return st.MakeNode().Name(name).Label("kubernetes.io/hostname", name).Label("zone", zone).Label("story", label).
@@ -48,13 +53,9 @@ func TestFits(t *testing.T) {
 				node("a", "a", "mine").Obj(), node("b", "b", "other").Obj(), node("full", "b", "other").Obj(),
 				node("cordoned", "b", "other").Unschedulable(true).Obj(), node("tainted", "b", "other").Taints([]corev1.Taint{{Key: "key", Effect: corev1.TaintEffectNoSchedule}}).Obj(),
 			}, []*corev1.Pod{runs, pod("stranded").PodAntiAffinity("zone", &web, st.PodAntiAffinityWithRequiredReq).Node("gone").Obj(), pod("other").Label("app", "db").Req(map[corev1.ResourceName]string{"cpu": "2"}).Node("full").Obj()}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			fits, err := c.Fits(t.Context(), runs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for node, want := range tc.fits {
 				if got := fits(node); got != want {
 					t.Errorf("node %s: %t, want %t", node, got, want)
@@ -72,17 +73,13 @@ func TestFitsInstead(t *testing.T) {
 	}
 	one := on("one", "a")
 	c, err := New(t.Context(), []*corev1.Node{node("a", "a", "mine").Obj(), node("b", "b", "mine").Obj()}, []*corev1.Pod{one, on("two", "b")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tc := range map[string]struct {
 		ask  func(context.Context, *corev1.Pod) (func(string) bool, error)
 		a, b bool
 	}{"while it is there": {c.Fits, true, true}, "when it is gone": {c.FitsInstead, true, false}} {
 		fits, err := tc.ask(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if a, b := fits("a"), fits("b"); a != tc.a || b != tc.b {
 			t.Errorf("%s: a takes another one: %t, b: %t, want %t and %t", name, a, b, tc.a, tc.b)
 		}

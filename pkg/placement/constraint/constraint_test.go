@@ -223,9 +223,7 @@ func TestOperatorsAreOpposites(t *testing.T) {
 				value = rapid.SampledFrom([]string{"worker", "manager"}).Draw(t, "role")
 			}
 			equal, err := constraint.Parse(key + "==" + value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			placementtest.Must(t, err)
 			unequal, err := constraint.Parse(key + "!=" + value)
 			if err != nil || constraint.Hold(equal, n) == constraint.Hold(unequal, n) {
 				t.Fatalf("%s and %s both hold or both do not, for %+v (%v)", equal[0].String(), unequal[0].String(), n, err)

@@ -78,9 +78,7 @@ func TestPropertyOfSpelling(t *testing.T) {
 			t.Fatalf("%q has %d bytes", text, len(text))
 		}
 		got, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		if got.Cut != (len(got.Steps) < len(d.Steps)) || got.Fast != d.Fast {
 			t.Fatalf("%q has %d of %d steps", text, len(got.Steps), len(d.Steps))
 		}

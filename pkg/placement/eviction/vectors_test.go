@@ -194,18 +194,16 @@ func TestBudgets(t *testing.T) {
 		"both are bound":      {[]int{0, 1}, "second"},
 		"none of the two are": {nil, "second"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c := one(ten("a", ""), ten("b", ""))
-			c.allowed = []int{0}
-			pods := []*pod{c.add("first", 10, 5, "a"), c.add("second", 10, 4, "b")}
-			for _, i := range tc.bound {
-				pods[i].budgets = []int{0}
-			}
-			w, plan, ok := c.walk(c.add("new", 10, 50, ""), c.order())
-			if !ok || len(plan.Victims) != 1 || w.tail[plan.Victims[0]].Key != tc.want || plan.Violations == 1 != (len(tc.bound) == 2) {
-				t.Errorf("got %+v, %t, want %s", plan, ok, tc.want)
-			}
-		})
+		c := one(ten("a", ""), ten("b", ""))
+		c.allowed = []int{0}
+		pods := []*pod{c.add("first", 10, 5, "a"), c.add("second", 10, 4, "b")}
+		for _, i := range tc.bound {
+			pods[i].budgets = []int{0}
+		}
+		w, plan, ok := c.walk(c.add("new", 10, 50, ""), c.order())
+		if !ok || len(plan.Victims) != 1 || w.tail[plan.Victims[0]].Key != tc.want || plan.Violations == 1 != (len(tc.bound) == 2) {
+			t.Errorf("%s: got %+v, %t, want %s", name, plan, ok, tc.want)
+		}
 	}
 }
 

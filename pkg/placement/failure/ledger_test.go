@@ -226,15 +226,3 @@ func TestVector_2_5_F2(t *testing.T) {
 		}
 	}
 }
-
-// A rule that SwarmKit shares: five failures must fall into one window.
-func TestSlowFailuresNeverMark(t *testing.T) {
-	s := tell(t, failure.Options{Rule: seeds})
-	for i := range 20 {
-		s.at(time.Duration(i) * 75 * time.Second)
-		s.fail(web1, "n1", fmt.Sprint("kind-", i), 1)
-		if got := len(s.Marks()); got > 0 {
-			t.Fatalf("failure %d: five failures, 75 s apart, are %d marks", i, got)
-		}
-	}
-}

@@ -14,13 +14,12 @@ import (
 
 // plain is the ledger in its plainest form: lists of all that was told, walked anew for every question.
 type plain struct {
-	defaults  failure.Rule
-	ownErrors bool
-	now       time.Time
-	rules     map[failure.Revision]failure.Rule
-	failures  []told
-	successes []told
-	pods      []stay
+	defaults            failure.Rule
+	ownErrors           bool
+	now                 time.Time
+	rules               map[failure.Revision]failure.Rule
+	failures, successes []told
+	pods                []stay
 }
 
 // told is a failure of a revision on a node; of a success, only where and when.
@@ -198,9 +197,7 @@ func class(kind string) string {
 }
 
 func (p *plain) isOwn(f told) bool {
-	alone := func(kind string) bool {
-		return p.isMost(f.Revision, func(o told) bool { return o.Kind == kind })
-	}
+	alone := func(kind string) bool { return p.isMost(f.Revision, func(o told) bool { return o.Kind == kind }) }
 	return alone(f.Kind) || p.isMost(f.Revision, func(o told) bool { return class(o.Kind) == class(f.Kind) && !alone(o.Kind) })
 }
 

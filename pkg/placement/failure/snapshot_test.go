@@ -16,18 +16,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // written is a snapshot as a later scheduler reads it.
 func written(t rapid.TB, s failure.Snapshot) (read failure.Snapshot) {
 	t.Helper()
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
+	placementtest.Must(t, json.Unmarshal(text, &read))
 	if diff := cmp.Diff(s, read); diff != "" {
 		t.Fatalf("read from %s (-want +got):\n%s", text, diff)
 	}
@@ -137,9 +134,7 @@ const page = "../../../docs/algorithm.md"
 // The page tells the life of a bad node second by second: the ledger must agree.
 func TestTheLifeOfABadNodeInTheDocs(t *testing.T) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	s := tell(t, options)
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	for _, step := range []struct {
@@ -177,9 +172,7 @@ func TestTheLifeOfABadNodeInTheDocs(t *testing.T) {
 // The numbers of the page are those of the code.
 func TestTheNumbersInTheDocs(t *testing.T) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	if failure.Memory != 24*time.Hour || !strings.Contains(string(text), "After a day (or a longer window) a failure is forgotten") {
 		t.Errorf("%s should say that a failure is forgotten after %v", page, failure.Memory)
 	}

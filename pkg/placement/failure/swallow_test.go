@@ -43,9 +43,7 @@ func newCluster(t *testing.T, o failure.Options, nodes, zones int, bad func(int)
 	var levels []level.Level
 	if zones > 0 {
 		zone, err := level.ParseProperty("topology.kubernetes.io/zone")
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		levels = []level.Level{{Property: zone}}
 	}
 	c.tree = simulation.New(levels)

@@ -152,15 +152,8 @@ func checkSet(t *testing.T, s hostport.Set) {
 // takes is in order and survives Format, what it refuses fits an event.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"",
-		"22/tcp,10250/tcp",
-		"8000-8010/udp, 1-65535/SCTP",
-		"127.0.0.1:9100/tcp,[::1]:9100/tcp,[::ffff:10.0.0.1]:1/tcp",
-		"0.0.0.0:1/tcp,[::]:1/tcp,1/tcp",
-		"[fe80::1%eth0]:1/tcp",
-		"22/tcp,22/tcp,,",
-		"::1:22/tcp",
-		"0/tcp,-1/udp,9-1/udp,65536/\u017fctp\x00\xff",
+		"", "22/tcp,10250/tcp", "8000-8010/udp, 1-65535/SCTP", "127.0.0.1:9100/tcp,[::1]:9100/tcp,[::ffff:10.0.0.1]:1/tcp",
+		"0.0.0.0:1/tcp,[::]:1/tcp,1/tcp", "[fe80::1%eth0]:1/tcp", "22/tcp,22/tcp,,", "::1:22/tcp", "0/tcp,-1/udp,9-1/udp,65536/\u017fctp\x00\xff",
 	} {
 		f.Add(seed)
 	}
@@ -199,9 +192,7 @@ func TestMain(m *testing.M) {
 func parse(t testing.TB, text string) hostport.Set {
 	t.Helper()
 	set, err := hostport.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return set
 }
 

@@ -101,8 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		"spread=zo ne":             `level 1 "spread=zo ne": invalid label key "zo ne": ` + keys,
 		"spread=a=b":               `level 1 "spread=a=b": invalid label key "a=b": ` + keys,
 		"spread=Example.com/zone":  `level 1 "spread=Example.com/zone": invalid label key "Example.com/zone": ` + keys,
-		"spread=node.id": `level 1 "spread=node.id": unknown property "node.id": ` + properties +
-			`; a node label of this very key is node.labels.node.id`,
+		"spread=node.id":           `level 1 "spread=node.id": unknown property "node.id": ` + properties + `; a node label of this very key is node.labels.node.id`,
 		"spread=Engine.foo": `level 1 "spread=Engine.foo": unknown property "Engine.foo": ` + properties +
 			`; a node label of this very key is node.labels.Engine.foo`,
 		"spread=node.i d":                                                 `level 1 "spread=node.i d": unknown property "node.i d": ` + properties,
@@ -167,15 +166,11 @@ func TestParseBounds(t *testing.T) {
 // takes is valid and survives Format, what it refuses fits an event.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"",
-		"spread=topology.kubernetes.io/zone,pack=example.com/rack",
+		"", "spread=topology.kubernetes.io/zone,pack=example.com/rack",
 		"spread=topology.kubernetes.io/zone;weight.zone-a=70;weight.zone-b=30;weight.*=10;nodesWithoutKey=Exclude",
-		"spread=node.labels.rack,spread=engine.labels.Disk,spread=node.name",
-		" Spread = node.labels.node.id ; Weight. = 2 ;\n MISSING = include ",
-		"spread=node.labels.node.labels.x/y,pack=node.hostname",
-		"spread=zone;weight.a=1;weight.a=1000001;;",
-		"spread=node.name;weight.node-1.example.com=3",
-		"pac\u212a=r\u00e4ck\x00\xff",
+		"spread=node.labels.rack,spread=engine.labels.Disk,spread=node.name", " Spread = node.labels.node.id ; Weight. = 2 ;\n MISSING = include ",
+		"spread=node.labels.node.labels.x/y,pack=node.hostname", "spread=zone;weight.a=1;weight.a=1000001;;",
+		"spread=node.name;weight.node-1.example.com=3", "pac\u212a=r\u00e4ck\x00\xff",
 	} {
 		f.Add(seed)
 	}

@@ -25,8 +25,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"no levels", nil, ""},
 		{"two levels", []level.Level{weighted("zone", w("", 1), w("*", 2), w("a", 3)), pack("")}, ""},
-		{"no strategy", []level.Level{noStrategy},
-			`level 1 "=zone": unknown strategy: use spread=PROPERTY or pack=PROPERTY`},
+		{"no strategy", []level.Level{noStrategy}, `level 1 "=zone": unknown strategy: use spread=PROPERTY or pack=PROPERTY`},
 		{"no word for nodes without the key", []level.Level{spread("zone"), noWord},
 			`level 2 "spread=zone;nodesWithoutKey=": unknown option value "nodesWithoutKey=": use nodesWithoutKey=LastResort, nodesWithoutKey=OwnDomain or nodesWithoutKey=Exclude`},
 		{"bad key", []level.Level{spread("a b")},
@@ -39,21 +38,19 @@ func TestValidate(t *testing.T) {
 		{"a property twice", []level.Level{spread("zone"), spread("rack"), pack("zone")},
 			`level 3 "pack=zone": second level over "zone": level 1 is over the same property; name each property once`},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := ""
-			if err := level.Validate(tc.levels); err != nil {
-				got = err.Error()
+		got := ""
+		if err := level.Validate(tc.levels); err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("%s: Validate:\n got %s\nwant %s", tc.name, got, tc.want)
+		}
+		// One level by itself is judged like one among others.
+		for i, l := range tc.levels {
+			if err := l.Validate(); err != nil && level.Validate(tc.levels[i:i+1]) == nil {
+				t.Errorf("%s: level %d alone: %v", tc.name, i+1, err)
 			}
-			if got != tc.want {
-				t.Errorf("Validate:\n got %s\nwant %s", got, tc.want)
-			}
-			// One level by itself is judged like one among others.
-			for i, l := range tc.levels {
-				if err := l.Validate(); err != nil && level.Validate(tc.levels[i:i+1]) == nil {
-					t.Errorf("level %d alone: %v", i+1, err)
-				}
-			}
-		})
+		}
 	}
 
 	var tooMany []level.Level
@@ -111,9 +108,7 @@ func TestShare(t *testing.T) {
 func TestParseProperty(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	domain := strings.Repeat("a.", 126) + "a" // 253 characters
-	for _, tc := range []struct {
-		in, label, canonical string
-	}{
+	for _, tc := range []struct{ in, label, canonical string }{
 		{"node.name", "", "node.name"},
 		{"NODE.Name", "", "node.name"},
 		{"rack", "rack", "rack"},

@@ -67,9 +67,7 @@ func cluster(t *testing.T, text string) ([]placement.Node, map[string]int) {
 func number(t *testing.T, s string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return n
 }
 
@@ -79,9 +77,7 @@ func parseLevels(t *testing.T, s string) []level.Level {
 		return nil
 	}
 	levels, err := level.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return levels
 }
 
@@ -92,17 +88,13 @@ func within(room map[string]int) func(string, int) bool {
 // TestPlace has the cases by hand. Those where SwarmKit's fill came out uneven say what it did.
 func TestPlace(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		levels  string
-		cluster string
-		k       int
-		want    string // in the order of placing
+		name, levels, cluster string
+		k                     int
+		want                  string // in the order of placing
 	}{
 		// Nodes without levels.
-		{name: "five empty nodes and 18 pods", k: 18, cluster: "a . 0\nb . 0\nc . 0\nd . 0\ne . 0",
-			want: "a b c d e a b c d e a b c d e a b c"},
-		{name: "a second workload goes where there is less of the first", k: 2, cluster: "a . 0/0/4\nb . 0/0/4\nc . 0/0/4\nd . 0/0/3\ne . 0/0/3",
-			want: "d e"},
+		{name: "five empty nodes and 18 pods", k: 18, cluster: "a . 0\nb . 0\nc . 0\nd . 0\ne . 0", want: "a b c d e a b c d e a b c d e a b c"},
+		{name: "a second workload goes where there is less of the first", k: 2, cluster: "a . 0/0/4\nb . 0/0/4\nc . 0/0/4\nd . 0/0/3\ne . 0/0/3", want: "d e"},
 		{name: "not where its own pod is, though there is least", k: 1, cluster: "a . 0/0/9\nb . 1/1/1", want: "a"},
 		{name: "a node that was emptied", k: 4, cluster: "a . 0\nb . 4\nc . 4\nd . 4\ne . 5", want: "a a a a"},
 		{name: "a loaded node (SwarmKit: 2/7/1)", k: 10, cluster: "a . 0\nb . 0\nc . 5", want: "a b a b a b a b a b"},
@@ -145,8 +137,7 @@ func TestPlace(t *testing.T) {
 		{name: "in a zone with a healthy node, that one", levels: "spread=az", k: 2, cluster: "a 1 0 failures=5\nb 1 2\nc 2 3", want: "b b"},
 
 		// Several levels.
-		{name: "dc1{10,0} dc2{5,5} (SwarmKit: 14/10)", levels: "spread=dc,spread=rack", k: 4,
-			cluster: "a 1/1 10\nb 1/2 0\nc 2/1 5\nd 2/2 5", want: "b c b d"},
+		{name: "dc1{10,0} dc2{5,5} (SwarmKit: 14/10)", levels: "spread=dc,spread=rack", k: 4, cluster: "a 1/1 10\nb 1/2 0\nc 2/1 5\nd 2/2 5", want: "b c b d"},
 		{name: "scale-up (SwarmKit: both in one)", levels: "spread=dc,spread=rack", k: 2, cluster: "n11 1/1 3\nn12 1/2 1\nn21 2/1 3", want: "n21 n12"},
 		{name: "memory for five, racks of three and two", levels: "spread=az,spread=rack", k: 12,
 			cluster: "n0 1/1 0 room=0\nn1 1/1 0 room=5\nn2 2/1 0 room=6\nn3 2/1 0 room=6\nn4 2/1 0 room=6\nn5 2/2 0 room=6\nn6 2/2 0 room=6",
@@ -179,8 +170,7 @@ func TestPlace(t *testing.T) {
 		{name: "packing: not in a broken rack", levels: "pack=rack", k: 1, cluster: "a 1 5 failures=5\nb 2 0", want: "b"},
 		{name: "pack racks, spread hosts", levels: "pack=rack,spread=node.name", k: 5,
 			cluster: "a 1/a 0 room=2\nb 1/b 0 room=2\nc 2/c 0\nd 2/d 0", want: "a b a b c"},
-		{name: "spread zones, pack racks", levels: "spread=az,pack=rack", k: 4,
-			cluster: "a 1/1 0\nb 1/2 1\nc 2/1 0\nd 2/2 1", want: "b d b d"},
+		{name: "spread zones, pack racks", levels: "spread=az,pack=rack", k: 4, cluster: "a 1/1 0\nb 1/2 1\nc 2/1 0\nd 2/2 1", want: "b d b d"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			nodes, room := cluster(t, tc.cluster)

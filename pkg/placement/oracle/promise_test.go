@@ -19,12 +19,10 @@ import (
 
 func TestCheckPromise(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		levels  string
-		cluster string
-		k       int
-		placed  string
-		want    string // "" if the promise is kept
+		name, levels, cluster string
+		k                     int
+		placed                string
+		want                  string // "" if the promise is kept
 	}{
 		{name: "even", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 3 0", k: 5, placed: "a b c a b"},
 		{name: "whichever of the equals", levels: "spread=az", cluster: "a 1 0\nb 2 0\nc 3 0", k: 5, placed: "c b c b a"},
@@ -33,8 +31,7 @@ func TestCheckPromise(t *testing.T) {
 		{name: "SwarmKit's staircase", cluster: "a . 0\nb . 0\nc . 5", k: 6, placed: "a a b b b c",
 			want: `in all nodes: a 0+1, b 0+5, c 5+0 is more even than a 0+2, b 0+3, c 5+1`},
 		{name: "as even as the room allows", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0", k: 4, placed: "a b b b"},
-		{name: "too few", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b",
-			want: `2 of 4 pods were placed: there was room for 3`},
+		{name: "too few", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b", want: `2 of 4 pods were placed: there was room for 3`},
 		{name: "all there was room for", levels: "spread=az", cluster: "a 1 0 room=1\nb 2 0 room=2", k: 4, placed: "a b b"},
 		{name: "over the room", cluster: "a . 0 room=1\nb . 0", k: 2, placed: "a a", want: `node "a" has room for 1 pods and got 2`},
 		{name: "on a node that is left out", levels: "spread=az;nodesWithoutKey=Exclude", cluster: "a - 0\nb 1 0", k: 1, placed: "a",
@@ -123,9 +120,7 @@ func TestPromiseInFinalCounts(t *testing.T) {
 }
 
 func TestBestClass(t *testing.T) {
-	for _, tc := range []struct {
-		name, levels, cluster, want string
-	}{
+	for _, tc := range []struct{ name, levels, cluster, want string }{
 		{name: "no node fits", cluster: "a . 0 room=0", want: ""},
 		{name: "equals", cluster: "a . 1\nb . 0\nc . 0\nd . 0 room=0", want: "b c"},
 		{name: "fewer pods of the workload", cluster: "a . 0/1/1\nb . 0/0/1", want: "b"},
@@ -158,11 +153,7 @@ func TestBestClass(t *testing.T) {
 }
 
 func TestMayAsk(t *testing.T) {
-	for _, tc := range []struct {
-		name, levels, cluster string
-		fit, refused          string
-		want                  string
-	}{
+	for _, tc := range []struct{ name, levels, cluster, fit, refused, want string }{
 		{name: "the best node of a leaf", cluster: "a . 1\nb . 0\nc . 0", want: "b"},
 		{name: "then the next best", cluster: "a . 1\nb . 0\nc . 0", refused: "b", want: "c"},
 		{name: "none is left", cluster: "a . 1\nb . 0", refused: "a b", want: ""},
@@ -189,12 +180,10 @@ func TestMayAsk(t *testing.T) {
 // node, and what has failed is half-open unless the case says otherwise.
 func TestPlaceByRecords(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		levels  string
-		cluster string
-		seeds   bool // the seeds' rule, without half-open
-		k       int
-		want    string
+		name, levels, cluster string
+		seeds                 bool // the seeds' rule, without half-open
+		k                     int
+		want                  string
 	}{
 		{name: "the seeds: four failures are none", seeds: true, k: 3, cluster: "a . 0 failures=4 unforgiven=4\nb . 0", want: "a b a"},
 		{name: "the seeds: five are", seeds: true, k: 3, cluster: "a . 0 failures=5 unforgiven=5\nb . 0", want: "b b b"},
@@ -219,21 +208,17 @@ func TestPlaceByRecords(t *testing.T) {
 			cluster: "a 1 0 failures=3\nb 1 0 failures=2\nc 1 0\nd 2 9", want: "d"},
 		{name: "before a zone with nothing but faulty nodes", levels: "spread=az", k: 1,
 			cluster: "a 1 3 failures=3\nb 1 3 failures=2\nc 1 2\nd 2 0 failures=5\ne 2 1 proven room=0", want: "c"},
-		{name: "not with a success anywhere", levels: "spread=az", k: 1,
-			cluster: "a 1 0 failures=3\nb 1 0 failures=2\nc 1 0 proven room=0\nd 2 9", want: "a"},
-		{name: "not as long as it may be one bad node", levels: "spread=az", k: 2,
-			cluster: "a 1 0 failures=9\nb 1 1 unproven=1\nc 2 9", want: "b b"},
+		{name: "not with a success anywhere", levels: "spread=az", k: 1, cluster: "a 1 0 failures=3\nb 1 0 failures=2\nc 1 0 proven room=0\nd 2 9", want: "a"},
+		{name: "not as long as it may be one bad node", levels: "spread=az", k: 2, cluster: "a 1 0 failures=9\nb 1 1 unproven=1\nc 2 9", want: "b b"},
 		{name: "half of the tried are not most", levels: "spread=az", k: 1, cluster: "a 1 0 failures=5\nb 1 1\nc 2 9", want: "b"},
 		{name: "what an unready node has seen counts nowhere", levels: "spread=az", k: 2,
 			cluster: "a 1 0 failures=3\nb 1 0 failures=4 unready\nc 2 9", want: "a a"},
-		{name: "pods of the revision are a try", levels: "spread=az", k: 1,
-			cluster: "a 1 0 failures=5\nb 1 1 room=0\nc 1 1 room=0\nd 1 0\ne 2 5", want: "d"},
+		{name: "pods of the revision are a try", levels: "spread=az", k: 1, cluster: "a 1 0 failures=5\nb 1 1 room=0\nc 1 1 room=0\nd 1 0\ne 2 5", want: "d"},
 		{name: "two nodes have failed, and with what is out it is enough", levels: "spread=az", k: 1,
 			cluster: "a 1 0 failures=1 unforgiven=1\nb 1 1 failures=1 unforgiven=1 unproven=1\nc 1 2 unproven=2\nd 2 9", want: "d"},
 		{name: "two nodes have failed, and with what is out it is not", levels: "spread=az", k: 1,
 			cluster: "a 1 0 failures=1 unforgiven=1\nb 1 1 failures=1 unforgiven=1 unproven=1\nc 1 1 unproven=1\nd 2 9", want: "a"},
-		{name: "one node has failed, and much is out", levels: "spread=az", k: 1,
-			cluster: "a 1 0 failures=3 unforgiven=3\nb 1 3 unproven=3\nd 2 9", want: "a"},
+		{name: "one node has failed, and much is out", levels: "spread=az", k: 1, cluster: "a 1 0 failures=3 unforgiven=3\nb 1 3 unproven=3\nd 2 9", want: "a"},
 		{name: "tried again when the failures are out of the window", levels: "spread=az", k: 3,
 			cluster: "a 1 0 unforgiven=3\nb 1 0 unforgiven=3\nc 2 2", want: "a c c"},
 		{name: "on trial with a pod on a node that never failed", levels: "spread=az", k: 1,
@@ -245,8 +230,7 @@ func TestPlaceByRecords(t *testing.T) {
 		{name: "nor are the values of a star", levels: "spread=az;weight.1=1;weight.*=1", k: 1,
 			cluster: "a 2 0 failures=5\nb 2 0\nc 3 4 proven room=0\nd 1 9", want: "d"},
 		{name: "packing: not in a faulty rack", levels: "pack=rack", k: 1, cluster: "a 1 5 failures=5\nb 1 0\nc 2 0", want: "c"},
-		{name: "a tie goes to fewer unforgiven failures, before more nodes", levels: "spread=az", k: 1,
-			cluster: "a 1 0 unforgiven=1\nb 1 0\nc 2 0", want: "c"},
+		{name: "a tie goes to fewer unforgiven failures, before more nodes", levels: "spread=az", k: 1, cluster: "a 1 0 unforgiven=1\nb 1 0\nc 2 0", want: "c"},
 		{name: "and after pods of the workload, of branches too", levels: "spread=az", k: 1, cluster: "a 1 0/0 unforgiven=1\nb 2 0/1", want: "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -115,9 +115,7 @@ func TestLeaving(t *testing.T) {
 		"it runs out": {func(s seen, second int) time.Time {
 			return s.at(second, lease("s-0", "a", second), lease("s-1", "b", 1))
 		}, map[int]bool{5: false, 14: false, 15: true}},
-		"it is deleted": {func(s seen, second int) time.Time {
-			return s.at(second, lease("s-0", "a", second))
-		}, map[int]bool{5: false, 14: false, 15: true}},
+		"it is deleted": {func(s seen, second int) time.Time { return s.at(second, lease("s-0", "a", second)) }, map[int]bool{5: false, 14: false, 15: true}},
 		"it is given back": {func(s seen, second int) time.Time {
 			return s.at(second, lease("s-0", "a", second), Lease{Name: "s-1", Duration: time.Second})
 		}, map[int]bool{1: true}},

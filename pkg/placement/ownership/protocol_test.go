@@ -306,10 +306,8 @@ func TestVacant(t *testing.T) {
 		"others are of another use": {[]Lease{{Name: "kube-scheduler", Holder: "me", Renewed: start}}, "s-0"},
 		"one is held already":       {[]Lease{{Name: "s-1", Holder: "me", Renewed: start}}, "s-1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := Vacant(all, tc.leases, "me"); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-		})
+		if got := Vacant(all, tc.leases, "me"); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
 	}
 }

@@ -164,3 +164,13 @@ func Must(t TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// WantParts fails the test unless a text has all of these parts.
+func WantParts(t TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q: %s", part, text)
+		}
+	}
+}

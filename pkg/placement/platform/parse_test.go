@@ -147,8 +147,6 @@ func TestArchitecture(t *testing.T) {
 func parse(t *testing.T, s string) []platform.Platform {
 	t.Helper()
 	p, err := platform.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return p
 }

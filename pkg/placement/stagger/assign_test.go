@@ -34,14 +34,11 @@ type pool struct {
 func drawPool(t *rapid.T) *pool {
 	p := &pool{now: time.Date(2026, 1, 5, rapid.IntRange(0, 23).Draw(t, "hour"), 0, 0, 0, time.UTC)}
 	p.rule = Rule{
-		Lifetime:  time.Duration(rapid.IntRange(1, 30).Draw(t, "lifetime")) * dayLong,
-		Least:     time.Duration(rapid.IntRange(0, 2).Draw(t, "least")) * dayLong,
-		PerDomain: rapid.IntRange(0, 3).Draw(t, "per domain"),
+		Lifetime: time.Duration(rapid.IntRange(1, 30).Draw(t, "lifetime")) * dayLong,
+		Least:    time.Duration(rapid.IntRange(0, 2).Draw(t, "least")) * dayLong, PerDomain: rapid.IntRange(0, 3).Draw(t, "per domain"),
 	}
 	s, err := ParseSchedule(rapid.SampledFrom([]string{daily, "sat,sun/10:30", "wed/02:00"}).Draw(t, "schedule"), time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	p.dates = s.Dates(p.now, p.rule.Lifetime)
 	for i := range rapid.IntRange(0, 60).Draw(t, "nodes") {
 		n := Node{Name: fmt.Sprintf("n%02d", i), Domain: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "domain")}
@@ -225,13 +222,9 @@ func TestScheduleRefuses(t *testing.T) {
 // Where clocks are put forward, a time that a day does not have is near it; where they are put back, a day has each time once.
 func TestScheduleWhereClocksChange(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	s, err := ParseSchedule("sat/02:30,sun/02:30,mon/02:30", berlin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	for _, day := range []int{28, 24} { // the last days of March and October 2026 on which clocks change are 29 and 25
 		month := time.March
 		if day == 24 {

@@ -18,9 +18,7 @@ import (
 func BenchmarkRevisions(b *testing.B) {
 	for _, revisions := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("nodes=5000/revisions=%d", revisions), func(b *testing.B) {
-			c := newCrowd(5_000, revisions, levelsOf("zone", "rack"), func(n, l int) placement.Value {
-				return placement.Value{Text: fmt.Sprint(n / []int{500, 50}[l])}
-			})
+			c := newCrowd(5_000, revisions, levelsOf("zone", "rack"), func(n, l int) placement.Value { return placement.Value{Text: fmt.Sprint(n / []int{500, 50}[l])} })
 			older := make([]int32, revisions)
 			for i := range 2 * revisions {
 				older[i%revisions] = c.place(i % revisions)

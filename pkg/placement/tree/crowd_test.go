@@ -170,9 +170,7 @@ func TestSharesAreNearest(t *testing.T) {
 				}
 				got[at]++
 			}
-			if err := sainteLague(shares, got, k); err != nil {
-				t.Fatal(err)
-			}
+			placementtest.Must(t, sainteLague(shares, got, k))
 			for i := range shares {
 				// The distance of got[i] from k * share / sum is at most 1.
 				if d := got[i]*sum - k*shares[i]; len(shares) <= 3 && (d > sum || -d > sum) {

@@ -210,10 +210,8 @@ func (c *cluster) drawNode(t *rapid.T, name string) placement.Node {
 // success: the tree must not depend on what others promise.
 func drawRecord(t *rapid.T) placement.Record {
 	return placement.Record{
-		Failures:   rapid.IntRange(0, 3).Draw(t, "failures"),
-		Unforgiven: rapid.IntRange(0, 3).Draw(t, "unforgiven"),
-		Proven:     oneIn(t, 6, "proven"),
-		Unproven:   rapid.Int64Range(0, 2).Draw(t, "unproven"),
+		Failures: rapid.IntRange(0, 3).Draw(t, "failures"), Unforgiven: rapid.IntRange(0, 3).Draw(t, "unforgiven"), Proven: oneIn(t, 6, "proven"),
+		Unproven: rapid.Int64Range(0, 2).Draw(t, "unproven"),
 	}
 }
 
@@ -242,6 +240,4 @@ func drawUsage(t *rapid.T, most int64) placement.Usage {
 // drawRoom is 0 for one node in four.
 func drawRoom(t *rapid.T) int64 { return rapid.Int64Range(0, 3).Draw(t, "room") }
 
-func oneIn(t *rapid.T, n int, label string) bool {
-	return rapid.IntRange(1, n).Draw(t, label) == n
-}
+func oneIn(t *rapid.T, n int, label string) bool { return rapid.IntRange(1, n).Draw(t, label) == n }

@@ -318,8 +318,6 @@ func parseLevels(t placementtest.TB, text string) []level.Level {
 		return nil
 	}
 	levels, err := level.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return levels
 }

@@ -221,8 +221,7 @@ func TestGroupsKeepTheirOrder(t *testing.T) {
 
 // Who has nobody make way for a group hears which of its pods are the cause, and what to do.
 func TestGroupsThatHaveNobodyMakeWay(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 0)
+	r := newRig(t).allocation("prod", 0)
 	r.allocation("elsewhere", 0, func(s *placementv1alpha1.AllocationSpec) { s.Partition = "q" })
 	prod, elsewhere, none := r.pod("prod", "prod", 1, ""), r.pod("elsewhere", "elsewhere", 1, ""), r.pod("none", "none", 1, "")
 	r.start()
@@ -240,9 +239,7 @@ func TestGroupsThatHaveNobodyMakeWay(t *testing.T) {
 
 // A budget with an empty selector is one of all pods of its namespace. kube-scheduler took it for one of none until 1.38.
 func TestABudgetOfAllPods(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 2)
-	r.allocation("dev", 0)
+	r := newRig(t).allocation("prod", 2).allocation("dev", 0)
 	r.node("n1", 2)
 	r.node("n2", 2)
 	r.pod("other", "dev", 2, "n1", ready, func(p *corev1.Pod) { p.Namespace = "far" })
@@ -276,10 +273,7 @@ func TestBudgetsWhoseStatusIsOld(t *testing.T) {
 		"it was not ready": {unready: true, then: nil, want: "dev1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.allocation("prod", 4)
-			r.allocation("qa", 1)
-			r.allocation("dev", 0)
+			r := newRig(t).allocation("prod", 4).allocation("qa", 1).allocation("dev", 0)
 			for _, node := range []string{"n1", "n2", "n3"} {
 				r.node(node, 2)
 			}

@@ -18,10 +18,7 @@ import (
 // one is tried again.
 func TestLaterNominationIsTaken(t *testing.T) {
 	for name, priority := range map[string]int32{"of the same PriorityClass": 0, "of a higher PriorityClass": 1000} {
-		r := newRig(t)
-		r.allocation("prod", 4)
-		r.allocation("qa", 2)
-		r.allocation("dev", 0)
+		r := newRig(t).allocation("prod", 4).allocation("qa", 2).allocation("dev", 0)
 		r.node("empty", 4)
 		r.node("full", 4)
 		later := r.pod("later", "dev", 4, "", func(p *corev1.Pod) { p.Spec.Priority = new(priority) })
@@ -81,10 +78,7 @@ func TestVictimsBesideALaterNomination(t *testing.T) {
 
 // Whoever is still to leave for a pod whose place another one has got leaves in vain: the pod does not wait for that.
 func TestNominationIsTakenForGood(t *testing.T) {
-	r := newRig(t)
-	r.allocation("prod", 4)
-	r.allocation("qa", 2)
-	r.allocation("dev", 0)
+	r := newRig(t).allocation("prod", 4).allocation("qa", 2).allocation("dev", 0)
 	r.node("n", 6)
 	r.node("m", 4)
 	leaves := r.pod("leaves", "dev", 2, "n", ends)
@@ -237,9 +231,7 @@ func TestPlaceByNumberAndHostPort(t *testing.T) {
 // All profiles know who made way for whom in one of them. In another one nobody takes that place, and nobody turns out the pod that it was made
 // for, though others run than then: until something else is wanted.
 func TestProfilesShareWhoMadeWay(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 0)
-	r.allocation("b", 0)
+	r := newRig(t).allocation("a", 0).allocation("b", 0)
 	r.node("n", 5)
 	owned := ownedBy("apps/v1", "ReplicaSet")
 	other := r.pod("other", "a", 2, "n")

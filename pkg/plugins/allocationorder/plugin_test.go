@@ -123,9 +123,7 @@ func TestHints(t *testing.T) {
 	pod := r.pod("p", "a", 1, "")
 	r.start()
 	events, err := r.pl.EventsToRegister(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	for _, e := range events {
 		// All pods that are held would be asked about anything else, thousands of them for each of thousands of nodes.
 		if e.Event.Resource != fwk.TargetPod {
@@ -146,9 +144,7 @@ func TestHints(t *testing.T) {
 
 // Pods of one allocation are alike, and those of two are not.
 func TestSign(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 0)
-	r.allocation("b", 0)
+	r := newRig(t).allocation("a", 0).allocation("b", 0)
 	far := func(p *corev1.Pod) { p.Namespace = "unknown" }
 	a1, a2, b, none, unknown := r.pod("a1", "a", 1, ""), r.pod("a2", "a", 1, ""), r.pod("b", "b", 1, ""), r.pod("none", "none", 1, ""), r.pod("u", "a", 1, "", far)
 	r.start()

@@ -128,8 +128,7 @@ func TestWhoWaits(t *testing.T) {
 
 // A clock that jumps changes when pods were made and placed. Nobody makes way because of it: of equals those that run come first.
 func TestAClockThatJumps(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 4)
+	r := newRig(t).allocation("a", 4)
 	r.node("n", 4)
 	jumped := func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(begin.AddDate(100, 0, 0))
@@ -223,8 +222,7 @@ var unreachable = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: core
 
 // victimBeside has prod come before dev on two nodes of 4: a victim of dev terminates on the first, and dev2 runs on the other, "lives".
 func (r *rig) victimBeside() (node *corev1.Node, nominated func(*corev1.Pod)) {
-	r.allocation("prod", 4)
-	r.allocation("dev", 0)
+	r.allocation("prod", 4).allocation("dev", 0)
 	node = r.node("dies", 4)
 	r.node("lives", 4)
 	nominated = r.victimOn("dies", 4)
@@ -362,8 +360,7 @@ func ownedBy(version, kind string) func(*corev1.Pod) {
 
 // What was found out about a pod holds for the others of its owner that come after it, until something changes.
 func TestHopelessPodsAreNotTriedAgain(t *testing.T) {
-	r := newRig(t)
-	r.allocation("a", 0)
+	r := newRig(t).allocation("a", 0)
 	r.node("n", 2)
 	owned, sort := ownedBy("apps/v1", "ReplicaSet"), ownedBy("example.com/v1", "Workflow")
 	r.pod("runs", "a", 1, "n", priority("5"))

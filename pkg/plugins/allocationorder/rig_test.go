@@ -35,6 +35,7 @@ import (
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/clusterview/allocations"
 	"github.com/espalier-scheduler/espalier/internal/tenants"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // configuration has the plugin beside those in-tree, as the overlay has it.
@@ -74,12 +75,7 @@ type rig struct {
 	woken map[string]*corev1.Pod
 }
 
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
+func (r *rig) must(err error) { r.Helper(); placementtest.Must(r, err) }
 
 // node adds one of the partition, with so many CPUs and labels.
 func (r *rig) node(name string, cpu int64, labels ...string) *corev1.Node {
@@ -94,7 +90,7 @@ func (r *rig) node(name string, cpu int64, labels ...string) *corev1.Node {
 }
 
 // allocation adds one of the partition p, for the pods of its team, that reserves so many CPUs if it is not 0.
-func (r *rig) allocation(name string, cpu int64, change ...func(*placementv1alpha1.AllocationSpec)) {
+func (r *rig) allocation(name string, cpu int64, change ...func(*placementv1alpha1.AllocationSpec)) *rig {
 	r.made++
 	a := &placementv1alpha1.Allocation{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(begin.Add(time.Duration(r.made) * time.Second))}}
 	a.Spec.Partition = "p"
@@ -106,6 +102,7 @@ func (r *rig) allocation(name string, cpu int64, change ...func(*placementv1alph
 		c(&a.Spec)
 	}
 	r.all = append(r.all, allocations.ReadAllocation(a))
+	return r
 }
 
 // pod adds one of a team that requests some CPUs, on a node unless that is "". Each is younger than those before.
@@ -292,9 +289,7 @@ func newRig(t testing.TB) *rig { return &rig{TB: t} }
 
 // newTeams has prod, which reserves so many CPUs, come before dev. There is a node n, if it is to have any CPUs.
 func newTeams(t testing.TB, reserved int64, cpu ...int64) *rig {
-	r := newRig(t)
-	r.allocation("prod", reserved)
-	r.allocation("dev", 0)
+	r := newRig(t).allocation("prod", reserved).allocation("dev", 0)
 	for _, c := range cpu {
 		r.node("n", c)
 	}

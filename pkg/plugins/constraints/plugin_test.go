@@ -37,11 +37,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) (*constraints.Constrain
 
 // asking is a pod with an annotation; "" is none.
 func asking(annotation string) *st.PodWrapper {
-	p := st.MakePod().Namespace("ns").Name("p").UID("p")
-	if annotation != "" {
-		p.Annotation(clusterview.ConstraintsAnnotation, annotation)
-	}
-	return p
+	return plugintest.Asking(clusterview.ConstraintsAnnotation, annotation)
 }
 
 func TestNew(t *testing.T) {
@@ -93,6 +89,8 @@ func TestMalformed(t *testing.T) {
 	const want = `annotation espalier.dev/constraints: constraint 2 "node.ip == 10.1.2": invalid address "10.1.2": ` +
 		`use an address such as 10.1.2.3 or 2001:db8::2, or a range such as 10.1.0.0/16`
 	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("node.role == worker, node.ip == 10.1.2").Obj(), nil), want)
+	const empty = `annotation espalier.dev/constraints: no constraints in "": use KEY == VALUE or KEY != VALUE`
+	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("").Annotation(clusterview.ConstraintsAnnotation, "").Obj(), nil), empty)
 	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 

@@ -40,8 +40,7 @@ func TestFilterByWhatCounts(t *testing.T) {
 		{"that has failed", web("x", "2", "").Phase(corev1.PodFailed), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t.Context(), t)
-			r.join("n1", "n2")
+			r := newRig(t.Context(), t).join("n1", "n2")
 			r.runs("n1", tc.there)
 			want := []string{"n1", "n2"}
 			if tc.full {
@@ -53,8 +52,7 @@ func TestFilterByWhatCounts(t *testing.T) {
 }
 
 func TestFilterCountsNodesInAnyState(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("ready rack=c", "zz rack=d")
+	r := newRig(t.Context(), t).join("ready rack=c", "zz rack=d")
 	r.cache.AddNode(r.logger, node("cordoned rack=a").Unschedulable(true).Obj())
 	r.cache.AddNode(r.logger, node("down rack=b").Condition(corev1.NodeReady, corev1.ConditionUnknown, "", "").Obj())
 	r.join("a2 rack=a", "b2 rack=b")
@@ -65,8 +63,7 @@ func TestFilterCountsNodesInAnyState(t *testing.T) {
 
 // The full message of a pod that fits nowhere: nodes are counted by reason, each once.
 func TestMessage(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("a1 rack=a", "a2 rack=a", "b1 rack=b", "n")
+	r := newRig(t.Context(), t).join("a1 rack=a", "a2 rack=a", "b1 rack=b", "n")
 	r.runs("a1", web("x", "2", ""))
 	r.runs("b1", web("y", "2", ""))
 	pod := web("p", "2", "rack=1").Obj()
@@ -85,8 +82,7 @@ func TestMessage(t *testing.T) {
 }
 
 func TestDefaultLimits(t *testing.T) {
-	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 1})
-	r.join("a1 rack=a", "b1 rack=b", "n")
+	r := newRig(t.Context(), t, config.DomainLimit{TopologyKey: "rack", MaxPods: 1}).join("a1 rack=a", "b1 rack=b", "n")
 	r.runs("a1", web("x", "2", ""))
 	r.expect("without limits of its own", web("p", "2", ""), "b1")
 	r.expect("with limits of its own", web("p", "2", "node.name=2"), "a1", "b1", "n")
@@ -96,8 +92,7 @@ func TestDefaultLimits(t *testing.T) {
 }
 
 func TestPreFilter(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1")
+	r := newRig(t.Context(), t).join("n1")
 	pod := web("p", "2", "").Obj()
 	if result, s := r.pl.PreFilter(r.ctx, framework.NewCycleState(), pod, r.nodes()); result != nil || !s.IsSkip() {
 		t.Errorf("a pod without limits: %v, %v", result, s)
@@ -117,8 +112,7 @@ func TestPreFilter(t *testing.T) {
 
 // A profile that enables other points without PreFilter is told so, and no pod is placed.
 func TestWithoutPreFilter(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1")
+	r := newRig(t.Context(), t).join("n1")
 	n, pod, state := r.nodes()[0], web("p", "2", "rack=1").Obj(), framework.NewCycleState()
 	info, err := framework.NewPodInfo(web("q", "2", "").Obj())
 	r.must(err)
@@ -264,8 +258,7 @@ func TestVector_NV13(t *testing.T) {
 
 // In the cycle of a pod group, pods that are assumed in the snapshot alone take room.
 func TestPodsOfAGroupTakeRoomFromEachOther(t *testing.T) {
-	r := newRig(t.Context(), t)
-	r.join("n1 rack=a", "n2 rack=a", "n3 rack=b")
+	r := newRig(t.Context(), t).join("n1 rack=a", "n2 rack=a", "n3 rack=b")
 	nodes := r.nodes()
 	info, err := framework.NewPodInfo(web("a", "0", "rack=1").Node("n1").Obj())
 	r.must(err)

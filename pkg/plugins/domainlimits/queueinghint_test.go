@@ -85,11 +85,7 @@ func TestHintAfterPodUpdate(t *testing.T) {
 	hints.AfterPodUpdate("relabelled, so that another policy may govern it", pod(""), pod("").Label("app", "other"), fwk.Queue)
 	hints.AfterPodUpdate("something else changed", pod("rack=1"), pod("rack=1").Annotation("other", "x").Toleration("t"), fwk.QueueSkip)
 	hints.AfterPodUpdate("nothing changed", pod("rack=1"), pod("rack=1"), fwk.QueueSkip)
-	empty := pod("").Obj()
-	empty.Annotations = map[string]string{clusterview.DomainLimitsAnnotation: ""}
-	t.Run("empty limits taken away", func(t *testing.T) {
-		expectHint(t, fwk.Queue, framework.EventTargetPodUpdate, empty, empty, pod("").Obj())
-	})
+	hints.AfterPodUpdate("empty limits taken away", pod("").Annotation(clusterview.DomainLimitsAnnotation, ""), pod(""), fwk.Queue)
 }
 
 func TestHintAfterNodeChange(t *testing.T) {

@@ -74,12 +74,7 @@ func newRig(ctx context.Context, t placementtest.TB, defaults ...config.DomainLi
 }
 
 // must stops the test at what cannot happen.
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
-}
+func (r *rig) must(err error) { r.Helper(); placementtest.Must(r, err) }
 
 // node is in the notation "n1 rack=a zone=b".
 func node(text string) *st.NodeWrapper {
@@ -92,10 +87,11 @@ func node(text string) *st.NodeWrapper {
 	return n
 }
 
-func (r *rig) join(texts ...string) {
+func (r *rig) join(texts ...string) *rig {
 	for _, text := range texts {
 		r.cache.AddNode(r.logger, node(text).Obj())
 	}
+	return r
 }
 
 // web is a pod of the workload web, in a revision, with limits; "" is none.
@@ -190,21 +186,9 @@ func TestSignPod(t *testing.T) {
 	if fragments, s := limited.pl.SignPod(t.Context(), web("p", "2", "").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
 		t.Errorf("a pod of a DaemonSet, which has no default limits, is signed %v, %v", fragments, s)
 	}
-	for name, try := range map[string]func() ([]fwk.SignFragment, *fwk.Status){
-		"limits of its own": func() ([]fwk.SignFragment, *fwk.Status) {
-			return plain.pl.SignPod(t.Context(), web("p", "2", "rack=1").Obj())
-		},
-		"default limits": func() ([]fwk.SignFragment, *fwk.Status) {
-			return limited.pl.SignPod(t.Context(), web("p", "2", "").Obj())
-		},
-		"unreadable limits": func() ([]fwk.SignFragment, *fwk.Status) {
-			return plain.pl.SignPod(t.Context(), web("p", "2", "rack").Obj())
-		},
-	} {
-		if fragments, s := try(); s.Code() != fwk.Unschedulable || fragments != nil {
-			t.Errorf("a pod with %s is signed %v, %v", name, fragments, s)
-		}
-	}
+	plugintest.WantUnsigned(t, plain.pl, web("p", "2", "rack=1"))
+	plugintest.WantUnsigned(t, limited.pl, web("p", "2", ""))   // it has default limits
+	plugintest.WantUnsigned(t, plain.pl, web("p", "2", "rack")) // they cannot be read
 }
 
 // whatIf is a cycle of a pod, and clones of its state in which pods come and go.

@@ -34,10 +34,8 @@ func (h handle) ProfileName() string             { return "espalier" }
 
 func args() *config.FaultyNodeArgs {
 	return &config.FaultyNodeArgs{
-		Threshold: 2, WindowSeconds: 300, HalfOpen: true,
-		ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsCount,
-		Record:   config.Record{Enabled: true, Namespace: "kube-system"},
-		Suspects: config.Suspects{Workloads: 3},
+		Threshold: 2, WindowSeconds: 300, HalfOpen: true, ProvenAfterSeconds: 10, OwnErrors: config.OwnErrorsCount,
+		Record: config.Record{Enabled: true, Namespace: "kube-system"}, Suspects: config.Suspects{Workloads: 3},
 	}
 }
 
@@ -158,11 +156,9 @@ func TestScore(t *testing.T) {
 		"beyond counting":         {half, placement.Record{Failures: 128, Proven: true}, 0},
 		"without a threshold":     {placement.Faults{}, placement.Record{}, 100},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := score(tc.rule, tc.r); got != tc.want {
-				t.Errorf("got %d, want %d", got, tc.want)
-			}
-		})
+		if got := score(tc.rule, tc.r); got != tc.want {
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
+		}
 	}
 }
 

@@ -89,10 +89,7 @@ func TestHostPortsOfAPod(t *testing.T) {
 	pod := wanting(t, "443/tcp", "80/tcp", "80/udp").Obj()
 	pod.Spec.Containers[0].Ports = append(pod.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: 9})
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Ports: containerPorts(t, "127.0.0.1:80/tcp")})
-	pod.Spec.InitContainers = []corev1.Container{
-		{Ports: containerPorts(t, "1/tcp")},
-		{Ports: containerPorts(t, "2/tcp", "80/tcp"), RestartPolicy: &always},
-	}
+	pod.Spec.InitContainers = []corev1.Container{{Ports: containerPorts(t, "1/tcp")}, {Ports: containerPorts(t, "2/tcp", "80/tcp"), RestartPolicy: &always}}
 	var got []string
 	for _, p := range hostPorts(pod) {
 		got = append(got, p.String())
@@ -159,18 +156,11 @@ func TestHintAfterPodDelete(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := wanting(t, "80/tcp", "127.0.0.2:90/tcp").Obj()
-			for name, obj := range map[string]any{
-				"pod":  tc.deleted.Obj(),
-				"tomb": cache.DeletedFinalStateUnknown{Key: "ns/gone", Obj: tc.deleted.Obj()},
-			} {
-				if got, err := plugintest.Hint(t, newPlugin(t), pod, gone(obj)); err != nil || got != tc.want {
-					t.Errorf("%s: got %v, %v, want %v", name, got, err, tc.want)
-				}
+			for _, obj := range []any{tc.deleted.Obj(), cache.DeletedFinalStateUnknown{Key: "ns/gone", Obj: tc.deleted.Obj()}} {
+				plugintest.WantHint(t, newPlugin(t), pod, gone(obj), tc.want)
 			}
 			// What the profile reserves is not given back by any pod.
-			if got, err := plugintest.Hint(t, newPlugin(t, "90/tcp"), pod, gone(tc.deleted.Obj())); err != nil || got != fwk.QueueSkip {
-				t.Errorf("of a pod that fits nowhere: got %v, %v", got, err)
-			}
+			plugintest.WantHint(t, newPlugin(t, "90/tcp"), pod, gone(tc.deleted.Obj()), fwk.QueueSkip)
 		})
 	}
 }
@@ -198,9 +188,7 @@ func TestHintAfterNodeChange(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			pod, change := wanting(t, "80/tcp", "443/tcp").Obj(), plugintest.NodeChange(fwk.UpdateNodeAnnotation, tc.before, tc.after)
 			plugintest.WantHint(t, newPlugin(t), pod, change, tc.want)
-			if got, err := plugintest.Hint(t, newPlugin(t, "443/tcp"), pod, change); err != nil || got != fwk.QueueSkip {
-				t.Errorf("of a pod that fits nowhere: got %v, %v", got, err)
-			}
+			plugintest.WantHint(t, newPlugin(t, "443/tcp"), pod, change, fwk.QueueSkip) // it fits nowhere
 		})
 	}
 }

@@ -162,11 +162,7 @@ func newPlugin(t testing.TB, clock *clocktesting.FakePassiveClock) *nodelifetime
 
 // leased is a pod with a lease; "" is none.
 func leased(lease string) *st.PodWrapper {
-	p := st.MakePod().Namespace("ns").Name("p").UID("p")
-	if lease != "" {
-		p.Annotation(clusterview.LeaseAnnotation, lease)
-	}
-	return p
+	return plugintest.Asking(clusterview.LeaseAnnotation, lease)
 }
 
 // ending is a node with an end; "" is none.
@@ -195,14 +191,9 @@ func TestDisabledExtendsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, is := pl.(fwk.PreFilterPlugin); is {
-		t.Error("it has a PreFilter")
-	}
-	if _, is := pl.(fwk.FilterPlugin); is {
-		t.Error("it has a Filter")
-	}
-	if _, is := pl.(fwk.ReservePlugin); is {
-		t.Error("it has a Reserve")
+	switch pl.(type) {
+	case fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.ReservePlugin:
+		t.Errorf("it has a PreFilter, a Filter or a Reserve: %T", pl)
 	}
 }
 

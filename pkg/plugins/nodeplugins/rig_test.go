@@ -96,8 +96,7 @@ func runtimeClass(name, handler string) *nodev1.RuntimeClass {
 // claim asks a class for a volume; one that is bound has it.
 func claim(name, class, bound string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
-		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: bound},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: bound},
 	}
 }
 

@@ -23,11 +23,7 @@ func newPlugin(t *testing.T) *platform.Platform {
 
 // asking is a pod with an annotation; "" is none.
 func asking(annotation string) *st.PodWrapper {
-	p := st.MakePod().Namespace("ns").Name("p").UID("p")
-	if annotation != "" {
-		p.Annotation(clusterview.PlatformsAnnotation, annotation)
-	}
-	return p
+	return plugintest.Asking(clusterview.PlatformsAnnotation, annotation)
 }
 
 // of gives a pod's spec an operating system.
@@ -36,9 +32,7 @@ func of(p *st.PodWrapper, os corev1.OSName) *st.PodWrapper {
 	return p
 }
 
-func TestNew(t *testing.T) {
-	plugintest.WantNoArguments(t, "Platform", newPlugin(t), platform.New)
-}
+func TestNew(t *testing.T) { plugintest.WantNoArguments(t, "Platform", newPlugin(t), platform.New) }
 
 func TestSignPod(t *testing.T) {
 	pl := newPlugin(t)
@@ -106,6 +100,8 @@ func TestVector_2_7_Filter(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	const want = `annotation espalier.dev/platforms: platform 2 "linux/arm/v7": third part "v7": a node does not tell its variant; use OS/ARCH`
 	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("linux/amd64,linux/arm/v7").Obj(), nil), want)
+	const empty = `annotation espalier.dev/platforms: no platforms in "": use OS/ARCH such as linux/amd64, OS alone for any architecture, or /ARCH for any operating system`
+	plugintest.WantRefusal(t, plugintest.Filter(t, newPlugin(t), asking("").Annotation(clusterview.PlatformsAnnotation, "").Obj(), nil), empty)
 	plugintest.WantNoExtensions(t, newPlugin(t))
 }
 

@@ -42,16 +42,13 @@ func queued(name string, priority int32, seconds int, preassigned string) *frame
 		p.NodeAffinityIn(metav1.ObjectNameField, []string{"n1"}, st.NodeSelectorTypeMatchFields)
 	}
 	return &framework.QueuedPodInfo{
-		PodInfo:        &framework.PodInfo{Pod: p.Obj()},
-		QueueingParams: framework.QueueingParams{Timestamp: epoch.Add(time.Duration(seconds) * time.Second)},
+		PodInfo: &framework.PodInfo{Pod: p.Obj()}, QueueingParams: framework.QueueingParams{Timestamp: epoch.Add(time.Duration(seconds) * time.Second)},
 	}
 }
 
-func sorter(t interface{ Fatal(...any) }) fwk.QueueSortPlugin {
+func sorter(t placementtest.TB) fwk.QueueSortPlugin {
 	pl, err := preassignedfirst.New(nil, nil, nil) //nolint:staticcheck // it asks for none of the three
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return pl.(fwk.QueueSortPlugin)
 }
 
@@ -81,9 +78,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func name(e fwk.QueuedEntityInfo) string {
-	return e.(*framework.QueuedPodInfo).PodInfo.Pod.Name
-}
+func name(e fwk.QueuedEntityInfo) string { return e.(*framework.QueuedPodInfo).PodInfo.Pod.Name }
 
 var kind = rapid.SampledFrom([]string{"", "daemon", "pinned"})
 

@@ -21,6 +21,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/internal/policies"
 	"github.com/espalier-scheduler/espalier/pkg/placement/level"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/preferences"
 )
 
@@ -39,11 +40,7 @@ var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Dae
 
 // asking is a pod with an annotation; "" is none.
 func asking(annotation string) *st.PodWrapper {
-	p := st.MakePod().Namespace("ns").Name("p").UID("p").Label("app", "web")
-	if annotation != "" {
-		p.Annotation(clusterview.PlacementAnnotation, annotation)
-	}
-	return p
+	return plugintest.Asking(clusterview.PlacementAnnotation, annotation).Label("app", "web")
 }
 
 func TestNew(t *testing.T) {
@@ -75,25 +72,31 @@ func TestSignPod(t *testing.T) {
 }
 
 func TestPreFilter(t *testing.T) {
-	pl := newPlugin(t, byZone)
+	alone, racks := newPlugin(t, byZone), under(t, placementv1alpha1.Level{TopologyKey: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"})
 	web := st.MakeLabelSelector().Label("app", "web").Obj()
 	for _, tc := range []struct {
 		name   string
+		pl     *preferences.Preferences
 		pod    *st.PodWrapper
 		code   fwk.Code
 		levels string
 	}{
-		{"defaults", asking(""), fwk.Skip, "spread=zone"},
-		{"defaults, of a DaemonSet", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
-		{"annotation", asking("pack=rack"), fwk.Skip, "pack=rack"},
-		{"constraint", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
-		{"a level that leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
-		{"the same, pinned to a node", asking("spread=rack;nodesWithoutKey=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
-		{"the same, of a DaemonSet", asking("spread=rack;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;nodesWithoutKey=Exclude"},
+		{"defaults", alone, asking(""), fwk.Skip, "spread=zone"},
+		{"defaults, of a DaemonSet", alone, asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
+		{"annotation", alone, asking("pack=rack"), fwk.Skip, "pack=rack"},
+		{"constraint", alone, asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
+		{"a level that leaves nodes out", alone, asking("spread=rack;nodesWithoutKey=Exclude"), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, pinned to a node", alone, asking("spread=rack;nodesWithoutKey=Exclude").NodeAffinityIn("metadata.name", []string{"n1"}, st.NodeSelectorTypeMatchFields), fwk.Success, "spread=rack;nodesWithoutKey=Exclude"},
+		{"the same, of a DaemonSet", alone, asking("spread=rack;nodesWithoutKey=Exclude").OwnerReference("ds", daemonSet), fwk.Skip, "spread=rack;nodesWithoutKey=Exclude"},
+		{"a pod that a policy selects", racks, asking(""), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
+		{"one that it does not select", racks, asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
+		{"annotation before a policy", racks, asking("spread=host"), fwk.Skip, "spread=host"},
+		{"constraints before a policy", racks, asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
+		{"a DaemonSet's pod that a policy selects", racks, asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			state := framework.NewCycleState()
-			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			result, status := tc.pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
 			if result != nil || status.Code() != tc.code {
 				t.Errorf("got %v, %v, want %v", result, status, tc.code)
 			}
@@ -109,23 +112,22 @@ func TestPreFilterRefusesWhatItCannotRead(t *testing.T) {
 	pl := newPlugin(t, byZone)
 	for _, tc := range []struct {
 		name string
+		pl   *preferences.Preferences
 		pod  *st.PodWrapper
 		want []string // the message holds them all
 	}{
-		{"annotation", asking("spread=zone,sprd=rack"), []string{clusterview.PlacementAnnotation, `level 2 "sprd=rack"`, `"sprd"`, "use spread=PROPERTY or pack=PROPERTY"}},
-		{"annotation of a DaemonSet's pod", asking("spread=node.id").OwnerReference("ds", daemonSet), []string{`"node.id"`, "use node.name"}},
+		{"annotation", pl, asking("spread=zone,sprd=rack"), []string{clusterview.PlacementAnnotation, `level 2 "sprd=rack"`, `"sprd"`, "use spread=PROPERTY or pack=PROPERTY"}},
+		{"annotation of a DaemonSet's pod", pl, asking("spread=node.id").OwnerReference("ds", daemonSet), []string{`"node.id"`, "use node.name"}},
+		{"policy", under(t, placementv1alpha1.Level{TopologyKey: "node.id"}), asking(""),
+			[]string{`PlacementPolicy "racks"`, "spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			state := framework.NewCycleState()
-			result, status := pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
+			result, status := tc.pl.PreFilter(t.Context(), state, tc.pod.Obj(), nil)
 			if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable {
 				t.Fatalf("got %v, %v", result, status)
 			}
-			for _, part := range tc.want {
-				if !strings.Contains(status.Message(), part) {
-					t.Errorf("the message does not say %q: %s", part, status.Message())
-				}
-			}
+			placementtest.WantParts(t, status.Message(), tc.want...)
 			if _, found, _ := clusterview.ReadLevels(state); found {
 				t.Error("levels were left for the cycle")
 			}
@@ -175,21 +177,14 @@ func TestHintAfterPodUpdate(t *testing.T) {
 	hints := plugintest.NewHints(t, newPlugin(t))
 	hints.AfterPodUpdate("annotation mended", asking("sprd=zone"), asking("spread=zone"), fwk.Queue)
 	hints.AfterPodUpdate("annotation taken away", asking("sprd=zone"), asking(""), fwk.Queue)
+	// An empty annotation is refused, and reads like none where only values are compared.
+	hints.AfterPodUpdate("empty annotation taken away", asking("").Annotation(clusterview.PlacementAnnotation, ""), asking(""), fwk.Queue)
 	hints.AfterPodUpdate("annotation changed, still bad", asking("sprd=zone"), asking("sprd=rack"), fwk.QueueSkip)
 	hints.AfterPodUpdate("annotation no longer leaves nodes out", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack"), fwk.Queue)
 	hints.AfterPodUpdate("label changed", constrained("db"), constrained("web"), fwk.Queue)
 	hints.AfterPodUpdate("label changed, annotation bad", asking("sprd=zone"), asking("sprd=zone").Label("x", "y"), fwk.QueueSkip)
 	hints.AfterPodUpdate("something else changed", asking("spread=rack;nodesWithoutKey=Exclude"), asking("spread=rack;nodesWithoutKey=Exclude").Annotation("other", "x").Toleration("t"), fwk.QueueSkip)
 	hints.AfterPodUpdate("nothing changed", asking("sprd=zone"), asking("sprd=zone"), fwk.QueueSkip)
-}
-
-// An empty annotation is refused, and reads like none where only values are compared.
-func TestRegression_EmptyAnnotationTakenAway(t *testing.T) {
-	before, after := asking(" ").Obj(), asking("").Obj()
-	for key := range before.Annotations {
-		before.Annotations[key] = ""
-	}
-	plugintest.WantHint(t, newPlugin(t), before, plugintest.PodUpdate(before, after), fwk.Queue)
 }
 
 func TestHintAfterNodeChange(t *testing.T) {
@@ -211,46 +206,9 @@ func under(t *testing.T, levels ...placementv1alpha1.Level) *preferences.Prefere
 	pl := newPlugin(t, byZone)
 	pl.Under(policies.Fixed(clusterview.ReadPolicy(&placementv1alpha1.PlacementPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "racks"},
-		Spec: placementv1alpha1.PlacementPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Levels: levels,
-		},
+		Spec:       placementv1alpha1.PlacementPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Levels: levels},
 	})))
 	return pl
-}
-
-func TestPreFilterUnderAPolicy(t *testing.T) {
-	web := st.MakeLabelSelector().Label("app", "web").Obj()
-	excluding := placementv1alpha1.Level{TopologyKey: "rack", Strategy: "Pack", NodesWithoutKey: "Exclude"}
-	for _, tc := range []struct {
-		name   string
-		pod    *st.PodWrapper
-		code   fwk.Code
-		levels string
-	}{
-		{"a pod it selects", asking(""), fwk.Success, "pack=rack;nodesWithoutKey=Exclude"},
-		{"another pod", asking("").Label("app", "db"), fwk.Skip, "spread=zone"},
-		{"annotation first", asking("spread=host"), fwk.Skip, "spread=host"},
-		{"constraints first", asking("").SpreadConstraint(1, "host", corev1.ScheduleAnyway, web, nil, nil, nil, nil), fwk.Skip, "spread=host;nodesWithoutKey=LastResort"},
-		{"a DaemonSet's pod", asking("").OwnerReference("ds", daemonSet), fwk.Skip, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			state := framework.NewCycleState()
-			_, status := under(t, excluding).PreFilter(t.Context(), state, tc.pod.Obj(), nil)
-			levels, _, err := clusterview.ReadLevels(state)
-			if status.Code() != tc.code || err != nil || level.Format(levels.List) != tc.levels {
-				t.Errorf("got %v and the levels %q, %v; want %v and %q", status, level.Format(levels.List), err, tc.code, tc.levels)
-			}
-		})
-	}
-}
-
-func TestPreFilterRefusesUnderAPolicyThatCannotBeRead(t *testing.T) {
-	_, status := under(t, placementv1alpha1.Level{TopologyKey: "node.id"}).PreFilter(t.Context(), framework.NewCycleState(), asking("").Obj(), nil)
-	for _, part := range []string{`PlacementPolicy "racks"`, "spec.levels[0].topologyKey", `"node.id"`, "use the key of a node label"} {
-		if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), part) {
-			t.Errorf("got %v, want %q", status, part)
-		}
-	}
 }
 
 // A DaemonSet's pod is not placed by policies: one that cannot be read does not block it, only its own annotation does.
@@ -263,9 +221,7 @@ func TestRegression_UnreadablePolicyOfADaemonSetsPod(t *testing.T) {
 	if _, status := pl.SignPod(t.Context(), pod); !status.IsSuccess() {
 		t.Errorf("SignPod says %v", status)
 	}
-	if got, err := plugintest.Hint(t, pl, pod, plugintest.PodUpdate(bad, pod)); err != nil || got != fwk.Queue {
-		t.Errorf("its annotation is taken away: %v, %v", got, err)
-	}
+	plugintest.WantHint(t, pl, pod, plugintest.PodUpdate(bad, pod), fwk.Queue) // its annotation is taken away
 	if _, status := pl.PreFilter(t.Context(), framework.NewCycleState(), bad, nil); status.Code() != fwk.UnschedulableAndUnresolvable {
 		t.Errorf("its own annotation cannot be read: %v", status)
 	}
@@ -284,18 +240,9 @@ func TestSignPodUnderAPolicy(t *testing.T) {
 func TestHintAfterALabelThatAPolicySelects(t *testing.T) {
 	pl := under(t, placementv1alpha1.Level{TopologyKey: "node.id"})
 	selected, free := asking("").Obj(), asking("").Label("app", "db").Obj()
-	if got, err := plugintest.Hint(t, pl, free, plugintest.PodUpdate(selected, free)); err != nil || got != fwk.Queue {
-		t.Errorf("it leaves a policy that cannot be read: %v, %v", got, err)
-	}
-	if got, err := plugintest.Hint(t, pl, selected, plugintest.PodUpdate(free, selected)); err != nil || got != fwk.QueueSkip {
-		t.Errorf("it comes under a policy that cannot be read: %v, %v", got, err)
-	}
-	pl = under(t, placementv1alpha1.Level{TopologyKey: "rack", NodesWithoutKey: "Exclude"})
-	comes := func(n *st.NodeWrapper) plugintest.Change { return plugintest.NodeChange(fwk.Add, nil, n.Obj()) }
-	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n").Label("rack", "1"))); err != nil || got != fwk.Queue {
-		t.Errorf("a node with the policy's property comes: %v, %v", got, err)
-	}
-	if got, err := plugintest.Hint(t, pl, selected, comes(st.MakeNode().Name("n"))); err != nil || got != fwk.QueueSkip {
-		t.Errorf("a node without it comes: %v, %v", got, err)
-	}
+	plugintest.WantHint(t, pl, free, plugintest.PodUpdate(selected, free), fwk.Queue)         // it leaves a policy that cannot be read
+	plugintest.WantHint(t, pl, selected, plugintest.PodUpdate(free, selected), fwk.QueueSkip) // it comes under it
+	hints := plugintest.NewHints(t, under(t, placementv1alpha1.Level{TopologyKey: "rack", NodesWithoutKey: "Exclude"}))
+	hints.AfterNodeChange("a node with the policy's property comes", asking(""), fwk.Add, nil, st.MakeNode().Name("n").Label("rack", "1").Obj(), fwk.Queue)
+	hints.AfterNodeChange("a node without it comes", asking(""), fwk.Add, nil, st.MakeNode().Name("n").Obj(), fwk.QueueSkip)
 }

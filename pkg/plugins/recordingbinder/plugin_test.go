@@ -27,6 +27,7 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/recordingbinder"
 )
 
@@ -216,21 +217,8 @@ func TestBindFails(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args runtime.Object
-		want []string
-	}{
-		"args of another plugin": {&config.SpreadTreeArgs{}, []string{recordingbinder.Name, "*config.RecordingBinderArgs", "*config.SpreadTreeArgs"}},
-		"none":                   {nil, []string{recordingbinder.Name, "*config.RecordingBinderArgs"}},
-		"no candidate":           {&config.RecordingBinderArgs{ScheduledEvents: config.ScheduledEventsAll}, []string{recordingbinder.Name, "candidates", "from 1 to 10"}},
-	} {
-		_, err := recordingbinder.New(t.Context(), tc.args, &handle{})
-		for _, want := range tc.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the error %v does not say %q", name, err, want)
-			}
-		}
-	}
+	want := plugintest.WantArguments(t, recordingbinder.Name, recordingbinder.New, &handle{})
+	want("no candidate", &config.RecordingBinderArgs{ScheduledEvents: config.ScheduledEventsAll}, "candidates", "from 1 to 10")
 }
 
 // One pod in ten, and always the same.

@@ -17,9 +17,8 @@ import (
 
 // where is a revision on a node.
 type where struct {
-	workload clusterview.Workload
-	revision string
-	node     string
+	workload       clusterview.Workload
+	revision, node string
 }
 
 func at(of clusterview.Identity, node string) where { return where{of.Workload, of.Revision, node} }

@@ -24,9 +24,8 @@ import (
 // filters answer no for refused, and write down the questions.
 type filters struct {
 	*rig
-	refused []string
-	asked   []string
-	err     error
+	refused, asked []string
+	err            error
 }
 
 func (f *filters) fits(node string) *fwk.Status {
@@ -60,10 +59,7 @@ func (f *filters) want(pod *corev1.Pod, lasting bool, node, asked string) {
 
 // twoZones has two nodes in each of the zones a and b, and b has a pod more. The first node of a is refused.
 func twoZones(t *testing.T) (f *filters, pod *corev1.Pod) {
-	r := newRig(t.Context(), t, args())
-	for _, name := range []string{"a1", "a2", "b1", "b2"} {
-		r.join(name, "zone="+name[:1])
-	}
+	r := newRig(t.Context(), t, args()).zoned("a1", "a2", "b1", "b2")
 	r.runs("b1", "2", 1)
 	return &filters{rig: r, refused: []string{"a1"}}, webPod("p", "spread=zone").Obj()
 }
@@ -93,6 +89,10 @@ func TestHintForgets(t *testing.T) {
 		"answers that do not last": func(*filters) (*corev1.Pod, bool) { return webPod("p", "spread=zone").Obj(), false },
 		"for a pod with other needs": func(*filters) (*corev1.Pod, bool) {
 			return webPod("p", "spread=zone").NodeSelector(map[string]string{"disk": "ssd"}).Obj(), true
+		},
+		"that are counted anew": func(f *filters) (*corev1.Pod, bool) {
+			f.pl.trees.reset()
+			return webPod("p", "spread=zone").Obj(), true
 		},
 		"after a change of the node": func(f *filters) (*corev1.Pod, bool) {
 			node := f.join("a1", "zone=a")
@@ -140,15 +140,6 @@ func TestHintKeepsAnswersByNeeds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Nodes that are counted anew have said nothing.
-func TestHintKeepsNoAnswerOfAnotherTime(t *testing.T) {
-	f, pod := twoZones(t)
-	f.want(pod, true, "a2", "a1 a2")
-	f.pl.trees.reset()
-	f.refused = nil
-	f.want(pod, true, "a1", "a1")
 }
 
 // Nobody waits with a nomination until the filters have answered: one may end meanwhile, as

@@ -75,10 +75,7 @@ func TestMisplacedPods(t *testing.T) {
 func TestMisplacedPodsBesideRefusedNodes(t *testing.T) {
 	for _, lasting := range []bool{true, false} {
 		t.Run(fmt.Sprint("lasting=", lasting), func(t *testing.T) {
-			r := newRig(t.Context(), t, args())
-			for _, name := range []string{"a1", "a2", "b1", "b2", "c1", "c2"} {
-				r.join(name, "zone="+name[:1])
-			}
+			r := newRig(t.Context(), t, args()).zoned("a1", "a2", "b1", "b2", "c1", "c2")
 			f := &filters{rig: r, refused: []string{"a2", "b2", "c2"}}
 			for i := range 30 {
 				pod := webPod(fmt.Sprint("p", i), "spread=zone").Obj()
@@ -131,9 +128,7 @@ func TestScrape(t *testing.T) {
 		t.Errorf("a scrape says %q", got)
 	}
 	cancel()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		return len(page()) == 0, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) { return len(page()) == 0, nil })
 	if err != nil {
 		t.Error("a plugin that has ended is counted")
 	}

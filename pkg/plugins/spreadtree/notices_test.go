@@ -58,15 +58,13 @@ func TestNotices(t *testing.T) {
 		{"constraints that are honoured", constrained("even", 1), ""},
 		{"a constraint about other pods alone", webPod("others", "").SpreadConstraint(1, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("app", "other").Obj(), nil, nil, nil, nil), "does not select the pod itself"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := place(tc.pod)
-			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
-				t.Errorf("events are %q, want %q", got, tc.want)
-			}
-			if again := place(tc.pod); len(again) > 0 {
-				t.Errorf("they are given again: %q", again)
-			}
-		})
+		got := place(tc.pod)
+		if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
+			t.Errorf("%s: events are %q, want %q", tc.name, got, tc.want)
+		}
+		if again := place(tc.pod); len(again) > 0 {
+			t.Errorf("%s: they are given again: %q", tc.name, again)
+		}
 	}
 }
 

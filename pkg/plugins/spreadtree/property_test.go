@@ -30,8 +30,7 @@ func (w *world) schedule(*rapid.T) {
 		workload: fmt.Sprint("w", i), revision: rapid.SampledFrom([]string{"1", "2"}).Draw(w.t, "revision"),
 		cached: true, assumed: true, binding: true, state: w.newState(),
 	}
-	p.pod = webPod(fmt.Sprint("p", w.born), levels).
-		Label(clusterview.WorkloadLabel, p.workload).Label("pod-template-hash", p.revision).Obj()
+	p.pod = webPod(fmt.Sprint("p", w.born), levels).Label(clusterview.WorkloadLabel, p.workload).Label("pod-template-hash", p.revision).Obj()
 	seen := w.seen(p)
 	var fit []string
 	hinted := rapid.Bool().Draw(w.t, "by a hint")

@@ -82,9 +82,7 @@ func newRig(ctx context.Context, t placementtest.TB, args *config.SpreadTreeArgs
 	r.ctx = klog.NewContext(ctx, r.logger)
 	r.cache = cache.New(r.ctx, nil, false, false)
 	pl, err := New(r.ctx, args, &handle{rig: r, factory: factory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.must(err)
 	r.pl = pl.(*SpreadTree)
 	return r
 }
@@ -94,6 +92,14 @@ func (r *rig) join(name string, labels ...string) *corev1.Node {
 	node := labelled(name, labels...).Obj()
 	r.cache.AddNode(r.logger, node)
 	return node
+}
+
+// zoned adds nodes, each in the zone that its name begins with.
+func (r *rig) zoned(names ...string) *rig {
+	for _, name := range names {
+		r.join(name, "zone="+name[:1])
+	}
+	return r
 }
 
 func labelled(name string, labels ...string) *st.NodeWrapper {
@@ -109,11 +115,11 @@ func labelled(name string, labels ...string) *st.NodeWrapper {
 }
 
 // must stops the test at what cannot happen.
-func (r *rig) must(err error) {
-	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+func (r *rig) must(err error) { r.Helper(); placementtest.Must(r, err) }
+
+// ofWorkload is a pod of a workload that a label names.
+func ofWorkload(workload, name, levels string) *st.PodWrapper {
+	return webPod(name, levels).Label(clusterview.WorkloadLabel, workload)
 }
 
 // webPod is a pod of the workload web, in revision 2, with levels; "" is none.
@@ -242,27 +248,14 @@ func (r *rig) counted(pod *corev1.Pod, node string) [2]int64 {
 func mustLevels(t placementtest.TB, pod *corev1.Pod) clusterview.Levels {
 	t.Helper()
 	levels, err := clusterview.LevelsOf(pod, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placementtest.Must(t, err)
 	return levels
 }
 
 var daemonSet = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
 
-// factoryHandle is what New asks for.
-type factoryHandle struct{ fwk.Handle }
-
-func (factoryHandle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
-
-func (factoryHandle) SharedDRAManager() fwk.SharedDRAManager { return nil }
-
-func (factoryHandle) ProfileName() string { return "espalier" }
-
-func (factoryHandle) EventRecorder() events.EventRecorderLogger { return nil }
-
 func TestNew(t *testing.T) {
-	want := plugintest.WantArguments(t, Name, New, factoryHandle{})
+	want := plugintest.WantArguments(t, Name, New, newRig(t.Context(), t, args()).pl.handle)
 	want("defaults", args())
 	want("bad values", &config.SpreadTreeArgs{CountRevisions: "Some", NodeHint: "off"}, "countRevisions", `"Some"`, "nodeHint", `"off"`)
 }
@@ -280,9 +273,7 @@ func TestEveryPodIsLetIn(t *testing.T) {
 // Equal signatures say that another pod of it gets the same scores.
 func TestSignPod(t *testing.T) {
 	r := newRig(t.Context(), t, args())
-	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").Obj()); s.Code() != fwk.Unschedulable || fragments != nil {
-		t.Errorf("a pod that is spread is signed %v, %v", fragments, s)
-	}
+	plugintest.WantUnsigned(t, r.pl, webPod("p", "spread=zone"))
 	if fragments, s := r.pl.SignPod(r.ctx, webPod("p", "spread=zone").OwnerReference("ds", daemonSet).Obj()); !s.IsSuccess() || len(fragments) != 0 {
 		t.Errorf("a pod that is not spread is signed %v, %v", fragments, s)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -17,37 +16,30 @@ import (
 
 	"github.com/espalier-scheduler/espalier/apis/config"
 	"github.com/espalier-scheduler/espalier/internal/clusterview"
+	"github.com/espalier-scheduler/espalier/internal/plugintest"
 )
 
 // TestScore is over the nodes a1 and a2 in zone a, b1 in zone b, and c1 without one.
 func TestScore(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		levels string
-		runs   func(r *rig)
-		fit    []string
-		want   map[string]int64
+		name, levels string
+		runs         func(r *rig)
+		fit          []string
+		want         map[string]int64
 	}{
 		{"fewer pods on the node", "", func(r *rig) { r.runs("a1", "2", 2); r.runs("b1", "2", 1) }, nil,
 			map[string]int64{"a2": 100, "c1": 100, "b1": 99, "a1": 98}},
 		{"the lowest branch first", "spread=zone", func(r *rig) { r.runs("a1", "2", 1); r.runs("c1", "2", 2) }, nil,
 			map[string]int64{"b1": 100, "a2": 99, "a1": 98, "c1": 97}},
-		{"only what fits", "spread=zone", func(r *rig) { r.runs("a1", "2", 1) }, []string{"a1", "a2"},
-			map[string]int64{"a2": 100, "a1": 99}},
-		{"a left out node is last", "spread=zone;nodesWithoutKey=Exclude", func(*rig) {}, []string{"b1", "c1"},
-			map[string]int64{"b1": 100, "c1": 0}},
+		{"only what fits", "spread=zone", func(r *rig) { r.runs("a1", "2", 1) }, []string{"a1", "a2"}, map[string]int64{"a2": 100, "a1": 99}},
+		{"a left out node is last", "spread=zone;nodesWithoutKey=Exclude", func(*rig) {}, []string{"b1", "c1"}, map[string]int64{"b1": 100, "c1": 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t.Context(), t, args())
-			r.join("a1", "zone=a")
-			r.join("a2", "zone=a")
-			r.join("b1", "zone=b")
+			r := newRig(t.Context(), t, args()).zoned("a1", "a2", "b1")
 			r.join("c1")
 			tc.runs(r)
 			got := r.rank(webPod("p", tc.levels).Obj(), framework.NewCycleState(), tc.fit...)
-			if d := gocmp.Diff(tc.want, got); d != "" {
-				t.Error("want -, got +:\n" + d)
-			}
+			plugintest.WantEqual(t, tc.want, got)
 		})
 	}
 }
@@ -61,9 +53,7 @@ func TestScoresEndAtZero(t *testing.T) {
 		r.runs(name, "2", i)
 		want[name] = max(0, int64(100-i))
 	}
-	if d := gocmp.Diff(want, r.rank(webPod("p", "").Obj(), framework.NewCycleState())); d != "" {
-		t.Error("want -, got +:\n" + d)
-	}
+	plugintest.WantEqual(t, want, r.rank(webPod("p", "").Obj(), framework.NewCycleState()))
 }
 
 func TestRevisions(t *testing.T) {
@@ -81,9 +71,7 @@ func TestRevisions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			a := args()
 			a.CountRevisions = tc.count
-			r := newRig(t.Context(), t, a)
-			r.join("a1", "zone=a")
-			r.join("b1", "zone=b")
+			r := newRig(t.Context(), t, a).zoned("a1", "b1")
 			for node, n := range tc.old {
 				r.runs(node, "1", n)
 			}
@@ -114,8 +102,7 @@ func TestNodesThatDoNotTakePods(t *testing.T) {
 			node := labelled("a1", "zone=a").Obj()
 			tc.mark(node)
 			r.cache.AddNode(r.logger, node)
-			r.join("a2", "zone=a")
-			r.join("b1", "zone=b")
+			r.zoned("a2", "b1")
 			r.runs("a1", "2", 2)
 			r.runs("b1", "2", 1)
 			if got := r.place(webPod("p", "spread=zone").Obj(), "a2", "b1"); got != tc.want {
@@ -237,10 +224,7 @@ func TestVector_2_8_G1(t *testing.T) {
 // decidedPod is a pod over zones of two nodes and one, where one pod runs on a1 and two on b1.
 func decidedPod(t *testing.T, args *config.SpreadTreeArgs) (*rig, *corev1.Pod) {
 	t.Helper()
-	r := newRig(t.Context(), t, args)
-	r.join("a1", "zone=a")
-	r.join("a2", "zone=a")
-	r.join("b1", "zone=b")
+	r := newRig(t.Context(), t, args).zoned("a1", "a2", "b1")
 	r.runs("a1", "2", 1)
 	r.runs("b1", "2", 2)
 	r.runs("b1", "1", 1)
@@ -278,9 +262,7 @@ func TestDecisionIsWritten(t *testing.T) {
 		"of one that the tree would not have chosen":          {args(), rank, "b1", "full: zone b=2/3 instead of a=1"},
 		"not where the arguments say so":                      {disabled, rank, "a2", ""},
 		"not for another node than the one that was proposed": {args(), propose, "b1", ""},
-		"not where no tree was asked": {args(), func(r *rig, _ *framework.CycleState, _ *corev1.Pod) {
-			r.feasible()
-		}, "a2", ""},
+		"not where no tree was asked":                         {args(), func(r *rig, _ *framework.CycleState, _ *corev1.Pod) { r.feasible() }, "a2", ""},
 		"not where the nodes have changed since": {args(), func(r *rig, state *framework.CycleState, pod *corev1.Pod) {
 			r.rank(pod, state)
 			r.join("c1", "zone=c")

@@ -23,12 +23,11 @@ import (
 // TestImagesBreakTies is over zone a with three nodes, zone b with two, and the node c1 in a zone of its own. Hints and scores agree.
 func TestImagesBreakTies(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		levels  string
-		images  []string // the nodes that have the image
-		refused []string
-		runs    func(r *rig)
-		want    string
+		name, levels string
+		images       []string // the nodes that have the image
+		refused      []string
+		runs         func(r *rig)
+		want         string
 	}{
 		{name: "none has it", want: "a1"},
 		{name: "one has it", images: []string{"a3"}, want: "a3"},
@@ -173,11 +172,7 @@ func TestHashTies(t *testing.T) {
 // The order of nodes on which others make way is that of the tree, in which pods that are nominated count, but not
 // longer than it takes to say so.
 func TestOrderForVictims(t *testing.T) {
-	r := newRig(t.Context(), t, args())
-	r.join("a1", "zone=a")
-	r.join("a2", "zone=a")
-	r.join("b1", "zone=b")
-	r.join("c1", "zone=c")
+	r := newRig(t.Context(), t, args()).zoned("a1", "a2", "b1", "c1")
 	r.runs("a1", "2", 1)
 	pod := webPod("p", "spread=zone").Obj()
 	order := func() map[string]int64 {

@@ -26,10 +26,7 @@ import (
 // zones is a rig with the nodes a1 and a2 in zone a, b1 in zone b.
 func zones(t *testing.T) *rig {
 	t.Helper()
-	r := newRig(t.Context(), t, args())
-	r.join("a1", "zone=a")
-	r.join("a2", "zone=a")
-	r.join("b1", "zone=b")
+	r := newRig(t.Context(), t, args()).zoned("a1", "a2", "b1")
 	return r
 }
 
@@ -224,10 +221,7 @@ func ofService(owner, pod int) *corev1.Pod {
 // Many owners under one selector are one workload. They share one tally, however many they are and in whatever turn
 // their pods come: one for each would be made anew for nearly every pod.
 func TestOwnersUnderOneSelector(t *testing.T) {
-	r := newRig(t.Context(), t, args())
-	for _, name := range []string{"a1", "b1", "c1"} {
-		r.join(name, "zone="+name[:1])
-	}
+	r := newRig(t.Context(), t, args()).zoned("a1", "b1", "c1")
 	f := &filters{rig: r}
 	const owners = 3 * maxRevisions
 	onNode, built := make(map[string]int), 0
@@ -255,9 +249,7 @@ func TestOwnersUnderOneSelector(t *testing.T) {
 
 // An owner with an older revision sees counts of its own: what is on its way out is no part of them.
 func TestRevisionsUnderOneSelector(t *testing.T) {
-	r := newRig(t.Context(), t, args())
-	r.join("a1", "zone=a")
-	r.join("b1", "zone=b")
+	r := newRig(t.Context(), t, args()).zoned("a1", "b1")
 	old := ofService(0, 0)
 	old.Labels["controller-revision-hash"], old.Spec.NodeName = "0", "a1"
 	r.must(r.cache.AddPod(r.logger, old))
@@ -281,9 +273,7 @@ func TestFaultsUnderOneSelector(t *testing.T) {
 		return st.MakePod().Namespace("ns").Name(name).UID(name).Label("svc", "x").Label(clusterview.WorkloadLabel, workload).
 			SpreadConstraint(1, "zone", corev1.ScheduleAnyway, st.MakeLabelSelector().Label("svc", "x").Obj(), nil, nil, nil, nil).Obj()
 	}
-	r := newRig(t.Context(), t, args())
-	r.join("a1", "zone=a")
-	r.join("b1", "zone=b")
+	r := newRig(t.Context(), t, args()).zoned("a1", "b1")
 	for _, workload := range []string{"bad", "good"} {
 		there := of(workload, "first-of-"+workload)
 		there.Spec.NodeName = "b1"

@@ -45,9 +45,8 @@ type worldNode struct {
 }
 
 type worldPod struct {
-	pod      *corev1.Pod // with the node in it
-	workload string
-	revision string
+	pod                *corev1.Pod // with the node in it
+	workload, revision string
 	// cached: it is in the scheduler's cache; assumed: no more than assumed there.
 	cached, assumed bool
 	// binding: its binding may yet fail, and state then takes it back.
@@ -276,14 +275,10 @@ func (w *world) keepFaults(*rapid.T) {
 func (w *world) fare(*rapid.T) {
 	name, _ := w.someNode()
 	w.ledger.write(where{
-		workload: w.pl.identifier.Identify(w.anyWebPod()).Workload,
-		revision: rapid.SampledFrom([]string{"1", "2"}).Draw(w.t, "revision"),
-		node:     name,
+		workload: w.pl.identifier.Identify(w.anyWebPod()).Workload, revision: rapid.SampledFrom([]string{"1", "2"}).Draw(w.t, "revision"), node: name,
 	}, placement.Record{
-		Failures:   rapid.IntRange(0, 3).Draw(w.t, "failures"),
-		Unforgiven: rapid.IntRange(0, 3).Draw(w.t, "unforgiven"),
-		Proven:     rapid.IntRange(0, 4).Draw(w.t, "proven") == 0,
-		Unproven:   rapid.Int64Range(0, 2).Draw(w.t, "unproven"),
+		Failures: rapid.IntRange(0, 3).Draw(w.t, "failures"), Unforgiven: rapid.IntRange(0, 3).Draw(w.t, "unforgiven"),
+		Proven: rapid.IntRange(0, 4).Draw(w.t, "proven") == 0, Unproven: rapid.Int64Range(0, 2).Draw(w.t, "unproven"),
 	})
 }
 

@@ -255,9 +255,7 @@ func exact(t *testing.T, r *rand.Rand) {
 func (c *cluster) on(name string) string {
 	c.Helper()
 	p, err := c.client.CoreV1().Pods(namespace).Get(c.ctx, name, metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
+	must(c, err)
 	return p.Spec.NodeName
 }
 
@@ -275,9 +273,7 @@ func TestVector_2_8_G1(t *testing.T) {
 
 // TestIgnoreTasks: pods that are pinned to n-0 and terminating take no room there.
 func TestVector_2_8_G2(t *testing.T) {
-	going := func(name string) runtime.Object {
-		return pinnedTo(web(pod(name)), "n-0").Terminating().Obj()
-	}
+	going := func(name string) runtime.Object { return pinnedTo(web(pod(name)), "n-0").Terminating().Obj() }
 	c := start(t, append(nodes("n", 1, room("1")), web(pod("t1")).Obj(), going("t2"), going("t3"))...)
 	placed, refusals := c.decisions()
 	if !slices.Equal(placed, []string{"n-0"}) || len(refusals) != 0 || c.on("t1") != "n-0" {

@@ -103,9 +103,8 @@ func (c *cluster) bind(action clienttesting.Action) (handled bool, _ runtime.Obj
 func (c *cluster) create(pods ...*corev1.Pod) {
 	c.Helper()
 	for _, p := range pods {
-		if _, err := c.client.CoreV1().Pods(namespace).Create(c.ctx, p, metav1.CreateOptions{}); err != nil {
-			c.Fatal(err)
-		}
+		_, err := c.client.CoreV1().Pods(namespace).Create(c.ctx, p, metav1.CreateOptions{})
+		must(c, err)
 	}
 }
 

@@ -98,7 +98,7 @@ func (s *stage) clusterPolicies() dynamic.ResourceInterface {
 func (s *stage) resource(name string) dynamic.NamespaceableResourceInterface {
 	s.Helper()
 	client, err := dynamic.NewForConfig(cluster.config)
-	s.must(err)
+	must(s, err)
 	return client.Resource(placementv1alpha1.SchemeGroupVersion.WithResource(name))
 }
 
@@ -124,7 +124,7 @@ func (s *stage) object(kind, name string, spec map[string]any) {
 		"apiVersion": placementv1alpha1.SchemeGroupVersion.String(), "kind": kind, "spec": spec,
 		"metadata": map[string]any{"name": name, "labels": map[string]any{ofStage: s.name}},
 	}}, metav1.CreateOptions{})
-	s.must(err)
+	must(s, err)
 }
 
 // zones are the levels of policies.

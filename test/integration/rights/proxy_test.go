@@ -61,11 +61,9 @@ func startProxy(t *testing.T) *proxy {
 				narrow(r.Out.URL, p.only)
 			}
 		},
-		Transport:     transport,
-		FlushInterval: -1, // a watch is told at once
-		ModifyResponse: func(r *http.Response) error {
-			return p.note(r.Request, r.StatusCode)
-		},
+		Transport:      transport,
+		FlushInterval:  -1, // a watch is told at once
+		ModifyResponse: func(r *http.Response) error { return p.note(r.Request, r.StatusCode) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},

@@ -46,10 +46,7 @@ type part struct {
 func parts() []part {
 	scheduler, controller := []string{"base/serviceaccount.yaml", "base/rbac.yaml", "overlays/leases/rbac.yaml"}, []string{"base/controller-rbac.yaml"}
 	all := []part{
-		{
-			name: "scheduler", program: rig.SchedulerName, own: scheduler,
-			needs: schedulerNeeds, start: (*stage).startScheduler,
-		},
+		{name: "scheduler", program: rig.SchedulerName, own: scheduler, needs: schedulerNeeds, start: (*stage).startScheduler},
 		{
 			name: "active replica", program: rig.SchedulerName, base: scheduler, own: []string{"components/active-active/rbac.yaml"},
 			tells: need{name: "joins", tell: joins}, start: func(s *stage, args ...string) { s.startScheduler(append(args, "--active-active")...) },

@@ -52,7 +52,7 @@ func build(t *testing.T, objects []*unstructured.Unstructured, old string, witho
 	s := &stage{T: t, name: fmt.Sprintf("stage-%d", stages.Add(1)), proxy: startProxy(t), without: without, dir: t.TempDir()}
 	var err error
 	s.port, err = rig.FreePort()
-	s.must(err)
+	must(s, err)
 	core := cluster.client.CoreV1()
 	for _, namespace := range []string{s.name, s.name + "-b"} {
 		made(s, core.Namespaces().Create, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -68,7 +68,7 @@ func build(t *testing.T, objects []*unstructured.Unstructured, old string, witho
 	config := rest.AnonymousClientConfig(cluster.config)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.proxy.Certificate().Raw})
 	config.TLSClientConfig, config.Host = rest.TLSClientConfig{CAData: authority}, s.proxy.URL
-	s.must(s.kubeconfig(config))
+	must(s, s.kubeconfig(config))
 	return s
 }
 
@@ -77,13 +77,6 @@ func (s *stage) kubeconfig(config *rest.Config) error {
 }
 
 func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
-
-func (s *stage) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
 
 // effective waits until the API server has heard of every role and binding.
 func (s *stage) effective(objects []*unstructured.Unstructured, old string, missing right) {
@@ -146,7 +139,7 @@ func (s *stage) startScheduler(args ...string) { s.startWith(s.configuration(), 
 func (s *stage) startWith(configuration string, args ...string) {
 	s.Helper()
 	s.node(s.name)
-	s.must(os.WriteFile(s.path("config.yaml"), []byte(configuration), 0o600))
+	must(s, os.WriteFile(s.path("config.yaml"), []byte(configuration), 0o600))
 	kubeconfig := s.path("kubeconfig")
 	s.start(cluster.scheduler, append([]string{
 		"--config=" + s.path("config.yaml"), "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -157,7 +150,7 @@ func (s *stage) startWith(configuration string, args ...string) {
 func (s *stage) start(binary string, args ...string) {
 	s.Helper()
 	p, err := rig.Start(rig.Command{Name: s.name, Path: binary, Args: args, Dir: s.dir})
-	s.must(err)
+	must(s, err)
 	s.process = p
 	s.Cleanup(func() {
 		p.Kill()
@@ -249,16 +242,14 @@ func sees[T any](s *stage, what string, get func(context.Context, string, metav1
 func made[T any](s *stage, create func(context.Context, T, metav1.CreateOptions) (T, error), object T) T {
 	s.Helper()
 	created, err := create(s.Context(), object, metav1.CreateOptions{})
-	s.must(err)
+	must(s, err)
 	return created
 }
 
 // until is wait for what must come.
 func (s *stage) until(what string, check func() error) {
 	s.Helper()
-	if err := rig.Poll(s.Context(), timeout, 10*time.Millisecond, what, check); err != nil {
-		s.Fatal(err)
-	}
+	must(s, rig.Poll(s.Context(), timeout, 10*time.Millisecond, what, check))
 }
 
 // fail answers every binding with an error, as an API server in trouble does.

@@ -167,9 +167,7 @@ var oneGigabyte = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse
 func (s *stage) class(name, provisioner string) {
 	s.Helper()
 	late := storagev1.VolumeBindingWaitForFirstConsumer
-	_, err := cluster.client.StorageV1().StorageClasses().Create(s.Context(),
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &late}, metav1.CreateOptions{})
-	s.must(err)
+	made(s, cluster.client.StorageV1().StorageClasses().Create, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &late})
 }
 
 // claimant makes a claim of that class and a pod that has it.
@@ -201,7 +199,7 @@ func promises(s *stage) error {
 	})
 	// The controller that makes volumes available is not there.
 	_, err := cluster.client.CoreV1().PersistentVolumes().Patch(s.Context(), name, mergePatch, []byte(`{"status":{"phase":"Available"}}`), metav1.PatchOptions{}, "status")
-	s.must(err)
+	must(s, err)
 	s.claimant("promised", name)
 	return sees(s, "the volume to be promised", cluster.client.CoreV1().PersistentVolumes().Get, name, func(now *corev1.PersistentVolume) bool {
 		return now.Spec.ClaimRef != nil

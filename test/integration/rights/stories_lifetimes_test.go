@@ -60,14 +60,10 @@ func retires(s *stage) error {
 	if err := d.replaced(pod, to, func() {}); err != nil {
 		return err
 	}
-	return s.onNode(from, "that waits for a reboot", func(n *corev1.Node) error {
-		due := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+	return sees(s, "node "+from+" to wait for a reboot", cluster.client.CoreV1().Nodes().Get, from, func(n *corev1.Node) bool {
+		return n.Spec.Unschedulable && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == "espalier.dev/RebootDue" && c.Status == corev1.ConditionTrue
 		})
-		if !due || !n.Spec.Unschedulable {
-			return errors.New("it does not")
-		}
-		return nil
 	})
 }
 
@@ -76,11 +72,8 @@ func claims(s *stage) error {
 	s.defineNodeClaims()
 	s.node(s.name)
 	s.claim(s.name, s.name, "1h")
-	if err := s.onNode(s.name, "with an end", func(n *corev1.Node) error {
-		if n.Annotations["espalier.dev/valid-until"] == "" {
-			return fmt.Errorf("it has %v", n.Annotations)
-		}
-		return nil
+	if err := sees(s, "node "+s.name+" to have an end", cluster.client.CoreV1().Nodes().Get, s.name, func(n *corev1.Node) bool {
+		return n.Annotations["espalier.dev/valid-until"] != ""
 	}); err != nil {
 		return err
 	}
@@ -98,7 +91,7 @@ func claims(s *stage) error {
 func (s *stage) dynamic(resource schema.GroupVersionResource) dynamic.ResourceInterface {
 	s.Helper()
 	client, err := dynamic.NewForConfig(cluster.config)
-	s.must(err)
+	must(s, err)
 	return client.Resource(resource)
 }
 
@@ -117,7 +110,7 @@ func (s *stage) defineNodeClaims() {
 		},
 	}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) { // another stage has
-		s.must(err)
+		must(s, err)
 	}
 }
 
@@ -138,31 +131,17 @@ func (s *stage) claim(name, node, expireAfter string) {
 	})
 }
 
-// onNode waits until a node is as the check wants it.
-func (s *stage) onNode(name, what string, check func(*corev1.Node) error) error {
-	s.Helper()
-	return s.wait("node "+name+" "+what, func() error {
-		n, err := cluster.client.CoreV1().Nodes().Get(s.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return check(n)
-	})
-}
-
 // workload makes a ReplicaSet. No controller is there: its pods are made by owned.
 func (s *stage) workload(namespace, name string) *appsv1.ReplicaSet {
 	s.Helper()
 	labels := map[string]string{"app": name}
-	set, err := cluster.client.AppsV1().ReplicaSets(namespace).Create(s.Context(), &appsv1.ReplicaSet{
+	return made(s, cluster.client.AppsV1().ReplicaSets(namespace).Create, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: s.pod("").Spec},
 		},
-	}, metav1.CreateOptions{})
-	s.must(err)
-	return set
+	})
 }
 
 // owned makes a pod of the workload, and waits until it has a node.
@@ -180,15 +159,8 @@ const failed = `{"phase":"Failed","containerStatuses":[{"name":"c","image":"i","
 
 // recorded waits until the record knows a failure of the workload.
 func (s *stage) recorded(name string) error {
-	return s.wait("the failure of "+name+" in the record", func() error {
-		record, err := cluster.client.CoreV1().ConfigMaps(s.name).Get(s.Context(), s.name+"-failures", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if content := fmt.Sprint(record.Data); !strings.Contains(content, name) {
-			return errors.New("it is not there: " + content)
-		}
-		return nil
+	return sees(s, "the failure of "+name+" in the record", cluster.client.CoreV1().ConfigMaps(s.name).Get, s.name+"-failures", func(now *corev1.ConfigMap) bool {
+		return strings.Contains(fmt.Sprint(now.Data), name)
 	})
 }
 

@@ -40,9 +40,7 @@ func (s *stage) pod(name string) *corev1.Pod {
 
 func (s *stage) create(pod *corev1.Pod) *corev1.Pod {
 	s.Helper()
-	created, err := cluster.client.CoreV1().Pods(pod.Namespace).Create(s.Context(), pod, metav1.CreateOptions{})
-	s.must(err)
-	return created
+	return made(s, cluster.client.CoreV1().Pods(pod.Namespace).Create, pod)
 }
 
 // bound waits until the pod has a node.
@@ -80,13 +78,10 @@ func (s *stage) placedBy(policy string) error {
 			return err
 		}
 		now, err := cluster.client.CoreV1().Pods(s.name).Get(s.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
+		if err == nil && !strings.HasPrefix(now.Annotations["espalier.dev/placed-by"], policy) {
+			err = fmt.Errorf("pod %s is placed by %q", name, now.Annotations["espalier.dev/placed-by"])
 		}
-		if by := now.Annotations["espalier.dev/placed-by"]; !strings.HasPrefix(by, policy) {
-			return fmt.Errorf("pod %s is placed by %q", name, by)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -185,9 +180,7 @@ func preempts(s *stage) error {
 	node := s.name + "-small"
 	s.node(node)
 	high := s.name + "-high"
-	_, err := cluster.client.SchedulingV1().PriorityClasses().Create(s.Context(),
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: 1000}, metav1.CreateOptions{})
-	s.must(err)
+	made(s, cluster.client.SchedulingV1().PriorityClasses().Create, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: 1000})
 	var victim *corev1.Pod
 	for _, name := range []string{"victim", "preemptor"} {
 		pod := s.pod(name)
@@ -236,16 +229,14 @@ func joins(s *stage) error {
 }
 
 // takesOver: a Lease that another has let go of is taken.
-func takesOver(s *stage) error {
-	return s.told(s.name, "LeaderElection")
-}
+func takesOver(s *stage) error { return s.told(s.name, "LeaderElection") }
 
 // status sets the status of a pod, as its kubelet does.
 func (s *stage) status(pod *corev1.Pod, status string) {
 	s.Helper()
 	_, err := cluster.client.CoreV1().Pods(pod.Namespace).Patch(s.Context(), pod.Name, mergePatch,
 		[]byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
-	s.must(err)
+	must(s, err)
 }
 
 const mergePatch = types.MergePatchType
@@ -264,15 +255,15 @@ func (s *stage) metrics(token string, certificates ...tls.Certificate) error {
 // serves: whoever may read /metrics reads them, known by a token.
 func serves(s *stage) error {
 	token, err := rig.ReaderToken(s.Context(), cluster.client, s.name, s.name+"-reader", "/metrics")
-	s.must(err)
+	must(s, err)
 	return s.metrics(token)
 }
 
 // recognizes: or by a certificate that the cluster's authority has signed.
 func recognizes(s *stage) error {
 	config := rest.CopyConfig(cluster.config)
-	s.must(rest.LoadTLSFiles(config))
+	must(s, rest.LoadTLSFiles(config))
 	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
-	s.must(err)
+	must(s, err)
 	return s.metrics("", certificate)
 }

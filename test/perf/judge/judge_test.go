@@ -101,10 +101,7 @@ func TestPromisesAreMissed(t *testing.T) {
 	}{
 		{"slower than null", []func(*Run){of(Null, "HostPort", seconds(3.5))}, []string{"HostPort: pods/s to null"}},
 		{"no faster than stock", []func(*Run){of(Stock, "Spread4", seconds(5))}, []string{"Spread4: pods/s to stock"}},
-		{
-			"a slow algorithm", []func(*Run){of(Ours, "Drip", func(r *Run) { r.Algorithm.Mean = 0.5 })},
-			[]string{"Drip: mean algorithm time to stock"},
-		},
+		{"a slow algorithm", []func(*Run){of(Ours, "Drip", func(r *Run) { r.Algorithm.Mean = 0.5 })}, []string{"Drip: mean algorithm time to stock"}},
 		{
 			"CPU and memory", []func(*Run){of(Ours, "", func(r *Run) { r.CPUSeconds, r.PeakRSS = 4, 120 })},
 			[]string{"Spread3: CPU time to stock", "Memory: peak RSS to stock", "Workloads500: peak RSS to stock", "Workloads2000: peak RSS to stock"},

@@ -4,6 +4,7 @@
 package load
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -55,10 +56,7 @@ func TestNodesAreDealtEvenly(t *testing.T) {
 		for _, node := range nodes {
 			counts[node.Labels[key]]++
 		}
-		var sizes []int
-		for _, count := range counts {
-			sizes = append(sizes, count)
-		}
+		sizes := slices.Collect(maps.Values(counts))
 		if len(counts) != branches || slices.Max(sizes)-slices.Min(sizes) > 1 {
 			t.Errorf("%s has %d values with %d to %d nodes, want %d values that differ by one", key, len(counts), slices.Min(sizes), slices.Max(sizes), branches)
 		}

@@ -34,9 +34,7 @@ func TestNothingIsLostOrPlacedTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := small(t)
 		first, err := Run(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		if first.Bound+first.GivenUp != c.Pods {
 			t.Fatalf("%d pods: %+v", c.Pods, first)
 		}
@@ -109,9 +107,7 @@ func total(t *testing.T, c Config) (sum Result) {
 	for seed := range uint64(3) {
 		c.Seed = seed
 		r, err := Run(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placementtest.Must(t, err)
 		sum.Bound += r.Bound
 		sum.GivenUp += r.GivenUp
 		sum.Conflicts += r.Conflicts

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // A listener that is severed ends the connections it has and those that come, and is
@@ -65,12 +67,7 @@ func dial(t *testing.T, c *cluster) net.Conn {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 // watching is a stream of which nothing is read but when it ends.
 type watching struct {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/espalier-scheduler/espalier/cmd/devcluster/internal/pki"
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // Half a control plane only makes tests hang.
@@ -88,9 +89,4 @@ func TestRun(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must

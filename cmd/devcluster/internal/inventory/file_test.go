@@ -5,14 +5,17 @@ package inventory
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
+
+// must ends the test if there is an error.
+var must = placementtest.Must
 
 const listFromACluster = `
 apiVersion: v1
@@ -43,9 +46,7 @@ items:
 
 func TestReadAdoptsANodeOfAnotherCluster(t *testing.T) {
 	nodes, err := Read(strings.NewReader(listFromACluster))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(nodes) != 1 {
 		t.Fatalf("%d nodes", len(nodes))
 	}
@@ -104,16 +105,6 @@ func TestReadNamesDocumentAndField(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line that begins with %s", text, err, want)
 		}
-	}
-}
-
-func TestReadFileNamesTheFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "nodes.yaml")
-	if err := os.WriteFile(path, []byte("kind: Pod"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), path+": document 1: kind") {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -179,9 +170,7 @@ func even(t *testing.T, counts map[string]int, branches int) {
 
 func TestGridNode(t *testing.T) {
 	nodes, err := grid(24, 3, 2).Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	node := nodes[4] // the second of zone-b, so in its second rack
 	want := map[string]string{
 		"kubernetes.io/hostname":        "node-004",

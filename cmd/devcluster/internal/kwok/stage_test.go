@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 // TestMain fails if anything that a test has started runs on.
@@ -204,12 +206,7 @@ func TestStageNamesAreValidAndDifferent(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must
 
 func nodeIn(name string, phase corev1.NodePhase, version string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}, Status: corev1.NodeStatus{Phase: phase}}

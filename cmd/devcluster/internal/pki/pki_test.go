@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 var serviceIP = net.IPv4(10, 96, 0, 1)
@@ -79,9 +81,4 @@ func TestKubeconfigStandsOnItsOwn(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must

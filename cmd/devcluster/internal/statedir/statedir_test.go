@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/espalier-scheduler/espalier/pkg/placement/placementtest"
 )
 
 func TestTemporaryFolderIsRemovedUnlessItIsKept(t *testing.T) {
@@ -91,9 +93,4 @@ func TestSweepRemovesOnlyTheFoldersOfTheDead(t *testing.T) {
 }
 
 // must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = placementtest.Must

@@ -21,11 +21,7 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 			t.Fatalf("the Dockerfile has no target %s from scratch", name)
 		}
 		stage, _, _ = strings.Cut(stage, "\n\n")
-		want := []string{
-			"COPY --from=build /src/bin/espalier-" + name + " /espalier-" + name,
-			"USER " + user,
-			`ENTRYPOINT ["/espalier-` + name + `"]`,
-		}
+		want := []string{"COPY --from=build /src/bin/espalier-" + name + " /espalier-" + name, "USER " + user, `ENTRYPOINT ["/espalier-` + name + `"]`}
 		if got := strings.Split(strings.TrimSpace(stage), "\n"); !slices.Equal(got, want) {
 			t.Errorf("%s is\n%q, want\n%q", name, got, want)
 		}
