@@ -170,6 +170,53 @@ func benchPod(i, workload int) *corev1.Pod {
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "10m"}).Obj()
 }
 
+// What a pod with preferences of its own costs, for which no node is proposed: by all nodes, and by a tenth of those of each zone.
+func BenchmarkPreferences(b *testing.B) {
+	for _, nodes := range []int{1000, 5000, 20000} {
+		for _, sampled := range []bool{false, true} {
+			b.Run(fmt.Sprintf("nodes=%d/sampled=%t", nodes, sampled), func(b *testing.B) {
+				forgetNodes(b)
+				r := newSampling(b, newRig(b.Context(), b), nodes)
+				f := r.judge
+				if sampled {
+					f = r.wrapped
+				}
+				for i := 0; b.Loop(); i++ {
+					pod := benchPod(i, 0)
+					pod.Spec.Affinity = preferring("disk")
+					must(r, r.cache.UpdateSnapshot(r.logger, r.snapshot))
+					node, state := r.fullPath(f, pod)
+					r.assume(pod, state, node)
+				}
+			})
+		}
+	}
+}
+
+func (r *rig) fullPath(f framework.Framework, pod *corev1.Pod) (string, *framework.CycleState) {
+	r.Helper()
+	state := framework.NewCycleState()
+	left, _, _ := f.RunPreFilterPlugins(r.ctx, state, pod)
+	all, err := r.snapshot.NodeInfos().List()
+	must(r, err)
+	if !left.AllNodes() {
+		all = slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool { return !left.NodeNames.Has(n.Node().Name) })
+	}
+	fit := make([]fwk.NodeInfo, len(all))
+	f.Parallelizer().Until(r.ctx, len(all), func(i int) {
+		if f.RunFilterPluginsWithNominatedPods(r.ctx, state, pod, all[i]).IsSuccess() {
+			fit[i] = all[i]
+		}
+	}, "filter")
+	_ = f.RunPreScorePlugins(r.ctx, state, pod, fit)
+	scores, status := f.RunScorePlugins(r.ctx, state, pod, fit)
+	if !status.IsSuccess() {
+		r.Fatal(status)
+	}
+	sorted := framework.NewSortedScoredNodes(scores)
+	return sorted.Pop().Name, state
+}
+
 // A decision must cost what it costs whatever the number of workloads and of levels. Time is not
 // to be trusted on machines that others use, so that what is compared is the memory that is asked
 // for: a copy of the nodes for each pod, or a branch for each node and level, would be many times as much.

@@ -107,6 +107,17 @@ func TestHintsWithoutTheirGate(t *testing.T) {
 // wrong is an error in the log.
 var wrong = regexp.MustCompile(`^E\d{4} `)
 
+// A restart forgets nothing: what runs is counted from the API.
+func TestRestart(t *testing.T) {
+	ns := namespace(t)
+	for total := 4; total <= 16; total += 4 {
+		p := start(t, "--kubeconfig="+cluster.account, "--leader-elect=false", "--secure-port=0")
+		pods(t, ns, rig.SchedulerName, 4)
+		even(t, settled(t, ns, rig.SchedulerName, total))
+		stop(t, p)
+	}
+}
+
 const foreignConfig = configHead + `
 clientConnection: {qps: 50, burst: 100}
 leaderElection: {leaderElect: false}
