@@ -34,8 +34,11 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	changed, err := c.changes(ctx, cancel, namespace)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case ctx.Err() != nil:
+		return ended(ctx)
 	}
 	out := cmd.OutOrStdout()
 	var shown []byte
@@ -88,8 +91,8 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// changes returns what has something in it when pods of a namespace have changed since it was last emptied. Where they may not be watched it
-// gives up.
+// changes returns what has something in it when pods of a namespace have changed since it was last emptied. It waits until all of them are known.
+// Where they may not be watched it gives up.
 func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, namespace string) (<-chan struct{}, error) {
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
@@ -134,5 +137,7 @@ func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, na
 		return nil, err
 	}
 	go informer.RunWithContext(ctx)
+	// What changes before all pods are known is no change to the informer: a drawing that had read the pods before would stay.
+	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 	return changed, nil
 }
