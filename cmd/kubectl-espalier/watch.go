@@ -26,6 +26,8 @@ import (
 const (
 	leastPause = 2 * time.Second
 	timesPause = 5
+	// listTimeout is for how long the first drawing waits until the pods are known whose changes are followed.
+	listTimeout = 10 * time.Second
 )
 
 // watch draws, and again whenever pods of a namespace have changed, until it is interrupted. What looks as before is not drawn again. An
@@ -91,8 +93,8 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// changes returns what has something in it when pods of a namespace have changed since it was last emptied. It waits until all of them are known.
-// Where they may not be watched it gives up.
+// changes returns what has something in it when pods of a namespace have changed since it was last emptied. It waits until all of them are
+// known, unless that fails or takes long. Where they may not be watched it gives up.
 func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, namespace string) (<-chan struct{}, error) {
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
@@ -112,10 +114,13 @@ func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, na
 	}); err != nil {
 		return nil, err
 	}
+	listing, listed := context.WithTimeout(ctx, listTimeout)
+	defer listed()
 	if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if apierrors.IsForbidden(err) {
 			giveUp(err)
 		}
+		listed() // the drawing says what is wrong
 	}); err != nil {
 		return nil, err
 	}
@@ -138,6 +143,12 @@ func (c *common) changes(ctx context.Context, giveUp context.CancelCauseFunc, na
 	}
 	go informer.RunWithContext(ctx)
 	// What changes before all pods are known is no change to the informer: a drawing that had read the pods before would stay.
-	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+	if !cache.WaitForCacheSync(listing.Done(), informer.HasSynced) {
+		go func() {
+			if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+				note()
+			}
+		}()
+	}
 	return changed, nil
 }

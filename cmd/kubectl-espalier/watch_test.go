@@ -51,3 +51,17 @@ func TestWatchKnowsThePodsBeforeItDraws(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where the pods cannot be listed the drawing says why, and is not waited for in silence.
+func TestWatchDrawsWithoutThePods(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) }))
+	t.Cleanup(server.Close)
+	kube := genericclioptions.NewConfigFlags(false)
+	kube.APIServer = &server.URL
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	broken, begin := errors.New("the API server is broken"), time.Now()
+	if err := (&common{kube: kube}).watch(cmd, "ns", func(io.Writer) error { return broken }); !errors.Is(err, broken) || time.Since(begin) >= listTimeout {
+		t.Errorf("it ended after %s with %v", time.Since(begin), err)
+	}
+}
