@@ -18,8 +18,8 @@ write() {
   mkdir -p docs/reference
   {
     printf '# %s\n\n%s\n\n' "$3" "$4"
-    # From the first package on, without runs of empty lines.
-    sed '1,/^## [a-z]/{/^## [a-z]/!d}' "$page" | cat -s
+    # From the first package on, without runs of empty lines, and without a break wherever a comment has the end of a line.
+    sed -E '1,/^## [a-z]/{/^## [a-z]/!d}; s#([^ ])(<br />)+#\1 #g' "$page" | cat -s
   } >"docs/reference/$1.md"
 }
 write policies apis/placement "Fields of the CRDs" "After reading this page you know every field of PlacementPolicy, ClusterPlacementPolicy, Move, Partition and Allocation. [Policies](../policies.md), [Moves](../moves.md) and [tenants](../tenants.md) explain them."

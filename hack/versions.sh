@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds control planes of other versions of Kubernetes, and tells the core of the stories on each, with the chart, the CRDs,
-# the commands of kubectl espalier and several schedulers. Where each version is of the minor version after the one before, it also upgrades through them under load. The first build of
-# a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
+# the commands of kubectl espalier and several schedulers. Where each version is of the minor version after the one before, it also
+# upgrades through them under load. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
 #
 # usage: hack/versions.sh [VERSION...]    VERSION is a release of Kubernetes, such as v1.34.5
 

@@ -39,7 +39,7 @@ var (
 const binFolder = "../../bin"
 
 // parallelStories is how many stories run at once where -parallel does not say. They mostly wait, so that many do not need as many cores;
-// but beyond this one story's pods wait long enough for another's to make deadlines doubtful.
+// but beyond this one story's pods wait long enough for another's to miss deadlines.
 const parallelStories = "8"
 
 // world is the cluster that all stories share. It is set up once and then only read.

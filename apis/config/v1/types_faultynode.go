@@ -27,7 +27,7 @@ type FaultyNodeArgs struct {
 
 	// halfOpen lets only one unproven pod of a revision at a time onto a node, or into
 	// a domain, where that revision has failed and not succeeded since.
-	// Without it nothing happens below the threshold, and a batch can lose as
+	// Without it nothing happens below the threshold. A batch can lose as
 	// many pods as it has before the first failure is seen.
 	// Default: true.
 	HalfOpen *bool `json:"halfOpen,omitempty"`

@@ -36,9 +36,9 @@ type Level struct {
 	// Required.
 	TopologyKey string `json:"topologyKey"`
 
-	// nodesWithoutKey says what becomes of nodes without the label: LastResort
-	// puts pods on them only where no other node is as healthy and fits; OwnDomain
-	// makes one domain of them, which gets the same share as any other; Exclude keeps
+	// nodesWithoutKey says what becomes of nodes without the label. LastResort
+	// puts pods on them only where no other node is as healthy and fits. OwnDomain
+	// makes one domain of them, which gets the same share as any other. Exclude keeps
 	// the pods off them, even if there is capacity nowhere else.
 	// Default: LastResort.
 	NodesWithoutKey NodesWithoutKey `json:"nodesWithoutKey,omitempty"`

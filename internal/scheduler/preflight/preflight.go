@@ -7,7 +7,7 @@
 //   - reach.go: the API server answers
 //   - emulate.go: the version of Kubernetes that the API server is of
 //   - config.go: which configuration runs, and the flags that are laid over it
-//   - profile.go: what is wrong, or doubtful, with the profiles of one
+//   - profile.go: what is wrong, or may be, with the profiles of one
 //   - serving.go: the port of /healthz and /metrics
 //
 // What is wrong is one error of one line, which names the flag or the field.
