@@ -85,9 +85,9 @@ func (t *transport) replaced(q request, r *http.Request) (*http.Response, error)
 func (t *transport) inTime(r *http.Request, wait time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	timer := t.tracker.clock.NewTimer(wait)
+	defer timer.Stop() // here and not in the goroutine, which may still be there when the answer is read
 	answered := make(chan struct{})
 	go func() {
-		defer timer.Stop()
 		select {
 		case <-timer.C():
 			cancel(errSilence)

@@ -39,13 +39,25 @@ func TestStandIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var well atomic.Bool
+			var listed atomic.Bool
+			well := make(chan struct{})
+			// It is over before the first answer: what is waited for here is the informer's own pause between two questions.
+			steps := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !well.Load() {
+				streams := r.URL.Query().Get("sendInitialEvents") != ""
+				if !listed.Load() { // a stream first, and a list after it
+					listed.Store(!streams)
+					if name == "no answer" {
+						steps.Step(answerTimeout)
+					}
 					wrong(w, r)
 					return
 				}
-				if r.URL.Query().Get("sendInitialEvents") == "" {
+				select {
+				case <-well:
+				case <-r.Context().Done():
+				}
+				if !streams {
 					t.Errorf("it is asked %s: only streams of all objects are expected", r.URL)
 				}
 				say(w, http.StatusOK, `{"type":"ADDED","object":{"kind":"DeviceTaintRule","apiVersion":"resource.k8s.io/v1","metadata":{"name":"a","resourceVersion":"7"}}}
@@ -54,8 +66,6 @@ func TestStandIn(t *testing.T) {
 				<-r.Context().Done()
 			}))
 			t.Cleanup(server.Close)
-			// It is over before the first answer: what is waited for here is the informer's own pause between two questions.
-			steps := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			tracker := New(steps, Options{StandIn: func(of schema.GroupVersionResource) bool { return of == rules }})
 			tracker.Fail(rules, NoAnswer, "no answer")
 			steps.Step(timeout)
@@ -65,16 +75,6 @@ func TestStandIn(t *testing.T) {
 			lister := factory.Resource().V1().DeviceTaintRules().Lister()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			if name == "no answer" {
-				go func() { // two questions, a stream and a list, which are waited for a minute each
-					for range 2 {
-						for !steps.HasWaiters() && ctx.Err() == nil {
-							time.Sleep(time.Millisecond)
-						}
-						steps.Step(answerTimeout)
-					}
-				}()
-			}
 			factory.StartWithContext(ctx)
 			must(t, factory.WaitForCacheSyncWithContext(ctx).AsError())
 			missing := tracker.Missing(rules.Group)
@@ -90,7 +90,7 @@ func TestStandIn(t *testing.T) {
 			if other := tracker.Missing("storage.k8s.io"); len(other) > 0 {
 				t.Errorf("of another group there is missing %v", other)
 			}
-			well.Store(true)
+			close(well)
 			until(ctx, t, func() error {
 				if all, err := lister.List(labels.Everything()); err != nil || len(all) != 1 {
 					return fmt.Errorf("the informer has %d objects, %w", len(all), err)
