@@ -17,10 +17,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -61,6 +63,7 @@ type loop struct {
 	sched     *scheduler.Scheduler
 	owner     owner // of pods, where they are shared
 	waiter    *waiter
+	watched   chan struct{} // is closed when pods are
 
 	mu sync.Mutex // guards what follows
 	// say is what becomes of a binding.
@@ -81,7 +84,7 @@ func startLoop(t *testing.T, candidates int, objects ...runtime.Object) *loop {
 func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.Object) *loop {
 	t.Helper()
 	refusedBindings.Reset()
-	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), say: full()}
+	l := &loop{T: t, client: fake.NewClientset(objects...), bindings: make(map[string][]string), watched: make(chan struct{}), say: full()}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	t.Cleanup(cancel)
 	l.ctx, l.end = ctx, cancel
@@ -97,6 +100,12 @@ func newLoop(t *testing.T, as string, change func(*Options), objects ...runtime.
 		"Owner": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &l.owner, nil },
 	}
 	maps.Copy(registry, plugins.Registry())
+	watched := sync.OnceFunc(func() { close(l.watched) })
+	l.client.PrependWatchReactor("pods", func(a clienttesting.Action) (bool, watch.Interface, error) {
+		defer watched()
+		w, err := l.client.Tracker().Watch(a.GetResource(), a.GetNamespace(), a.(clienttesting.WatchActionImpl).ListOptions)
+		return true, w, err
+	})
 	l.informers = scheduler.NewInformerFactory(l.client, 0, nil)
 	l.sched, err = scheduler.New(ctx, bindingClient{l.client, l}, l.informers, nil, func(string) events.EventRecorderLogger { return &recorder{l} },
 		scheduler.WithProfiles(configuration.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry),
@@ -122,6 +131,7 @@ func (l *loop) start() {
 	l.Helper()
 	l.informers.StartWithContext(l.ctx)
 	l.informers.WaitForCacheSyncWithContext(l.ctx)
+	<-l.watched // a pod that is made before is handed to the informer as the client keeps it, and the informer changes it
 	must(l, l.sched.WaitForHandlersSync(l.ctx))
 	ended := make(chan struct{})
 	go func() {
