@@ -15,15 +15,15 @@ import (
 // scheduled is the reason of the event that a bound pod gets.
 const scheduled = "Scheduled"
 
-// announce has the profiles of a scheduler that is not running yet write the event Scheduled only for pods that they should, by profile; all of
-// them, where nothing is said. Where a pod was bound to another node than its cycle knows of, the event names that one.
+// announce changes what the profiles of a scheduler that is not running yet write as events. They write Scheduled only for the pods that should have
+// it, by profile; for all pods, where nothing is said. Where a pod was bound to another node than its cycle knows of, the event names that
+// node. A message without arguments is written as it is: kube-scheduler writes that of FailedScheduling as a format, and a message may
+// quote an annotation that has a % in it.
 func announce(profiles profile.Map, should map[string]func(*corev1.Pod) bool) {
 	for name, f := range profiles {
 		a := announcer{EventRecorderLogger: f.EventRecorder(), should: should[name]}
 		a.rebinds, _ = f.(*rebindingFramework)
-		if a.should != nil || a.rebinds != nil {
-			profiles[name] = &announcingFramework{f, a}
-		}
+		profiles[name] = &announcingFramework{f, a}
 	}
 }
 
@@ -36,7 +36,7 @@ type announcingFramework struct {
 // EventRecorder returns the announcer.
 func (f *announcingFramework) EventRecorder() events.EventRecorderLogger { return f.announcer }
 
-// announcer writes events of which some are left out.
+// announcer writes events, of which some are left out.
 type announcer struct {
 	events.EventRecorderLogger
 	// should reports whether a pod gets the event Scheduled, nil for all.
@@ -62,6 +62,9 @@ func (a announcer) Eventf(regarding, related runtime.Object, eventtype, reason, 
 				args[len(args)-1] = node
 			}
 		}
+	}
+	if len(args) == 0 {
+		note, args = "%s", []any{note}
 	}
 	a.EventRecorderLogger.Eventf(regarding, related, eventtype, reason, action, note, args...)
 }

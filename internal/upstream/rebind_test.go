@@ -122,6 +122,15 @@ func TestOneCandidate(t *testing.T) {
 	s.failed("p", 1)
 }
 
+// A message is no format, where no event is left out and no pod bound elsewhere either.
+func TestMessagesAreNoFormats(t *testing.T) {
+	l := newLoop(t, loopConfiguration, func(o *Options) { o.Candidates = nil }, heights(0)...)
+	l.start()
+	l.refuse(func(string, string) error { return errors.New("over 90%d") })
+	l.create(webPod("p"))
+	l.said("p", "FailedScheduling", `running Bind plugin "RecordingBinder": over 90%d`)
+}
+
 // What is no refusal of the arbiter's is a failure of the pod.
 func TestOtherErrorsAreFailures(t *testing.T) {
 	s := startLoop(t, 3, heights(0, 0)...)
