@@ -28,6 +28,8 @@ func TestHistories(t *testing.T) {
 		}
 		return m
 	}
+	back := ended(placementv1alpha1.MoveUndone, 0)
+	back.Spec.Reason = placementv1alpha1.MoveDisconnect
 	for name, tc := range map[string]struct {
 		moves []placementv1alpha1.Move
 		waits bool
@@ -36,6 +38,7 @@ func TestHistories(t *testing.T) {
 		"being moved":        {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveUndone, time.Hour), ended("", 0)}, true},
 		"handed back":        {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveUndone, 9*time.Minute)}, true},
 		"handed back before": {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveUndone, 10*time.Minute)}, false},
+		"is back":            {[]placementv1alpha1.Move{back}, false},
 		"not begun":          {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, 59*time.Second)}, true},
 		"not begun before":   {[]placementv1alpha1.Move{ended(placementv1alpha1.MoveFailed, time.Minute)}, false},
 		// By name, as the API server lists them, the tenth one comes before the second.

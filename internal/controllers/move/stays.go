@@ -15,19 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
+	"github.com/espalier-scheduler/espalier/internal/clusterview"
 	"github.com/espalier-scheduler/espalier/internal/controllers/workload"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reconnect"
 )
 
 // replacementStays reports which of a pod that is back and its replacement stays. Without a replacement it is the pod; a pod that has come in
-// the place of another one goes, if that may be back or is.
+// the place of another one goes, if that may be back or is. So does a pod whose node is about to be removed: handed back, it would be moved again.
 func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, error) {
-	if is, err := r.isReplacement(ctx, o); is || err != nil || o.extra == nil {
+	now := r.Clock.Now()
+	is, err := r.isReplacement(ctx, o)
+	if err == nil && !is {
+		is, err = r.leaves(ctx, o, now)
+	}
+	if is || err != nil || o.extra == nil {
 		return is, err
 	}
-	now := r.Clock.Now()
 	original, replacement := candidate(o.pod, now), candidate(o.extra, now)
-	var err error
 	if original.Misplaced, err = r.misplaced(ctx, o, o.pod); err != nil {
 		return false, err
 	}
@@ -35,6 +39,19 @@ func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, er
 		return false, err
 	}
 	return reconnect.Pick(reconnect.Strategy(o.move.Spec.Keep), original, replacement), nil
+}
+
+// leaves reports that the pod is on a node that is about to be removed, and its replacement on none that is. A pod that asks to be left where it is
+// does not leave.
+func (r *Reconciler) leaves(ctx context.Context, o *objects, now time.Time) (bool, error) {
+	if clusterview.Leaving(o.node) == "" || clusterview.Spared(o.pod, now) != "" {
+		return false, nil
+	}
+	if o.extra == nil {
+		return true, nil
+	}
+	node, err := nodeOf(ctx, r.API, o.extra)
+	return node == nil || clusterview.Leaving(node) == "", err
 }
 
 // isReplacement reports that the pod has come since another one of its ReplicaSet was replaced that is not gone.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func TestReplacementStays(t *testing.T) {
 		original, replacement string // their nodes
 		change                func(original, replacement *corev1.Pod)
 		other                 *placementv1alpha1.Move // of another pod of the ReplicaSet
+		cordoned              string                  // the nodes that are
 		want                  bool
 	}{
 		"the original":                          {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c"},
@@ -68,6 +70,12 @@ func TestReplacementStays(t *testing.T) {
 		"of a pod that is gone":                {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", other: moved(placementv1alpha1.MoveDone, -1)},
 		"the other pod was replaced later":     {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", other: moved(placementv1alpha1.MoveWaiting, 1)},
 		"there is no replacement":              {keep: placementv1alpha1.KeepReplacement, original: "b"},
+		"its node is cordoned":                 {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", cordoned: "b", want: true},
+		"its node is, and it asks to stay": {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", cordoned: "b", change: func(o, _ *corev1.Pod) {
+			o.Annotations[clusterview.SafeToEvictAnnotation] = "false"
+		}},
+		"its node is, and there is none yet": {keep: placementv1alpha1.KeepOriginal, original: "b", cordoned: "b", want: true},
+		"both nodes are cordoned":            {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", cordoned: "bc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			original, replacement := pod("original", tc.original, 0), pod("replacement", tc.replacement, 30)
@@ -78,7 +86,9 @@ func TestReplacementStays(t *testing.T) {
 			others := []*corev1.Pod{pod("p", "a", 1), pod("q", "b", 2)}
 			all := []client.Object{original, others[0], others[1]}
 			for _, zone := range []string{"a", "b", "c"} {
-				all = append(all, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+				all = append(all, &corev1.Node{
+					ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}, Spec: corev1.NodeSpec{Unschedulable: strings.Contains(tc.cordoned, zone)},
+				})
 			}
 			o := &objects{move: &placementv1alpha1.Move{ObjectMeta: controllertest.Named("m"), Spec: placementv1alpha1.MoveSpec{Reason: placementv1alpha1.MoveDisconnect, Keep: tc.keep}}, pod: original, set: set}
 			o.pods = []corev1.Pod{*others[0], *others[1]}
@@ -92,6 +102,8 @@ func TestReplacementStays(t *testing.T) {
 			}
 			o.move.Spec.ReplicaSet.UID = "web-1"
 			r := &Reconciler{Clock: clocktesting.NewFakeClock(noon), Client: controllertest.Builder(t, all...).Build()}
+			r.API = r.Client
+			controllertest.Must(t, o.readNode(t.Context(), r.API))
 			got, err := r.replacementStays(t.Context(), o)
 			if err != nil || got != tc.want {
 				t.Errorf("the replacement stays: %t, %v", got, err)
