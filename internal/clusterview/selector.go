@@ -53,8 +53,8 @@ func selectorOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) (*Selector,
 	return is, err
 }
 
-// match adds the pod's own values of keys. The API server has added them to the pods that it was given since 1.34, and
-// to say it twice changes nothing.
+// match adds the pod's own values of keys. The API server has added them to the pods that it was given since 1.34. A second time they change nothing, unless
+// the pod's labels have changed since: then the constraint no longer selects the pod, and is no level.
 func (s *Selector) match(pod *corev1.Pod, keys []string) error {
 	for _, key := range keys {
 		value, ok := pod.Labels[key]
