@@ -199,12 +199,12 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	if o.drains() {
-		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.drain}); err != nil {
+		if err := m.Add(&drain.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{}, Options: o.drain}); err != nil {
 			return err
 		}
 	}
 	if o.restart.Mode != "" {
-		if err := m.Add(&restart.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Clock: clock.RealClock{}, Options: o.restart}); err != nil {
+		if err := m.Add(&restart.Controller{Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{}, Options: o.restart}); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // every is the time between two looks at the nodes. kubectl drain asks every five seconds.
@@ -79,6 +81,7 @@ type Controller struct {
 	// Client lists nodes and pods, which may be from a cache, and makes Moves. API reads from the API server.
 	Client client.Client
 	API    client.Reader
+	Events events.EventRecorder
 	Clock  clock.PassiveClock
 	Options
 
@@ -94,6 +97,7 @@ type candidate struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
+	c.lookup.Notices = notices.New(c.Events, "Drain")
 	syncs.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
 	return nil
 }
@@ -206,11 +210,11 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 // moveOne makes a Move for a pod, if it may have one now.
 func (c *Controller) moveOne(ctx context.Context, one candidate, history move.History, budget *move.Budget, count *move.Count) (made bool, err error) {
 	pod := one.pod
-	ok, blocked, err := c.lookup.Evictable(ctx, pod)
-	if !ok || err != nil {
+	evictable, err := c.lookup.Evictable(ctx, pod)
+	if evictable.Never != "" || err != nil {
 		return false, err
 	}
-	if one.which == placementv1alpha1.DrainedBlocked && !blocked {
+	if one.which == placementv1alpha1.DrainedBlocked && !evictable.Blocked {
 		c.lookup.Refuse(pod)
 		return false, nil
 	}
@@ -222,7 +226,7 @@ func (c *Controller) moveOne(ctx context.Context, one candidate, history move.Hi
 	case owner.EvictFirst && one.which != placementv1alpha1.DrainedAll:
 		c.lookup.Refuse(pod) // what keeps another one from coming first keeps this one too, and who drains the node evicts it when it may go
 		return false, nil
-	case owner.EvictFirst && blocked:
+	case owner.EvictFirst && evictable.Blocked:
 		return false, nil // it would wait as one of those that may be moved at once
 	}
 	m := owner.Move(pod, placementv1alpha1.MoveDrain, history)

@@ -177,9 +177,9 @@ func (l *look) move(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	if l.budget.SpentFor(&move.Owner{Set: set, Deployment: deployment}) {
 		return false, nil
 	}
-	if ok, _, err := l.lookup.Evictable(ctx, pod); !ok || err != nil {
+	if evictable, err := l.lookup.Evictable(ctx, pod); evictable.Never != "" || err != nil {
 		if err == nil {
-			l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and no pod that several disruption budgets select is moved")
+			l.say(pod, "its node "+pod.Spec.NodeName+" does not live long enough, and "+evictable.Never)
 		}
 		return false, err
 	}

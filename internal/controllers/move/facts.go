@@ -39,6 +39,8 @@ type objects struct {
 	astray bool
 	// beside counts the other Moves of the ReplicaSet that are replacing a pod.
 	beside int
+	// never is why the pod would not be evicted even with another one ready in its place, "" if it would.
+	never string
 	// node is that of the pod, for a Move with the reason Disconnect, or one that evicts first; nil if it is gone.
 	node *corev1.Node
 	// replacementStays says which of the two does, if the pod is back.
@@ -86,6 +88,9 @@ func read(ctx context.Context, api client.Reader, move *placementv1alpha1.Move) 
 		return nil, err
 	}
 	if err := o.readBeside(ctx, api); err != nil {
+		return nil, err
+	}
+	if err := o.readBudgets(ctx, api); err != nil {
 		return nil, err
 	}
 	if err := o.readNode(ctx, api); err != nil {
@@ -146,6 +151,19 @@ func beside(move *placementv1alpha1.Move, all []placementv1alpha1.Move) (n int) 
 // toBegin reports that the pod of a Move is still its ReplicaSet's, or may be.
 func toBegin(phase placementv1alpha1.MovePhase) bool {
 	return phase == "" || phase == placementv1alpha1.MovePlanned || phase == placementv1alpha1.MoveHandingOver
+}
+
+// readBudgets reads whether the pod can be evicted, before it is handed over: while a Move holds a pod, Kubernetes may not be able to tell.
+func (o *objects) readBudgets(ctx context.Context, api client.Reader) error {
+	if o.pod == nil || o.move.Spec.Reason == placementv1alpha1.MoveDisconnect || !toBegin(o.move.Status.Phase) {
+		return nil
+	}
+	all, err := budgetsIn(ctx, api, o.move.Namespace)
+	if apierrors.IsForbidden(err) {
+		return nil // a controller that only keeps pods of nodes that do not answer may not read them
+	}
+	o.never = evictableBy(all, o.pod).Never
+	return err
 }
 
 // readNode reads the node of a pod that may come back, or is evicted first.
@@ -291,7 +309,7 @@ func (o *objects) refusal() string {
 	case o.set.Spec.Replicas != nil && len(o.pods) != int(*o.set.Spec.Replicas):
 		return fmt.Sprintf("the ReplicaSet has %d pods and wants %d", len(o.pods), *o.set.Spec.Replicas)
 	}
-	return ""
+	return o.never
 }
 
 // revisionAnnotation is on a Deployment and on its newest ReplicaSet, with the same value.

@@ -4,6 +4,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,11 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // refusedFor is how long a pod that may not be moved is left alone. To find out why takes requests, and controllers look every two seconds at what
@@ -30,6 +34,9 @@ const refusedFor = 30 * time.Second
 // ReplicaSet and the disruption budgets of each namespace once, and nothing of pods that were refused a moment ago. The zero Lookup has refused
 // none. It is not safe for concurrent use.
 type Lookup struct {
+	// Notices say of pods why they are not moved, nil for who says it otherwise.
+	Notices *notices.Notices
+
 	api client.Reader
 	now time.Time
 	// owners and pods are by the controller, budgets by the namespace, and claims by their names: those that were read since the look began.
@@ -64,9 +71,14 @@ type budgets struct {
 }
 
 type budget struct {
+	name     string
 	selector labels.Selector
 	// blocks says that no pod that is ready may be evicted now, and blocksUnready that no other one may either.
 	blocks, blocksUnready bool
+	// unsynced is why Kubernetes cannot tell how many pods it allows to go, "" if it can.
+	unsynced string
+	// missing is how many more pods would have to be ready for as many as it wants.
+	missing int32
 }
 
 // budgetFrom is what the API server goes by. Of a budget that allows none it evicts a pod that is not ready if the budget says so, or if as many others are
@@ -74,7 +86,54 @@ type budget struct {
 func budgetFrom(b *policyv1.PodDisruptionBudget, selector labels.Selector) budget {
 	blocks, is := b.Status.DisruptionsAllowed < 1, &b.Status
 	always := ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow
-	return budget{selector, blocks, blocks && !always && (is.DesiredHealthy < 1 || is.CurrentHealthy < is.DesiredHealthy)}
+	unsynced := ""
+	if c := meta.FindStatusCondition(is.Conditions, policyv1.DisruptionAllowedCondition); c != nil && c.Reason == policyv1.SyncFailedReason {
+		unsynced = c.Message
+	}
+	missing := is.DesiredHealthy - is.CurrentHealthy
+	return budget{b.Name, selector, blocks, blocks && !always && (is.DesiredHealthy < 1 || missing > 0), unsynced, missing}
+}
+
+// never says why a budget does not let a pod go that has started, even if another one is ready in its place; "" if it does.
+func (b *budget) never(ready bool) string {
+	switch {
+	case ready && !b.blocks, !ready && !b.blocksUnready:
+		return ""
+	case b.unsynced != "":
+		return fmt.Sprintf("Kubernetes cannot tell how many pods the disruption budget %s allows to go: %s", b.name, b.unsynced)
+	case b.missing > 1, ready && b.missing > 0:
+		return fmt.Sprintf("the disruption budget %s wants more ready pods than there are, and would with another one ready", b.name)
+	}
+	return ""
+}
+
+// Evictable is what becomes of a request to evict a pod.
+type Evictable struct {
+	// Never says why the API server would refuse it even if another pod were ready in its place, "" if it would not.
+	Never string
+	// Blocked says that a disruption budget keeps the pod now.
+	Blocked bool
+}
+
+// evictableBy is what disruption budgets of its namespace say of a pod. None keeps one that has not started. The API server evicts no pod that several
+// select, however many are ready.
+func evictableBy(budgets []budget, pod *corev1.Pod) (is Evictable) {
+	ready, selecting := readyFor(pod, 0, time.Time{}), []string{}
+	for i := range budgets {
+		b := &budgets[i]
+		if !b.selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		selecting = append(selecting, b.name)
+		if ready || pod.Status.Phase != corev1.PodPending {
+			is.Blocked = is.Blocked || b.blocks && ready || b.blocksUnready
+			is.Never = cmp.Or(is.Never, b.never(ready))
+		}
+	}
+	if len(selecting) > 1 {
+		is.Never = "the disruption budgets " + strings.Join(selecting, " and ") + " select the pod, and Kubernetes evicts no pod that several select"
+	}
+	return is
 }
 
 // Begin begins a look. What the last one has read may have changed.
@@ -181,28 +240,25 @@ func readClaim(ctx context.Context, api client.Reader, name types.NamespacedName
 	return claim{ok: true, oneNode: !slices.ContainsFunc(c.Spec.AccessModes, many)}
 }
 
-// Evictable reports whether a pod can ever be evicted, and whether a disruption budget keeps it from that now. None keeps one that has not started. It
-// refuses a pod that several budgets select: the API server evicts no such pod, however many are ready.
-func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (ok, blocked bool, err error) {
+// Evictable is what becomes of a request to evict a pod. A pod that can never be evicted is refused, and an Event of the pod says why.
+func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (Evictable, error) {
 	in, known := l.budgets[pod.Namespace]
 	if !known {
 		in.all, in.err = budgetsIn(ctx, l.api, pod.Namespace)
 		l.budgets[pod.Namespace] = in
 	}
 	if in.err != nil {
-		return false, false, in.err
+		return Evictable{}, in.err
 	}
-	selecting, ready := 0, readyFor(pod, 0, l.now)
-	for _, b := range in.all {
-		if b.selector.Matches(labels.Set(pod.Labels)) {
-			selecting++
-			blocked = blocked || b.blocks && ready || b.blocksUnready && pod.Status.Phase != corev1.PodPending
+	is := evictableBy(in.all, pod)
+	if is.Never != "" {
+		l.Refuse(pod)
+		if l.Notices != nil {
+			l.Notices.Give(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+				corev1.EventTypeWarning, "MoveWithheld", "The pod is not moved: "+is.Never+".")
 		}
 	}
-	if selecting > 1 {
-		l.Refuse(pod)
-	}
-	return selecting <= 1, blocked, nil
+	return is, nil
 }
 
 // budgetsIn reads the disruption budgets of a namespace, but for those that select nothing.

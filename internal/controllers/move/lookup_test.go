@@ -6,6 +6,7 @@ package move
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,11 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllertest"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // noon is when the looks of the tests begin.
@@ -70,21 +73,32 @@ func podOf(name, kind, owner string) *corev1.Pod {
 func TestLookupOfBudgets(t *testing.T) {
 	selectsNothing := controllertest.Budget("broken", "web", 0)
 	selectsNothing.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	unsynced, tooMany := controllertest.Budget("bell", "web", 0), controllertest.Budget("five", "web", 0)
+	unsynced.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason, Message: "jobs.batch does not implement the scale subresource"}}
+	tooMany.Status.CurrentHealthy, tooMany.Status.DesiredHealthy = 3, 5
 	for name, tc := range map[string]struct {
-		budgets     []client.Object
-		ok, blocked bool
+		budgets []client.Object
+		blocked bool
+		never   string
 	}{
-		"none":                        {nil, true, false},
-		"one that allows one":         {[]client.Object{controllertest.Budget("a", "web", 1)}, true, false},
-		"one that allows none":        {[]client.Object{controllertest.Budget("a", "web", 0)}, true, true},
-		"one for others":              {[]client.Object{controllertest.Budget("a", "db", 0)}, true, false},
-		"one that cannot be read":     {[]client.Object{controllertest.Budget("a", "web", 1), selectsNothing}, true, false},
-		"two, of which one allows it": {[]client.Object{controllertest.Budget("a", "web", 0), controllertest.Budget("b", "web", 5)}, false, true},
+		"none":                        {nil, false, ""},
+		"one that allows one":         {[]client.Object{controllertest.Budget("a", "web", 1)}, false, ""},
+		"one that allows none":        {[]client.Object{controllertest.Budget("a", "web", 0)}, true, ""},
+		"one for others":              {[]client.Object{controllertest.Budget("a", "db", 0)}, false, ""},
+		"one that cannot be read":     {[]client.Object{controllertest.Budget("a", "web", 1), selectsNothing}, false, ""},
+		"two, of which one allows it": {[]client.Object{controllertest.Budget("a", "web", 0), controllertest.Budget("b", "web", 5)}, true, "the disruption budgets a and b select"},
+		"one that is not synced":      {[]client.Object{unsynced}, true, "the disruption budget bell allows to go: jobs.batch"},
+		"one that wants too many":     {[]client.Object{tooMany}, true, "the disruption budget five wants more"},
 	} {
-		c, pod := newCounting(t, tc.budgets...), podOf("a", "ReplicaSet", "web-1")
-		ok, blocked, err := c.Evictable(t.Context(), pod)
-		if ok != tc.ok || blocked != tc.blocked || err != nil || c.Rests(pod) == ok {
-			t.Errorf("%s: %t, blocked: %t, error %v, rests: %t", name, ok, blocked, err, c.Rests(pod))
+		c, pod, recorder := newCounting(t, tc.budgets...), podOf("a", "ReplicaSet", "web-1"), events.NewFakeRecorder(1)
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		c.Notices = notices.New(recorder, "Move")
+		is, err := c.Evictable(t.Context(), pod)
+		if is.Blocked != tc.blocked || !strings.Contains(is.Never, tc.never) || (is.Never == "") != (tc.never == "") || err != nil || c.Rests(pod) != (is.Never != "") {
+			t.Errorf("%s: %+v, error %v, rests: %t", name, is, err, c.Rests(pod))
+		}
+		if close(recorder.Events); is.Never != "" && !strings.Contains(<-recorder.Events, is.Never) {
+			t.Errorf("%s: no Event says so", name)
 		}
 	}
 }
@@ -115,8 +129,8 @@ func TestBudgetsOfPodsThatAreNotReady(t *testing.T) {
 		b.Status.CurrentHealthy, b.Status.DesiredHealthy, pod.Status.Phase = 2, 2, corev1.PodRunning
 		tc.change(b, pod)
 		c := newCounting(t, b)
-		if ok, blocked, err := c.Evictable(t.Context(), pod); !ok || blocked != tc.blocked || err != nil {
-			t.Errorf("%s: %t, blocked: %t, error %v", name, ok, blocked, err)
+		if is, err := c.Evictable(t.Context(), pod); is.Never != "" || is.Blocked != tc.blocked || err != nil {
+			t.Errorf("%s: %+v, error %v", name, is, err)
 		}
 	}
 }
@@ -131,7 +145,7 @@ func TestALookReadsOnce(t *testing.T) {
 			for _, name := range []string{"a", "b", "c"} {
 				pod := podOf(name, "ReplicaSet", "web-1")
 				_, _, _, err := c.Owners(t.Context(), pod)
-				_, _, also := c.Evictable(t.Context(), pod)
+				_, also := c.Evictable(t.Context(), pod)
 				if !errors.Is(err, fails) || !errors.Is(also, fails) || c.Rests(pod) {
 					t.Errorf("pod %s: errors %v and %v, rests: %t", name, err, also, c.Rests(pod))
 				}

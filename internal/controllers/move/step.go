@@ -122,7 +122,7 @@ func (f *facts) unheld() step {
 		if f.marked {
 			return step{phase: f.phase, message: "the pod is its ReplicaSet's again", action: restoreCost}
 		}
-		message := "the pod is its ReplicaSet's again, because the other one was not ready in time, or not where it should be"
+		message := "the pod is its ReplicaSet's again, because the other one was not ready in time, or not where it should be, or a disruption budget did not let the pod go"
 		if f.disconnect {
 			message = "the pod is back, and its ReplicaSet's again"
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // every is the time between two looks, and lookFor how long one may plan: the next goes on with the Deployments that are left.
@@ -54,6 +55,7 @@ type Controller struct {
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]notice)
+	c.lookup.Notices = notices.New(c.Events, "Rebalance")
 	syncs.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }
@@ -190,7 +192,7 @@ func (c *Controller) rebalance(ctx context.Context, all *cluster, d *appsv1.Depl
 			next.pod.Name, next.pod.Spec.NodeName, next.spared)
 		return nil
 	}
-	if ok, _, err := c.lookup.Evictable(ctx, next.pod); !ok || err != nil {
+	if evictable, err := c.lookup.Evictable(ctx, next.pod); evictable.Never != "" || err != nil {
 		c.verdicts[d.UID] = verdict{sum, false, all.now}
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
+	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
@@ -36,6 +38,7 @@ type Controller struct {
 	// Client lists from a cache and makes Moves. API reads from the API server.
 	Client client.Client
 	API    client.Reader
+	Events events.EventRecorder
 	Clock  clock.PassiveClock
 	Options
 
@@ -48,6 +51,7 @@ type Controller struct {
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.failing = make(failing)
+	c.lookup.Notices = notices.New(c.Events, "Restart")
 	syncs.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
 	return nil
 }
@@ -227,8 +231,8 @@ func (c *Controller) attempts(moves []placementv1alpha1.Move, of *move.Owner) []
 // move makes a Move, unless nobody can evict the pod. One that evicts first would wait for its budget as one of those that may be moved at once, and a
 // budget that wants each pod of a workload never lets one go that fails. The replacement must be on another node.
 func (c *Controller) move(ctx context.Context, one *candidate, history move.History, count *move.Count) (made bool, err error) {
-	ok, blocked, err := c.lookup.Evictable(ctx, one.pod)
-	if !ok || err != nil || blocked && one.owner.EvictFirst {
+	evictable, err := c.lookup.Evictable(ctx, one.pod)
+	if evictable.Never != "" || err != nil || evictable.Blocked && one.owner.EvictFirst {
 		return false, err
 	}
 	m := one.owner.Move(one.pod, placementv1alpha1.MoveRestart, history)
