@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -14,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -150,7 +153,13 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.log(); err != nil {
 		return err
 	}
-	o.informers = informersync.New(clock.RealClock{}, informersync.Options{})
+	o.informers = informersync.New(clock.RealClock{}, informersync.Options{Optional: func(of schema.GroupVersionResource) bool {
+		// What the flags ask for needs no policies.
+		return of.Group == placementv1alpha1.GroupName && slices.ContainsFunc(policy.Kinds, func(kind string) bool {
+			resource, _ := meta.UnsafeGuessKindToResource(placementv1alpha1.SchemeGroupVersion.WithKind(kind))
+			return of == resource
+		})
+	}})
 	config.Wrap(o.informers.Wrap)
 	m, err := o.manager(config)
 	if err != nil {
@@ -162,7 +171,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	// Also while another replica leads: the informers run then, too.
 	go o.informers.Run(ctx)
-	go o.informers.FollowRights(ctx, reviewer.SelfSubjectRulesReviews())
+	go o.informers.FollowRights(ctx, reviewer.SelfSubjectRulesReviews().Create, reviewer.SelfSubjectAccessReviews().Create)
 	return m.Start(ctx)
 }
 

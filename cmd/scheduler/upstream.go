@@ -146,7 +146,8 @@ func runUpstream(cmd *cobra.Command, opts *options.Options, adapt adapter, aroun
 		}
 	}
 	go tracked.Run(ctx)
-	go tracked.FollowRights(ctx, config.Client.AuthorizationV1().SelfSubjectRulesReviews())
+	reviewer := config.Client.AuthorizationV1()
+	go tracked.FollowRights(ctx, reviewer.SelfSubjectRulesReviews().Create, reviewer.SelfSubjectAccessReviews().Create)
 	go func() {
 		if err := tracked.Recovered(ctx); err != nil {
 			fail(err)

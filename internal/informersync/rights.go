@@ -21,18 +21,17 @@ const asking = 3 * time.Second
 // nowhere is a namespace, which need not exist, in which the process has the rights of the whole cluster alone: the question must name one.
 const nowhere = "informers-of-all-namespaces"
 
-// Reviewer asks the API server which rights the process has, as SelfSubjectRulesReviews of a client do.
-type Reviewer interface {
-	Create(ctx context.Context, review *authorizationv1.SelfSubjectRulesReview, options metav1.CreateOptions) (*authorizationv1.SelfSubjectRulesReview, error)
-}
+// Ask asks the API server for a review of the rights that the process has, as Create of a client does.
+type Ask[Review any] func(context.Context, *Review, metav1.CreateOptions) (*Review, error)
 
 // FollowRights looks, until the context ends, whether the process may still watch what its informers follow. The API server asks for the right when a
 // watch begins, and not again: a watch goes on without it, up to ten minutes, and nobody would learn of it before.
 //
-// It goes by the rules in the whole cluster. Informers within a namespace are left out. Where the API server does not know all rules, as
-// an authorizer that is a webhook does not tell them, no kind is named. A process without a right is ready until its watch ends: in the middle of an
-// upgrade the roles may be the next release's, and the process in force would be stopped for it.
-func (t *Tracker) FollowRights(ctx context.Context, reviewer Reviewer) {
+// It goes by the rules in the whole cluster. Informers within a namespace are left out. Where the API server does not know all rules, it is asked about
+// each kind that it names no rule for: an authorizer that is a webhook does not tell its rules, and RBAC not all where a binding names a role that is
+// gone. A process without a right is ready until its watch ends: in the middle of an upgrade the roles may be the next release's, and the process in force
+// would be stopped for it.
+func (t *Tracker) FollowRights(ctx context.Context, rules Ask[authorizationv1.SelfSubjectRulesReview], access Ask[authorizationv1.SelfSubjectAccessReview]) {
 	ticker := t.clock.NewTicker(asking)
 	defer ticker.Stop()
 	logger, failed, had := klog.FromContext(ctx), false, rights{}
@@ -40,11 +39,14 @@ func (t *Tracker) FollowRights(ctx context.Context, reviewer Reviewer) {
 		now := rights{asked: t.clock.Now()}
 		within, cancel := context.WithTimeout(ctx, asking)
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere}}
-		answer, err := reviewer.Create(within, review, metav1.CreateOptions{})
+		answer, err := rules(within, review, metav1.CreateOptions{})
+		if err == nil {
+			now.SubjectRulesReviewStatus = answer.Status
+			now.denied, err = t.denied(within, now, access)
+		}
 		cancel()
 		switch {
 		case err == nil:
-			now.SubjectRulesReviewStatus = answer.Status
 			t.entitled(had, now)
 			had = now
 		case !failed && ctx.Err() == nil:
@@ -62,11 +64,53 @@ func (t *Tracker) FollowRights(ctx context.Context, reviewer Reviewer) {
 type rights struct {
 	authorizationv1.SubjectRulesReviewStatus
 	asked time.Time
+	// denied are the kinds that may not be watched, of those for which an answer that is not complete has no rule.
+	denied []schema.GroupVersionResource
 }
 
-// mayWatch reports whether they allow to watch all objects of a kind, as far as they say.
+func (r rights) complete() bool { return !r.Incomplete && r.EvaluationError == "" }
+
+// mayWatch reports whether they allow to watch all objects of a kind.
 func (r rights) mayWatch(of schema.GroupVersionResource) bool {
-	return r.Incomplete || r.EvaluationError != "" || slices.ContainsFunc(r.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return allows(rule, of) })
+	return r.hasRule(of) || !r.complete() && !slices.Contains(r.denied, of)
+}
+
+func (r rights) hasRule(of schema.GroupVersionResource) bool {
+	return slices.ContainsFunc(r.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return allows(rule, of) })
+}
+
+// denied asks for the kinds of that name.
+func (t *Tracker) denied(ctx context.Context, r rights, access Ask[authorizationv1.SelfSubjectAccessReview]) (denied []schema.GroupVersionResource, err error) {
+	if r.complete() {
+		return nil, nil
+	}
+	for _, of := range t.inWholeCluster() {
+		if r.hasRule(of) {
+			continue
+		}
+		attributes := &authorizationv1.ResourceAttributes{Verb: "watch", Group: of.Group, Version: of.Version, Resource: of.Resource}
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+		answer, err := access(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if !answer.Status.Allowed {
+			denied = append(denied, of)
+		}
+	}
+	return denied, nil
+}
+
+// inWholeCluster are the kinds that are followed in all namespaces.
+func (t *Tracker) inWholeCluster() (all []schema.GroupVersionResource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for of, k := range t.kinds {
+		if !k.namespaced {
+			all = append(all, of)
+		}
+	}
+	return all
 }
 
 // entitled notes which kinds may be watched now, and which no longer. One answer is not taken at its word: RBAC says less than is so while it starts.

@@ -4,6 +4,7 @@
 package informersync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,14 +229,6 @@ func until(ctx context.Context, t *testing.T, check func() error) {
 	}
 }
 
-// reviewer answers each question about the rights.
-type reviewer func() (authorizationv1.SubjectRulesReviewStatus, error)
-
-func (r reviewer) Create(context.Context, *authorizationv1.SelfSubjectRulesReview, metav1.CreateOptions) (*authorizationv1.SelfSubjectRulesReview, error) {
-	status, err := r()
-	return &authorizationv1.SelfSubjectRulesReview{Status: status}, err
-}
-
 func rule(group, resource, verb string, names ...string) authorizationv1.ResourceRule {
 	return authorizationv1.ResourceRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"list", verb}, ResourceNames: names}
 }
@@ -255,8 +248,8 @@ func TestWatchesProveTheirRight(t *testing.T) {
 	a.want("")
 }
 
-// A right that is taken away while its watch goes on is named, and no more when it is given back. What the answer does not say is not taken for a
-// right that is not there.
+// A right that is taken away while its watch goes on is named, and no more when it is given back. Where the answer does not say all, the kind
+// decides.
 func TestRightsTakenAway(t *testing.T) {
 	const named = "devicetaintrules.resource.k8s.io may no longer be watched, for want of the right in the whole cluster: its changes are learned until the watch that is open ends"
 	all := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{rule("", "pods", "watch"), rule("*", "*", "*")}}
@@ -267,29 +260,37 @@ func TestRightsTakenAway(t *testing.T) {
 		before, after authorizationv1.SubjectRulesReviewStatus
 		err           error
 		path, want    string
+		allowed       bool // where it is asked about the one kind
 	}{
-		"taken away":             {all, some(rule("", "devicetaintrules", "watch"), rule("resource.k8s.io", "pods", "watch")), nil, rulesPath, named},
-		"another verb is left":   {all, some(rule("resource.k8s.io", "devicetaintrules", "get")), nil, rulesPath, named},
-		"some names are left":    {all, some(rule("resource.k8s.io", "devicetaintrules", "watch", "one")), nil, rulesPath, named},
-		"it is there":            {all, some(rule("resource.k8s.io", "devicetaintrules", "watch")), nil, rulesPath, ""},
-		"never seen":             {some(), some(), nil, rulesPath, ""},
-		"not all rules known":    {all, authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, nil, rulesPath, ""},
-		"an error":               {all, authorizationv1.SubjectRulesReviewStatus{EvaluationError: "no such role"}, nil, rulesPath, ""},
-		"no answer":              {all, some(), errors.New("forbidden"), rulesPath, ""},
-		"those of one namespace": {all, some(), nil, "/apis/resource.k8s.io/v1/namespaces/a/devicetaintrules", ""},
+		"taken away":             {before: all, after: some(rule("", "devicetaintrules", "watch"), rule("resource.k8s.io", "pods", "watch")), want: named, allowed: true},
+		"another verb is left":   {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "get")), want: named},
+		"some names are left":    {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "watch", "one")), want: named},
+		"it is there":            {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "watch"))},
+		"never seen":             {before: some(), after: some()},
+		"a webhook allows it":    {before: all, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allowed: true},
+		"a webhook does not":     {before: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, want: named},
+		"its role is gone":       {before: all, after: authorizationv1.SubjectRulesReviewStatus{EvaluationError: "no such role"}, want: named},
+		"no answer":              {before: all, after: some(), err: errors.New("forbidden")},
+		"those of one namespace": {before: all, after: some(), path: "/apis/resource.k8s.io/v1/namespaces/a/devicetaintrules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tracker := New(clock.RealClock{}, Options{})
 				a := &api{t: t, tracker: tracker}
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+tc.path+stream, http.NoBody)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://host"+cmp.Or(tc.path, rulesPath)+stream, http.NoBody)
 				must(t, err)
 				answer, err := tracker.Wrap(round(func(r *http.Request) (*http.Response, error) { return reply(r, http.StatusOK, ended), nil })).RoundTrip(r)
 				must(t, err)
 				defer answer.Body.Close()
 				_, _ = answer.Body.Read(make([]byte, 1000))
-				status, fails := tc.before, error(nil)
-				go tracker.FollowRights(t.Context(), reviewer(func() (authorizationv1.SubjectRulesReviewStatus, error) { return status, fails }))
+				status, fails, allowed := tc.before, error(nil), true
+				go tracker.FollowRights(t.Context(), func(_ context.Context, r *authorizationv1.SelfSubjectRulesReview, _ metav1.CreateOptions) (*authorizationv1.SelfSubjectRulesReview, error) {
+					r.Status = status
+					return r, fails
+				}, func(_ context.Context, r *authorizationv1.SelfSubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SelfSubjectAccessReview, error) {
+					r.Status.Allowed = allowed && r.Spec.ResourceAttributes.Resource == rules.Resource && r.Spec.ResourceAttributes.Verb == "watch"
+					return r, nil
+				})
 				after := func(d time.Duration, want string) {
 					t.Helper()
 					time.Sleep(d)
@@ -297,7 +298,7 @@ func TestRightsTakenAway(t *testing.T) {
 					a.want(want)
 				}
 				after(asking, "")
-				status, fails = tc.after, tc.err
+				status, fails, allowed = tc.after, tc.err, tc.allowed
 				want := tc.want
 				if want != "" {
 					want = "devicetaintrules of resource.k8s.io/v1: " + want
@@ -309,7 +310,7 @@ func TestRightsTakenAway(t *testing.T) {
 						t.Errorf("it is not ready: %v", err)
 					}
 				}
-				status, fails = tc.before, nil
+				status, fails, allowed = tc.before, nil, true
 				after(asking, "")
 			})
 		})

@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Absent reports whether a kind need not be installed. Nothing is said of one that the API server does not have: whoever follows it stops.
 	Absent func(schema.GroupVersionResource) bool
+	// Optional reports whether the process is ready without a kind, which is named all the same.
+	Optional func(schema.GroupVersionResource) bool
 	// StandIn reports whether the process goes on without a kind that it has never read: see Tracker.Missing.
 	StandIn func(schema.GroupVersionResource) bool
 }
@@ -82,6 +84,9 @@ func New(c clock.WithTicker, o Options) *Tracker {
 	if o.Absent == nil {
 		o.Absent = none
 	}
+	if o.Optional == nil {
+		o.Optional = none
+	}
 	if o.StandIn == nil {
 		o.StandIn = none
 	}
@@ -94,9 +99,11 @@ func (t *Tracker) Unfilled() []Unfilled {
 	return t.those(func(_ schema.GroupVersionResource, _ *kind, _ *failure, old bool) bool { return old })
 }
 
-// unfilledNow returns those of Unfilled that are not filled now.
+// unfilledNow returns those of Unfilled that are not filled now, and that the process is not ready without.
 func (t *Tracker) unfilledNow() []Unfilled {
-	return t.those(func(_ schema.GroupVersionResource, k *kind, f *failure, old bool) bool { return old && f != &k.right })
+	return t.those(func(of schema.GroupVersionResource, k *kind, f *failure, old bool) bool {
+		return old && f != &k.right && !t.options.Optional(of)
+	})
 }
 
 // awaited returns those of unfilledNow but for kinds that the process goes on without, and at once those that were never read and have to be installed.

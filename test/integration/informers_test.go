@@ -52,15 +52,17 @@ func without(t *testing.T, ns, of, lacks string) (kubeconfig string, lack func(r
 	fatal(t, err)
 	role, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: allBut(lacks)}, metav1.CreateOptions{})
 	fatal(t, err)
-	_, err = roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: account}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account}},
-	}, metav1.CreateOptions{})
-	fatal(t, err)
+	for _, bound := range []string{account, account + "-gone"} { // with a role that is gone RBAC does not tell all rules
+		_, err = roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: bound}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: bound},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: account}},
+		}, metav1.CreateOptions{})
+		fatal(t, err)
+	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if err := errors.Join(roles.ClusterRoleBindings().Delete(ctx, account, metav1.DeleteOptions{}), roles.ClusterRoles().Delete(ctx, account, metav1.DeleteOptions{})); err != nil {
+		if err := errors.Join(roles.ClusterRoleBindings().Delete(ctx, account, metav1.DeleteOptions{}), roles.ClusterRoleBindings().Delete(ctx, account+"-gone", metav1.DeleteOptions{}), roles.ClusterRoles().Delete(ctx, account, metav1.DeleteOptions{})); err != nil {
 			t.Error(err)
 		}
 	})
@@ -223,5 +225,5 @@ func TestControllerNamesWhatIsGone(t *testing.T) {
 	says(t, base, "", http.StatusOK, "ok")
 	removePolicies(t)
 	says(t, base+"/informers", "", http.StatusInternalServerError, "placementpolicies of placement.espalier.dev/v1alpha1: the server could not find the requested resource")
-	says(t, base, "", http.StatusInternalServerError, "[-]informers failed")
+	says(t, base, "", http.StatusOK, "ok") // it does all else
 }
