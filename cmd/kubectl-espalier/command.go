@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/inspect"
 	"github.com/espalier-scheduler/espalier/internal/progress"
+	"github.com/espalier-scheduler/espalier/internal/serverversion"
 	"github.com/espalier-scheduler/espalier/internal/snapshot"
 	"github.com/espalier-scheduler/espalier/manifests"
 )
@@ -107,11 +110,14 @@ func (c *common) read(cmd *cobra.Command) (*snapshot.Snapshot, error) {
 		return nil, err
 	}
 	version, err := asking.ServerVersion()
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		version = &apimachineryversion.Info{} // who may not ask learns all else
+	case err != nil:
 		return nil, fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	defer c.bar(cmd).End()
-	return snapshot.Read(cmd.Context(), api, version.GitVersion, time.Now(), func(what string, kind, kinds, objects int) {
+	return snapshot.Read(cmd.Context(), api, serverversion.Text(version), time.Now(), func(what string, kind, kinds, objects int) {
 		c.bar(cmd).Show(kind, kinds, fmt.Sprintf("reading %s, %d objects so far", what, objects))
 	})
 }

@@ -56,7 +56,7 @@ func (c *Checks) informers(ctx context.Context) (all []Finding) {
 		case http.StatusNotFound:
 			f.Found, f.Fix = "not known: it does not say it", "use the command of the release that runs, or upgrade"
 		default:
-			f.Found, f.Fix = fmt.Sprintf("not known: %v", err), "ask for the right to get pods/proxy, or read its log, which has a line a minute about each that is not filled"
+			f.Found, f.Fix = fmt.Sprintf("not known: %v", err), "ask for the right to get pods/proxy, let the API server reach the pod if a NetworkPolicy keeps it out, or read its log, which has a line a minute about each that is not filled"
 		}
 		all = append(all, f)
 		if p.Labels[appName] == schedulerApp && status != 0 {
@@ -84,7 +84,7 @@ func (c *Checks) emulated(ctx context.Context, p *corev1.Pod, address string) Fi
 	}
 	f.OK, f.Found = true, "runs as one of Kubernetes "+emulated.String()
 	if built := serverversion.Read(&apimachineryversion.Info{Major: info.Major, Minor: info.Minor}); emulated.LessThan(server) && built != nil && emulated.LessThan(built) {
-		f.OK, f.Fix = false, fmt.Sprintf("the API server is of %s now: restart the Deployment, or what else runs it, to use what that adds", server)
+		f.OK, f.Fix = false, fmt.Sprintf("the API server is of %s now: restart the Deployment, or what else runs it, to use what that adds, without --emulated-version if it is given", server)
 	}
 	return f
 }

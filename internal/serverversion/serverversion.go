@@ -6,8 +6,9 @@ package serverversion
 
 import (
 	"fmt"
+	"net/http"
+	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/version"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
@@ -22,14 +23,24 @@ const (
 	newerBy = 1
 	// asks is how many connections are asked. Behind one address there may be several API servers, of two versions in the middle of an upgrade.
 	asks = 5
+	// othersFor is how long all but the first answer may take.
+	othersFor = time.Second
 )
 
-// Asker asks API servers for their version. It is not safe for concurrent use.
+// Asker asks API servers for their version. It is safe for concurrent use.
 type Asker struct {
 	// Host is where the API server is, for messages.
 	Host   string
 	client *discovery.DiscoveryClient
-	hangUp func()
+}
+
+// closing has each request go by a connection of its own, which may lead to another API server.
+type closing struct{ http.RoundTripper }
+
+func (c closing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Close = true
+	return c.RoundTripper.RoundTrip(r)
 }
 
 // New returns an Asker of the API servers that a configuration reaches.
@@ -37,21 +48,17 @@ func New(config *rest.Config) (*Asker, error) {
 	config = rest.CopyConfig(config)
 	// A connection of HTTP/2 would be shared with all other clients of the process, and go to one API server for hours.
 	config.NextProtos = []string{"http/1.1"}
-	transport, err := rest.HTTPClientFor(config)
+	config.Wrap(func(below http.RoundTripper) http.RoundTripper { return closing{below} })
+	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
 	}
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
-	if err != nil {
-		return nil, fmt.Errorf("API server at %s: %w", config.Host, err)
-	}
-	return &Asker{Host: config.Host, client: client, hangUp: func() { utilnet.CloseIdleConnectionsFor(transport.Transport) }}, nil
+	return &Asker{Host: config.Host, client: client}, nil
 }
 
 // One returns the version of one API server, by a connection of its own, and nil where it says nothing that is one. An API server that
 // emulates another version is of that one.
 func (a *Asker) One() (*version.Version, error) {
-	defer a.hangUp()
 	info, err := a.client.ServerVersion()
 	if err != nil {
 		return nil, err
@@ -60,15 +67,30 @@ func (a *Asker) One() (*version.Version, error) {
 }
 
 // Oldest returns the version of the oldest of the API servers that answer to the address, nil where none says it. An error is that of the
-// first answer: an API server that goes away meanwhile is not the oldest for long.
+// first answer: an API server that goes away meanwhile is not the oldest for long. Nor is one that does not answer soon after it, as in the middle of
+// an upgrade the address of one that is down may still be there.
 func (a *Asker) Oldest() (*version.Version, error) {
 	oldest, err := a.One()
 	if err != nil {
 		return nil, err
 	}
+	answers := make(chan *version.Version, asks-1)
 	for range asks - 1 {
-		if v, err := a.One(); err == nil && v != nil && (oldest == nil || v.LessThan(oldest)) {
-			oldest = v
+		go func() {
+			v, _ := a.One() // nil with an error
+			answers <- v
+		}()
+	}
+	late := time.NewTimer(othersFor)
+	defer late.Stop()
+	for range asks - 1 {
+		select {
+		case v := <-answers:
+			if v != nil && (oldest == nil || v.LessThan(oldest)) {
+				oldest = v
+			}
+		case <-late.C:
+			return oldest, nil
 		}
 	}
 	return oldest, nil
@@ -84,6 +106,15 @@ func Read(info *apimachineryversion.Info) *version.Version {
 	return nil
 }
 
+// Text is what an answer says, so that Read reads the same version in it, as a GitVersion. An API server that emulates a version has that of another one.
+func Text(info *apimachineryversion.Info) string {
+	is, git := Read(info), Read(&apimachineryversion.Info{GitVersion: info.GitVersion})
+	if is == nil || git != nil && is.EqualTo(git) {
+		return info.GitVersion
+	}
+	return fmt.Sprintf("v%s (gitVersion %s)", is, info.GitVersion)
+}
+
 // Range is with which versions of the API server a binary runs.
 type Range struct{ Oldest, Built, Newest *version.Version }
 
@@ -97,7 +128,7 @@ func Of(built *version.Version) Range {
 func (r Range) Check(v *version.Version) error {
 	switch {
 	case v.LessThan(r.Oldest):
-		return fmt.Errorf("it is of Kubernetes %s, which is too old for this release of Espalier, made for %s to %s: upgrade the cluster", v, r.Oldest, r.Newest)
+		return fmt.Errorf("it is of Kubernetes %s, which is too old for this release of Espalier, made for %s to %s, and no release is made for older ones: upgrade the cluster to %[2]s at least", v, r.Oldest, r.Newest)
 	case r.Newest.LessThan(v):
 		return fmt.Errorf("it is of Kubernetes %s, which is too new for this release of Espalier, made for %s to %s: install a newer release of Espalier", v, r.Oldest, r.Newest)
 	}

@@ -28,17 +28,23 @@ func TestRead(t *testing.T) {
 		if got := Read(&info); fmt.Sprint(got) != want {
 			t.Errorf("%+v: got %v, want %s", info, got, want)
 		}
+		if got := Read(&apimachineryversion.Info{GitVersion: Text(&info)}); fmt.Sprint(got) != want {
+			t.Errorf("%+v: its text is of %v, want %s", info, got, want)
+		}
 	}
 }
 
 // Behind one address are API servers of two versions. It is a connection that leads to one of them.
 func TestOldest(t *testing.T) {
-	var connections atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var connections, answered atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		minor := 36
-		if connections.Load() == 3 {
+		switch answered.Add(1) {
+		case 3:
 			minor = 35
+		case 4: // it is not waited for
+			<-r.Context().Done()
 		}
 		fmt.Fprintf(w, `{"major":"1","minor":"%d"}`, minor)
 	}))
@@ -50,11 +56,11 @@ func TestOldest(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	asker, err := New(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	asker, err := New(&rest.Config{Host: server.URL, Timeout: 2 * othersFor, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := asker.Oldest(); err != nil || got.String() != "1.35" {
+	if got, err := asker.Oldest(); err != nil || got.String() != "1.35" || connections.Load() != asks {
 		t.Errorf("got %v, %v, want 1.35 over %d connections", got, err, connections.Load())
 	}
 }
@@ -62,7 +68,7 @@ func TestOldest(t *testing.T) {
 func TestCheck(t *testing.T) {
 	versions := Of(version.MustParse("v1.37.2"))
 	for text, want := range map[string]string{
-		"1.33": "too old for this release of Espalier, made for 1.34 to 1.38: upgrade the cluster",
+		"1.33": "too old for this release of Espalier, made for 1.34 to 1.38, and no release is made for older ones: upgrade the cluster to 1.34 at least",
 		"1.34": "", "1.37": "", "1.38": "",
 		"1.39": "too new for this release of Espalier, made for 1.34 to 1.38: install a newer release of Espalier",
 	} {
