@@ -154,8 +154,8 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	o.informers = informersync.New(clock.RealClock{}, informersync.Options{Optional: func(of schema.GroupVersionResource) bool {
-		// What the flags ask for needs no policies.
-		return of.Group == placementv1alpha1.GroupName && slices.ContainsFunc(policy.Kinds, func(kind string) bool {
+		// Moves begin when policies are installed, and nothing else waits for them.
+		return !o.moves() && of.Group == placementv1alpha1.GroupName && slices.ContainsFunc(policy.Kinds, func(kind string) bool {
 			resource, _ := meta.UnsafeGuessKindToResource(placementv1alpha1.SchemeGroupVersion.WithKind(kind))
 			return of == resource
 		})

@@ -40,11 +40,11 @@ func (t *Tracker) FollowRights(ctx context.Context, rules Ask[authorizationv1.Se
 		within, cancel := context.WithTimeout(ctx, asking)
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere}}
 		answer, err := rules(within, review, metav1.CreateOptions{})
+		cancel()
 		if err == nil {
 			now.SubjectRulesReviewStatus = answer.Status
-			now.denied, err = t.denied(within, now, access)
+			now.denied = t.denied(ctx, now, access)
 		}
-		cancel()
 		switch {
 		case err == nil:
 			t.entitled(had, now)
@@ -79,11 +79,14 @@ func (r rights) hasRule(of schema.GroupVersionResource) bool {
 	return slices.ContainsFunc(r.ResourceRules, func(rule authorizationv1.ResourceRule) bool { return allows(rule, of) })
 }
 
-// denied asks for the kinds of that name.
-func (t *Tracker) denied(ctx context.Context, r rights, access Ask[authorizationv1.SelfSubjectAccessReview]) (denied []schema.GroupVersionResource, err error) {
+// denied asks about each kind for which an answer that is not complete has no rule, and returns those that may not be watched. What is not answered in time,
+// or by a fault of an authorizer, is not among them.
+func (t *Tracker) denied(ctx context.Context, r rights, access Ask[authorizationv1.SelfSubjectAccessReview]) (denied []schema.GroupVersionResource) {
 	if r.complete() {
-		return nil, nil
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	for _, of := range t.inWholeCluster() {
 		if r.hasRule(of) {
 			continue
@@ -91,14 +94,11 @@ func (t *Tracker) denied(ctx context.Context, r rights, access Ask[authorization
 		attributes := &authorizationv1.ResourceAttributes{Verb: "watch", Group: of.Group, Version: of.Version, Resource: of.Resource}
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 		answer, err := access(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return nil, err
-		}
-		if !answer.Status.Allowed {
+		if err == nil && !answer.Status.Allowed && (answer.Status.Denied || answer.Status.EvaluationError == "") {
 			denied = append(denied, of)
 		}
 	}
-	return denied, nil
+	return denied
 }
 
 // inWholeCluster are the kinds that are followed in all namespaces.

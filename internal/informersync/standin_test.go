@@ -253,6 +253,7 @@ func TestWatchesProveTheirRight(t *testing.T) {
 func TestRightsTakenAway(t *testing.T) {
 	const named = "devicetaintrules.resource.k8s.io may no longer be watched, for want of the right in the whole cluster: its changes are learned until the watch that is open ends"
 	all := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{rule("", "pods", "watch"), rule("*", "*", "*")}}
+	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 	some := func(rules ...authorizationv1.ResourceRule) authorizationv1.SubjectRulesReviewStatus {
 		return authorizationv1.SubjectRulesReviewStatus{ResourceRules: rules}
 	}
@@ -260,15 +261,16 @@ func TestRightsTakenAway(t *testing.T) {
 		before, after authorizationv1.SubjectRulesReviewStatus
 		err           error
 		path, want    string
-		allowed       bool // where it is asked about the one kind
+		of            authorizationv1.SubjectAccessReviewStatus // what is said of the one kind
 	}{
-		"taken away":             {before: all, after: some(rule("", "devicetaintrules", "watch"), rule("resource.k8s.io", "pods", "watch")), want: named, allowed: true},
+		"taken away":             {before: all, after: some(rule("", "devicetaintrules", "watch"), rule("resource.k8s.io", "pods", "watch")), want: named, of: allowed},
 		"another verb is left":   {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "get")), want: named},
 		"some names are left":    {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "watch", "one")), want: named},
 		"it is there":            {before: all, after: some(rule("resource.k8s.io", "devicetaintrules", "watch"))},
 		"never seen":             {before: some(), after: some()},
-		"a webhook allows it":    {before: all, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, allowed: true},
+		"a webhook allows it":    {before: all, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, of: allowed},
 		"a webhook does not":     {before: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, want: named},
+		"a webhook is gone":      {before: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, after: authorizationv1.SubjectRulesReviewStatus{Incomplete: true}, of: authorizationv1.SubjectAccessReviewStatus{EvaluationError: "no answer"}},
 		"its role is gone":       {before: all, after: authorizationv1.SubjectRulesReviewStatus{EvaluationError: "no such role"}, want: named},
 		"no answer":              {before: all, after: some(), err: errors.New("forbidden")},
 		"those of one namespace": {before: all, after: some(), path: "/apis/resource.k8s.io/v1/namespaces/a/devicetaintrules"},
@@ -283,12 +285,13 @@ func TestRightsTakenAway(t *testing.T) {
 				must(t, err)
 				defer answer.Body.Close()
 				_, _ = answer.Body.Read(make([]byte, 1000))
-				status, fails, allowed := tc.before, error(nil), true
+				status, fails, one := tc.before, error(nil), allowed
 				go tracker.FollowRights(t.Context(), func(_ context.Context, r *authorizationv1.SelfSubjectRulesReview, _ metav1.CreateOptions) (*authorizationv1.SelfSubjectRulesReview, error) {
 					r.Status = status
 					return r, fails
 				}, func(_ context.Context, r *authorizationv1.SelfSubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SelfSubjectAccessReview, error) {
-					r.Status.Allowed = allowed && r.Spec.ResourceAttributes.Resource == rules.Resource && r.Spec.ResourceAttributes.Verb == "watch"
+					r.Status = one
+					r.Status.Allowed = one.Allowed && r.Spec.ResourceAttributes.Resource == rules.Resource && r.Spec.ResourceAttributes.Verb == "watch"
 					return r, nil
 				})
 				after := func(d time.Duration, want string) {
@@ -298,7 +301,7 @@ func TestRightsTakenAway(t *testing.T) {
 					a.want(want)
 				}
 				after(asking, "")
-				status, fails, allowed = tc.after, tc.err, tc.allowed
+				status, fails, one = tc.after, tc.err, tc.of
 				want := tc.want
 				if want != "" {
 					want = "devicetaintrules of resource.k8s.io/v1: " + want
@@ -310,7 +313,7 @@ func TestRightsTakenAway(t *testing.T) {
 						t.Errorf("it is not ready: %v", err)
 					}
 				}
-				status, fails, allowed = tc.before, nil, true
+				status, fails, one = tc.before, nil, allowed
 				after(asking, "")
 			})
 		})

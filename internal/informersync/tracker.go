@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 )
@@ -28,7 +29,7 @@ const (
 type Options struct {
 	// Absent reports whether a kind need not be installed. Nothing is said of one that the API server does not have: whoever follows it stops.
 	Absent func(schema.GroupVersionResource) bool
-	// Optional reports whether the process is ready without a kind, which is named all the same.
+	// Optional reports whether the process is ready where the API server does not have a kind, which is named all the same.
 	Optional func(schema.GroupVersionResource) bool
 	// StandIn reports whether the process goes on without a kind that it has never read: see Tracker.Missing.
 	StandIn func(schema.GroupVersionResource) bool
@@ -102,7 +103,7 @@ func (t *Tracker) Unfilled() []Unfilled {
 // unfilledNow returns those of Unfilled that are not filled now, and that the process is not ready without.
 func (t *Tracker) unfilledNow() []Unfilled {
 	return t.those(func(of schema.GroupVersionResource, k *kind, f *failure, old bool) bool {
-		return old && f != &k.right && !t.options.Optional(of)
+		return old && f != &k.right && (f.reason != string(metav1.StatusReasonNotFound) || !t.options.Optional(of))
 	})
 }
 
