@@ -78,13 +78,13 @@ func (c *Checks) emulated(ctx context.Context, p *corev1.Pod, address string) Fi
 		err = json.Unmarshal([]byte(body), &info)
 	}
 	emulated, server := serverversion.Read(&info), serverversion.Read(&apimachineryversion.Info{GitVersion: c.Snapshot.Server})
-	if err != nil || emulated == nil || server == nil {
+	if err != nil || emulated == nil {
 		f.Found, f.Fix = fmt.Sprintf("not known: %v", cmp.Or(err, errNoVersion)), "use the command of the release that runs, or upgrade"
 		return f
 	}
 	f.OK, f.Found = true, "runs as one of Kubernetes "+emulated.String()
-	if built := serverversion.Read(&apimachineryversion.Info{Major: info.Major, Minor: info.Minor}); emulated.LessThan(server) && built != nil && emulated.LessThan(built) {
-		f.OK, f.Fix = false, fmt.Sprintf("the API server is of %s now: restart the Deployment, or what else runs it, to use what that adds, without --emulated-version if it is given", server)
+	if built := serverversion.Read(&apimachineryversion.Info{Major: info.Major, Minor: info.Minor}); server != nil && emulated.LessThan(server) && built != nil && emulated.LessThan(built) {
+		f.OK, f.Fix = false, fmt.Sprintf("the API server is of %s now: restart the Deployment, or what else runs it, to use what that adds. With --emulated-version it stays as it is", server)
 	}
 	return f
 }

@@ -23,7 +23,7 @@ const (
 	newerBy = 1
 	// asks is how many connections are asked. Behind one address there may be several API servers, of two versions in the middle of an upgrade.
 	asks = 5
-	// othersFor is how long all but the first answer may take.
+	// othersFor is how much longer than the first answer the others may take.
 	othersFor = time.Second
 )
 
@@ -56,6 +56,9 @@ func New(config *rest.Config) (*Asker, error) {
 	return &Asker{Host: config.Host, client: client}, nil
 }
 
+// WrappedRoundTripper lets client-go find the transport below.
+func (c closing) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
+
 // One returns the version of one API server, by a connection of its own, and nil where it says nothing that is one. An API server that
 // emulates another version is of that one.
 func (a *Asker) One() (*version.Version, error) {
@@ -66,34 +69,43 @@ func (a *Asker) One() (*version.Version, error) {
 	return Read(info), nil
 }
 
-// Oldest returns the version of the oldest of the API servers that answer to the address, nil where none says it. An error is that of the
-// first answer: an API server that goes away meanwhile is not the oldest for long. Nor is one that does not answer soon after it, as in the middle of
-// an upgrade the address of one that is down may still be there.
-func (a *Asker) Oldest() (*version.Version, error) {
-	oldest, err := a.One()
-	if err != nil {
-		return nil, err
+// Oldest returns the version of the oldest of the API servers that answer to the address, nil where none says it. All are asked at once, and those that
+// answer count until a while after the first: in the middle of an upgrade there may be one behind the address that does not answer. The error is that of
+// one of them, if none answers.
+func (a *Asker) Oldest() (oldest *version.Version, err error) {
+	type answer struct {
+		version *version.Version
+		err     error
 	}
-	answers := make(chan *version.Version, asks-1)
-	for range asks - 1 {
+	answers := make(chan answer, asks)
+	for range asks {
 		go func() {
-			v, _ := a.One() // nil with an error
-			answers <- v
+			v, err := a.One()
+			answers <- answer{v, err}
 		}()
 	}
-	late := time.NewTimer(othersFor)
-	defer late.Stop()
-	for range asks - 1 {
+	var late <-chan time.Time
+	for range asks {
 		select {
-		case v := <-answers:
-			if v != nil && (oldest == nil || v.LessThan(oldest)) {
-				oldest = v
+		case is := <-answers:
+			if is.err != nil {
+				err = is.err
+				continue
 			}
-		case <-late.C:
+			if late == nil {
+				late = time.After(othersFor)
+			}
+			if is.version != nil && (oldest == nil || is.version.LessThan(oldest)) {
+				oldest = is.version
+			}
+		case <-late:
 			return oldest, nil
 		}
 	}
-	return oldest, nil
+	if late != nil {
+		err = nil
+	}
+	return oldest, err
 }
 
 // Read reads the minor version of an answer, such as 1.35 of "v1.35.4-eks-1" or of the minor version "35+". It returns nil where there is none.
