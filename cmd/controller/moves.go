@@ -195,6 +195,11 @@ func (o *options) addMoves(ctx context.Context, m manager.Manager) error {
 	}
 	recorder := m.GetEventRecorder("espalier-controller")
 	moves := &move.Reconciler{Client: m.GetClient(), API: m.GetAPIReader(), Events: recorder, Clock: clock.RealClock{}}
+	if o.drains() {
+		moves.Drains = func(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (bool, error) {
+			return o.drain.Replaces(ctx, m.GetClient(), pod, node)
+		}
+	}
 	if err := moves.AddTo(m); err != nil {
 		return err
 	}

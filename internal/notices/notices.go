@@ -27,17 +27,14 @@ const (
 // Notices are those that were given. They are safe for concurrent use.
 type Notices struct {
 	recorder events.EventRecorder
-	action   string
 	given    *lru.Cache
 }
 
 // notice is what was said of whom.
 type notice struct{ regarding, reason, text string }
 
-// New returns notices that a recorder takes, nil for none. Action is what is done or not done, for all Events.
-func New(recorder events.EventRecorder, action string) *Notices {
-	return &Notices{recorder, action, lru.New(maxGiven)}
-}
+// New returns notices that a recorder takes, nil for none.
+func New(recorder events.EventRecorder) *Notices { return &Notices{recorder, lru.New(maxGiven)} }
 
 // Give gives a notice of an object, unless it was given. A text that is too long is cut.
 func (n *Notices) Give(regarding *corev1.ObjectReference, eventType, reason, text string) {
@@ -52,5 +49,5 @@ func (n *Notices) Give(regarding *corev1.ObjectReference, eventType, reason, tex
 		return
 	}
 	n.given.Add(of, nil)
-	n.recorder.Eventf(regarding, nil, eventType, reason, n.action, "%s", text)
+	n.recorder.Eventf(regarding, nil, eventType, reason, "Scheduling", "%s", text)
 }

@@ -14,7 +14,7 @@ import (
 
 func TestGivenOnce(t *testing.T) {
 	recorder := events.NewFakeRecorder(100)
-	n := New(recorder, "Move")
+	n := New(recorder)
 	long := strings.Repeat("x", maxNote)
 	for _, tc := range []struct {
 		uid          types.UID
@@ -43,5 +43,5 @@ func TestGivenOnce(t *testing.T) {
 
 // Where a framework has no recorder, nobody is told.
 func TestWithoutRecorder(*testing.T) {
-	New(nil, "").Give(&corev1.ObjectReference{}, corev1.EventTypeWarning, "A", "text")
+	New(nil).Give(&corev1.ObjectReference{}, corev1.EventTypeWarning, "A", "text")
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
-	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // every is the time between two looks at the nodes. kubectl drain asks every five seconds.
@@ -76,6 +75,24 @@ func (o *Options) of(p *clusterview.Policy, ended bool) placementv1alpha1.Draine
 	return p.Drained(placementv1alpha1.DrainedPods(o.Pods))
 }
 
+// Replaces reports whether a pod on a node that somebody is about to remove is one that is replaced.
+func (o *Options) Replaces(ctx context.Context, cache client.Reader, pod *corev1.Pod, node *corev1.Node) (bool, error) {
+	var namespace corev1.Namespace
+	if err := cache.Get(ctx, client.ObjectKey{Name: pod.Namespace}, &namespace); err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", pod.Namespace, err)
+	}
+	if !o.Namespaces.Matches(labels.Set(namespace.Labels)) || !slices.Contains(o.Schedulers, pod.Spec.SchedulerName) {
+		return false, nil
+	}
+	var reader governing.Reader
+	all, err := reader.Read(ctx, cache)
+	if err != nil {
+		return false, err
+	}
+	_, ended := node.Annotations[clusterview.CordonedForEndAnnotation]
+	return o.of(all.Of(pod), ended) != placementv1alpha1.DrainedNone, nil
+}
+
 // Controller makes Moves for pods on nodes that somebody is about to remove.
 type Controller struct {
 	// Client lists nodes and pods, which may be from a cache, and makes Moves. API reads from the API server.
@@ -97,7 +114,7 @@ type candidate struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	c.lookup.Notices = notices.New(c.Events, "Drain")
+	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
 	return nil
 }

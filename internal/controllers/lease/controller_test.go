@@ -147,7 +147,7 @@ func TestWhatIsSaid(t *testing.T) {
 		"a StatefulSet's": {pod(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "StatefulSet" }), []client.Object{node("b", 0)},
 			"its node a does not live long enough, and only pods of Deployments that allow a surge are moved, without volumes that one node alone can have"},
 		"under two budgets": {pod(), []client.Object{node("b", 0), controllertest.Budget("one", "", 0), controllertest.Budget("two", "", 0)},
-			"its node a does not live long enough, and the disruption budgets one and two select the pod, and Kubernetes evicts no pod that several select"},
+			"its node a does not live long enough, and several disruption budgets select the pod, and Kubernetes evicts no such pod: one, two"},
 		"that asks to be left there": {pod(func(p *corev1.Pod) { p.Annotations["karpenter.sh/do-not-disrupt"] = "true" }), []client.Object{node("b", 0)},
 			"its node a does not live long enough, and the pod asks to be left there by the annotation karpenter.sh/do-not-disrupt: true"},
 		"without a lease": {pod(func(p *corev1.Pod) { delete(p.Annotations, clusterview.LeaseAnnotation) }), nil,

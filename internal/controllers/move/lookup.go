@@ -20,22 +20,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/espalier-scheduler/espalier/internal/notices"
+	"github.com/espalier-scheduler/espalier/pkg/placement/syntax"
 )
 
 // refusedFor is how long a pod that may not be moved is left alone. To find out why takes requests, and controllers look every two seconds at what
 // may be all pods of a cluster. What refuses a pod lasts for longer than that, and somebody who ends it has half a minute.
 const refusedFor = 30 * time.Second
 
+// maxNames is how much of the names of disruption budgets a message has. An Event and the status of a Move may have a kilobyte in all.
+const maxNames = 300
+
 // Lookup reads from the API server which pods may be moved, for a controller that looks at the same pods again and again. In one look it reads each
 // ReplicaSet and the disruption budgets of each namespace once, and nothing of pods that were refused a moment ago. The zero Lookup has refused
 // none. It is not safe for concurrent use.
 type Lookup struct {
-	// Notices say of pods why they are not moved, nil for who says it otherwise.
-	Notices *notices.Notices
+	// Events say of pods that they can never be evicted, nil for who says it otherwise.
+	Events events.EventRecorder
 
 	api client.Reader
 	now time.Time
@@ -46,6 +51,14 @@ type Lookup struct {
 	claims  map[types.NamespacedName]claim
 	// refused is when pods were.
 	refused map[types.UID]time.Time
+	// said is what Events have said of pods within the last hour.
+	said map[types.UID]withheld
+}
+
+// withheld is why a pod is not moved, and when an Event said so.
+type withheld struct {
+	why string
+	at  time.Time
 }
 
 type owners struct {
@@ -75,10 +88,10 @@ type budget struct {
 	selector labels.Selector
 	// blocks says that no pod that is ready may be evicted now, and blocksUnready that no other one may either.
 	blocks, blocksUnready bool
-	// unsynced is why Kubernetes cannot tell how many pods it allows to go, "" if it can.
-	unsynced string
-	// missing is how many more pods would have to be ready for as many as it wants.
-	missing int32
+	// unsynced says that Kubernetes cannot tell how many pods it allows to go.
+	unsynced bool
+	// wanted is how many pods are to be ready, of so many in all.
+	wanted, all int32
 }
 
 // budgetFrom is what the API server goes by. Of a budget that allows none it evicts a pod that is not ready if the budget says so, or if as many others are
@@ -86,23 +99,21 @@ type budget struct {
 func budgetFrom(b *policyv1.PodDisruptionBudget, selector labels.Selector) budget {
 	blocks, is := b.Status.DisruptionsAllowed < 1, &b.Status
 	always := ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow
-	unsynced := ""
-	if c := meta.FindStatusCondition(is.Conditions, policyv1.DisruptionAllowedCondition); c != nil && c.Reason == policyv1.SyncFailedReason {
-		unsynced = c.Message
+	c := meta.FindStatusCondition(is.Conditions, policyv1.DisruptionAllowedCondition)
+	return budget{
+		name: b.Name, selector: selector, blocks: blocks, blocksUnready: blocks && !always && (is.DesiredHealthy < 1 || is.CurrentHealthy < is.DesiredHealthy),
+		unsynced: c != nil && c.Reason == policyv1.SyncFailedReason, wanted: is.DesiredHealthy, all: is.ExpectedPods,
 	}
-	missing := is.DesiredHealthy - is.CurrentHealthy
-	return budget{b.Name, selector, blocks, blocks && !always && (is.DesiredHealthy < 1 || missing > 0), unsynced, missing}
 }
 
-// never says why a budget does not let a pod go that has started, even if another one is ready in its place; "" if it does.
-func (b *budget) never(ready bool) string {
+// never says why a budget that keeps a pod does not let it go even if another one is ready in its place, "" if it does. How many are ready now does not
+// matter: others may be soon. What Kubernetes cannot tell, and why, is in the condition alone, as its words may change from look to look.
+func (b *budget) never() string {
 	switch {
-	case ready && !b.blocks, !ready && !b.blocksUnready:
-		return ""
-	case b.unsynced != "":
-		return fmt.Sprintf("Kubernetes cannot tell how many pods the disruption budget %s allows to go: %s", b.name, b.unsynced)
-	case b.missing > 1, ready && b.missing > 0:
-		return fmt.Sprintf("the disruption budget %s wants more ready pods than there are, and would with another one ready", b.name)
+	case b.unsynced:
+		return fmt.Sprintf("Kubernetes cannot tell how many pods the disruption budget %s allows to go, see its condition %s", b.name, policyv1.DisruptionAllowedCondition)
+	case b.wanted > b.all:
+		return fmt.Sprintf("the disruption budget %s wants more ready pods than there are in all", b.name)
 	}
 	return ""
 }
@@ -119,19 +130,22 @@ type Evictable struct {
 // select, however many are ready.
 func evictableBy(budgets []budget, pod *corev1.Pod) (is Evictable) {
 	ready, selecting := readyFor(pod, 0, time.Time{}), []string{}
+	if !ready && pod.Status.Phase == corev1.PodPending {
+		return is
+	}
 	for i := range budgets {
 		b := &budgets[i]
 		if !b.selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
 		selecting = append(selecting, b.name)
-		if ready || pod.Status.Phase != corev1.PodPending {
-			is.Blocked = is.Blocked || b.blocks && ready || b.blocksUnready
-			is.Never = cmp.Or(is.Never, b.never(ready))
+		if b.blocks && ready || b.blocksUnready {
+			is.Blocked, is.Never = true, cmp.Or(is.Never, b.never())
 		}
 	}
 	if len(selecting) > 1 {
-		is.Never = "the disruption budgets " + strings.Join(selecting, " and ") + " select the pod, and Kubernetes evicts no pod that several select"
+		names := syntax.CutTo(strings.Join(selecting, ", "), maxNames)
+		is.Never = "several disruption budgets select the pod, and Kubernetes evicts no such pod: " + names
 	}
 	return is
 }
@@ -141,8 +155,9 @@ func (l *Lookup) Begin(api client.Reader, now time.Time) {
 	l.api, l.now, l.owners, l.budgets, l.claims = api, now, make(map[types.UID]owners), make(map[string]budgets), make(map[types.NamespacedName]claim)
 	l.pods = make(map[types.UID]pods)
 	if l.refused == nil {
-		l.refused = make(map[types.UID]time.Time)
+		l.refused, l.said = make(map[types.UID]time.Time), make(map[types.UID]withheld)
 	}
+	maps.DeleteFunc(l.said, func(_ types.UID, is withheld) bool { return now.Sub(is.at).Abs() >= time.Hour })
 	maps.DeleteFunc(l.refused, func(_ types.UID, at time.Time) bool { return now.Sub(at).Abs() >= refusedFor }) // also where a clock has jumped back
 }
 
@@ -253,12 +268,19 @@ func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (Evictable, err
 	is := evictableBy(in.all, pod)
 	if is.Never != "" {
 		l.Refuse(pod)
-		if l.Notices != nil {
-			l.Notices.Give(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-				corev1.EventTypeWarning, "MoveWithheld", "The pod is not moved: "+is.Never+".")
-		}
+		l.say(pod, is.Never)
 	}
 	return is, nil
+}
+
+// say says in an Event of a pod why it is not moved: once, each hour, and another reason when it can be written.
+func (l *Lookup) say(pod *corev1.Pod, why string) {
+	last, is := l.said[pod.UID]
+	if l.Events == nil || is && (last.why == why || l.now.Sub(last.at).Abs() < notices.Apart) {
+		return
+	}
+	l.said[pod.UID] = withheld{why, l.now}
+	l.Events.Eventf(pod, nil, corev1.EventTypeWarning, "MoveWithheld", "Move", "The pod is not moved: %s.", why)
 }
 
 // budgetsIn reads the disruption budgets of a namespace, but for those that select nothing.

@@ -20,7 +20,6 @@ import (
 
 	placementv1alpha1 "github.com/espalier-scheduler/espalier/apis/placement/v1alpha1"
 	"github.com/espalier-scheduler/espalier/internal/controllertest"
-	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // noon is when the looks of the tests begin.
@@ -74,8 +73,10 @@ func TestLookupOfBudgets(t *testing.T) {
 	selectsNothing := controllertest.Budget("broken", "web", 0)
 	selectsNothing.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	unsynced, tooMany := controllertest.Budget("bell", "web", 0), controllertest.Budget("five", "web", 0)
-	unsynced.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason, Message: "jobs.batch does not implement the scale subresource"}}
-	tooMany.Status.CurrentHealthy, tooMany.Status.DesiredHealthy = 3, 5
+	unsynced.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason}}
+	tooMany.Status.ExpectedPods, tooMany.Status.DesiredHealthy = 3, 4
+	soon := controllertest.Budget("soon", "web", 0) // others become ready
+	soon.Status.ExpectedPods, soon.Status.DesiredHealthy, soon.Status.CurrentHealthy = 8, 8, 6
 	for name, tc := range map[string]struct {
 		budgets []client.Object
 		blocked bool
@@ -86,19 +87,21 @@ func TestLookupOfBudgets(t *testing.T) {
 		"one that allows none":        {[]client.Object{controllertest.Budget("a", "web", 0)}, true, ""},
 		"one for others":              {[]client.Object{controllertest.Budget("a", "db", 0)}, false, ""},
 		"one that cannot be read":     {[]client.Object{controllertest.Budget("a", "web", 1), selectsNothing}, false, ""},
-		"two, of which one allows it": {[]client.Object{controllertest.Budget("a", "web", 0), controllertest.Budget("b", "web", 5)}, true, "the disruption budgets a and b select"},
-		"one that is not synced":      {[]client.Object{unsynced}, true, "the disruption budget bell allows to go: jobs.batch"},
+		"two, of which one allows it": {[]client.Object{controllertest.Budget("a", "web", 0), controllertest.Budget("b", "web", 5)}, true, "several disruption budgets select the pod, and Kubernetes evicts no such pod: a, b"},
+		"one that is not synced":      {[]client.Object{unsynced}, true, "the disruption budget bell allows to go"},
 		"one that wants too many":     {[]client.Object{tooMany}, true, "the disruption budget five wants more"},
+		"one that wants all":          {[]client.Object{soon}, true, ""},
 	} {
 		c, pod, recorder := newCounting(t, tc.budgets...), podOf("a", "ReplicaSet", "web-1"), events.NewFakeRecorder(1)
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		c.Notices = notices.New(recorder, "Move")
+		c.Events = recorder
 		is, err := c.Evictable(t.Context(), pod)
 		if is.Blocked != tc.blocked || !strings.Contains(is.Never, tc.never) || (is.Never == "") != (tc.never == "") || err != nil || c.Rests(pod) != (is.Never != "") {
 			t.Errorf("%s: %+v, error %v, rests: %t", name, is, err, c.Rests(pod))
 		}
-		if close(recorder.Events); is.Never != "" && !strings.Contains(<-recorder.Events, is.Never) {
-			t.Errorf("%s: no Event says so", name)
+		close(recorder.Events)
+		if said := <-recorder.Events; !strings.Contains(said, is.Never) || is.Never == "" && said != "" {
+			t.Errorf("%s: an Event says %q", name, said)
 		}
 	}
 }
@@ -126,7 +129,7 @@ func TestBudgetsOfPodsThatAreNotReady(t *testing.T) {
 		}, true},
 	} {
 		b, pod := controllertest.Budget("a", "web", 0), podOf("a", "ReplicaSet", "web-1")
-		b.Status.CurrentHealthy, b.Status.DesiredHealthy, pod.Status.Phase = 2, 2, corev1.PodRunning
+		b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods, pod.Status.Phase = 2, 2, 2, corev1.PodRunning
 		tc.change(b, pod)
 		c := newCounting(t, b)
 		if is, err := c.Evictable(t.Context(), pod); is.Never != "" || is.Blocked != tc.blocked || err != nil {

@@ -25,11 +25,13 @@ import (
 )
 
 // The costs of a pod that is handed back, and of the one that goes for it. They are not the outermost: Karpenter gives pods of nodes that it is about
-// to remove the lowest one, and whose it is must be known. Karpenter counts a pod whose cost is below -2^27 as none, and would take a node with nothing else
+// to remove the lowest one, and whose it is must be known. Karpenter counts a pod whose cost is below -2^27 as none, at the default priority, and would take a node with nothing else
 // for empty. The costs that the scheduler gives are not below -2^24.
 const (
 	keptCost = math.MaxInt32 - 1
 	goneCost = -1 << 26
+	// goneCostBefore is that of 0.1.0, which pods may have that it has marked.
+	goneCostBefore = math.MinInt32 + 1
 )
 
 // setCost gives a pod another deletion cost, and keeps the one that it had before any Move.
@@ -44,7 +46,7 @@ func setCost(pod *corev1.Pod, cost int) {
 func restore(pod *corev1.Pod) {
 	if before, there := pod.Annotations[clusterview.CostBeforeMoveAnnotation]; there {
 		is := pod.Annotations[corev1.PodDeletionCost]
-		ours := is == strconv.Itoa(keptCost) || is == strconv.Itoa(goneCost)
+		ours := is == strconv.Itoa(keptCost) || is == strconv.Itoa(goneCost) || is == strconv.Itoa(goneCostBefore)
 		switch {
 		case ours && before != "":
 			pod.Annotations[corev1.PodDeletionCost] = before

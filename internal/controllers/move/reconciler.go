@@ -76,6 +76,8 @@ type Reconciler struct {
 	// Events tells the owners of pods what became of Moves.
 	Events events.EventRecorder
 	Clock  clock.PassiveClock
+	// Drains reports whether a pod is replaced for its node, which somebody is about to remove. It is nil where none is.
+	Drains func(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (bool, error)
 
 	meters *meters
 	looked looks

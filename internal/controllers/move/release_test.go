@@ -193,7 +193,7 @@ func costing(cost string) map[string]string {
 func TestCostsAreRestored(t *testing.T) {
 	const karpenters = "-2147483648"
 	for _, before := range []string{"", "-3", karpenters} {
-		for _, ours := range []int{keptCost, goneCost} {
+		for _, ours := range []int{keptCost, goneCost, goneCostBefore} {
 			for meanwhile, want := range map[string]string{"": before, karpenters: karpenters, "7": "7"} {
 				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: costing(before)}}
 				setCost(p, ours)

@@ -21,7 +21,7 @@ import (
 )
 
 // replacementStays reports which of a pod that is back and its replacement stays. Without a replacement it is the pod; a pod that has come in
-// the place of another one goes, if that may be back or is. So does a pod whose node is about to be removed: handed back, it would be moved again.
+// the place of another one goes, if that may be back or is. So does a pod on a node that is about to be removed from where it would be replaced anyway.
 func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, error) {
 	now := r.Clock.Now()
 	is, err := r.isReplacement(ctx, o)
@@ -41,11 +41,14 @@ func (r *Reconciler) replacementStays(ctx context.Context, o *objects) (bool, er
 	return reconnect.Pick(reconnect.Strategy(o.move.Spec.Keep), original, replacement), nil
 }
 
-// leaves reports that the pod is on a node that is about to be removed, and its replacement on none that is. A pod that asks to be left where it is
-// does not leave.
+// leaves reports that the pod is on a node that is about to be removed, that it would be replaced for that, and that a replacement, if there is one with a
+// node, is on none that is. A pod that asks to be left where it is does not leave.
 func (r *Reconciler) leaves(ctx context.Context, o *objects, now time.Time) (bool, error) {
-	if clusterview.Leaving(o.node) == "" || clusterview.Spared(o.pod, now) != "" {
+	if r.Drains == nil || clusterview.Leaving(o.node) == "" || clusterview.Spared(o.pod, now) != "" {
 		return false, nil
+	}
+	if drains, err := r.Drains(ctx, o.pod, o.node); !drains || err != nil {
+		return false, err
 	}
 	if o.extra == nil {
 		return true, nil

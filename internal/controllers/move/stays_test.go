@@ -75,6 +75,7 @@ func TestReplacementStays(t *testing.T) {
 			o.Annotations[clusterview.SafeToEvictAnnotation] = "false"
 		}},
 		"its node is, and there is none yet": {keep: placementv1alpha1.KeepOriginal, original: "b", cordoned: "b", want: true},
+		"no drain takes it away":             {keep: placementv1alpha1.KeepOriginal, original: "c", replacement: "b", cordoned: "c"},
 		"both nodes are cordoned":            {keep: placementv1alpha1.KeepOriginal, original: "b", replacement: "c", cordoned: "bc"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestReplacementStays(t *testing.T) {
 			}
 			o.move.Spec.ReplicaSet.UID = "web-1"
 			r := &Reconciler{Clock: clocktesting.NewFakeClock(noon), Client: controllertest.Builder(t, all...).Build()}
-			r.API = r.Client
+			r.API, r.Drains = r.Client, func(_ context.Context, _ *corev1.Pod, node *corev1.Node) (bool, error) { return node.Name == "b", nil }
 			controllertest.Must(t, o.readNode(t.Context(), r.API))
 			got, err := r.replacementStays(t.Context(), o)
 			if err != nil || got != tc.want {

@@ -23,7 +23,6 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/governing"
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
-	"github.com/espalier-scheduler/espalier/internal/notices"
 )
 
 // every is the time between two looks, and lookFor how long one may plan: the next goes on with the Deployments that are left.
@@ -55,7 +54,7 @@ type Controller struct {
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]notice)
-	c.lookup.Notices = notices.New(c.Events, "Rebalance")
+	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }

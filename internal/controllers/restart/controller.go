@@ -25,7 +25,6 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/controllers/move"
 	"github.com/espalier-scheduler/espalier/internal/controllers/suspect"
 	"github.com/espalier-scheduler/espalier/internal/controllers/syncs"
-	"github.com/espalier-scheduler/espalier/internal/notices"
 	"github.com/espalier-scheduler/espalier/pkg/placement/failure"
 	"github.com/espalier-scheduler/espalier/pkg/placement/reschedule"
 )
@@ -51,7 +50,7 @@ type Controller struct {
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.failing = make(failing)
-	c.lookup.Notices = notices.New(c.Events, "Restart")
+	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
 	return nil
 }

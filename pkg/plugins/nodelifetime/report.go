@@ -20,7 +20,7 @@ const reasonUnreadable = "NodeEndUnreadable"
 // report says in an Event of a node that its end cannot be read, when that is written and not when it is met: a filter meets it thousands of
 // times, or never.
 func report(handle fwk.Handle) error {
-	given := notices.New(handle.EventRecorder(), "Scheduling")
+	given := notices.New(handle.EventRecorder())
 	tell := func(obj any) {
 		node, ok := obj.(*corev1.Node)
 		if !ok {

@@ -85,7 +85,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 		claims:     claims.New(handle),
 		gauges:     newGauges(handle.ProfileName()),
 		trees:      newTrees(identifier, apps.StatefulSets().Lister(), args.CountRevisions == config.CountAll),
-		notices:    notices.New(handle.EventRecorder(), "Scheduling"),
+		notices:    notices.New(handle.EventRecorder()),
 		looked:     lru.New(maxLooked),
 	}
 	pl.idle.clock = clock.RealClock{}
