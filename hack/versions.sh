@@ -2,8 +2,8 @@
 # Copyright 2026 The Espalier Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds control planes of other versions of Kubernetes, and tells the core of the stories on each, with the chart, the CRDs,
-# the commands of kubectl espalier and several schedulers. Where each version is of the minor version after the one before, it also
+# Builds control planes of other versions of Kubernetes. On each it tells all stories of the labels spread, moves and faults, and the core of the others, with
+# the chart, the CRDs, the commands of kubectl espalier and several schedulers. Where each version is of the minor version after the one before, it also
 # upgrades through them under load. The first build of a version takes a quarter of an hour. Binaries and tools must have been built: make e2e-versions does that.
 #
 # usage: hack/versions.sh [VERSION...]    VERSION is a release of Kubernetes, such as v1.34.5
@@ -60,7 +60,8 @@ all_parts() {
   for version in "${versions[@]}"; do
     part "build-$version" control_plane "$version"
     export DEVCLUSTER_KUBERNETES=$root/_output/kubernetes/$version
-    part "e2e-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
+    part "stories-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 1h -labels=spread,moves,faults
+    part "core-$version" hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -labels=tenants,lifetimes -core
     part "suites-$version" on_one_cluster "$(pod_groups "$version")" ./test/integration ./test/kubectl ./test/install
     part "contention-$version" hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 20m -short
   done

@@ -58,7 +58,7 @@ e2e-ecosystem: bin/espalier-scheduler bin/espalier-controller bin/devcluster bin
 	@hack/go-test.sh ./test/ecosystem -count=1 -timeout 1h $(if $(RUN),-run '$(RUN)')
 
 .PHONY: e2e-versions
-e2e-versions: build perf-tools tools ## tell the core of the stories on control planes of other versions of Kubernetes, an hour; VERSIONS=v1.34.5
+e2e-versions: build perf-tools tools ## tell the stories on control planes of other versions of Kubernetes, hours; VERSIONS=v1.34.5
 	@hack/versions.sh $(VERSIONS)
 
 .PHONY: soak
