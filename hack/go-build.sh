@@ -91,8 +91,9 @@ progress() {
 # The time that is left is counted in packages that are not in the build cache.
 (
   cd "./$module"
-  # All of a module into one folder, each by the name that go build gives it.
-  folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)${module:+-${module//\//-}}
+  # All of a module into one folder, each by the name that go build gives it. One for each version that is named: binaries of another one would be linked
+  # anew each time.
+  folder=$root/_output/build/$(go env GOOS)-$(go env GOARCH)${module:+-${module//\//-}}${VERSION:+-$VERSION}
   mkdir -p "$folder"
   all=$({ go list -deps -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "${packages[@]}" 2> >(grep '^go: downloading' >&2) || true; } | wc -l)
   compiling go build -v -buildvcs=false -ldflags "$ldflags" -o "$folder/" "${packages[@]}" 2>&1 | progress "$all"

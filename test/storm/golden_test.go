@@ -48,7 +48,7 @@ type section struct {
 	run   func(*goldenRun)
 }
 
-// TestPlacements holds what the scheduler makes of each of some 350 pods of every kind, under every profile that is shipped: the node, the levels, all
+// TestPlacements holds what the scheduler makes of each of some 400 pods of every kind, under every profile that is shipped: the node, the levels, all
 // annotations that it is bound with, or why it is refused, and the counters that move. One pod is decided at a time, by the clock of a bubble, so
 // that nothing is left to chance. A change that only moves code changes no line of the file.
 //
