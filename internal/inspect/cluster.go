@@ -22,6 +22,7 @@ import (
 	"github.com/espalier-scheduler/espalier/pkg/plugins"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/faultynode"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/nodelifetime"
+	"github.com/espalier-scheduler/espalier/pkg/plugins/nodesampling"
 	"github.com/espalier-scheduler/espalier/pkg/plugins/spreadtree"
 )
 
@@ -77,6 +78,10 @@ func Open(ctx context.Context, s *snapshot.Snapshot, configuration []byte, path 
 			c.trees[handle.ProfileName()] = tree
 		}
 		return pl, err
+	}
+	registry[nodesampling.Name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		c.Notes = append(c.Notes, "No samples are drawn for the profile "+handle.ProfileName()+": all nodes are looked at, where the scheduler looks at some.")
+		return nodesampling.New(ctx, args, handle)
 	}
 	registry[nodelifetime.Name] = nodelifetime.By(func() time.Time { return s.Taken })
 	registry[faultynode.Name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {

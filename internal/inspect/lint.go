@@ -103,6 +103,7 @@ func (c *Cluster) lint(ctx context.Context, w *Workload, pod *corev1.Pod) (*Lint
 		l.Warnings = append(l.Warnings, fmt.Sprintf("Its schedulerName is %q, and the configuration has %q: Espalier does not place its pods.", pod.Spec.SchedulerName, c.Profiles()))
 		return l, nil
 	}
+	l.Warnings = append(l.Warnings, c.undivided(pod)...)
 	pod, _ = withoutMissingClaims(c.Snapshot, pod)
 	pre, err := c.PreFilter(ctx, pod)
 	if err != nil {
@@ -127,6 +128,23 @@ func (c *Cluster) lint(ctx context.Context, w *Workload, pod *corev1.Pod) (*Lint
 	l.Warnings = append(l.Warnings, clusterview.Ignored(pod, outline.Levels)...)
 	l.Warnings = append(l.Warnings, outline.Undecided...)
 	return l, nil
+}
+
+// undivided says over which keys of a pod's constraints nothing is spread: all nodes that have the label have one value.
+func (c *Cluster) undivided(pod *corev1.Pod) (all []string) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		key, values, nodes := pod.Spec.TopologySpreadConstraints[i].TopologyKey, sets.New[string](), 0
+		for _, n := range snapshot.Of[*corev1.Node](c.Snapshot) {
+			if value, has := n.Labels[key]; has {
+				values.Insert(value)
+				nodes++
+			}
+		}
+		if len(values) == 1 && nodes > 1 {
+			all = append(all, fmt.Sprintf("The constraint over %q spreads nothing: all %d nodes with this label have the value %q.", key, nodes, sets.List(values)[0]))
+		}
+	}
+	return all
 }
 
 // means is a level in a sentence.

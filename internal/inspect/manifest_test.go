@@ -109,6 +109,7 @@ func TestLint(t *testing.T) {
 		"misplaced":     {lintable("espalier.dev/placement: spread=zone", "", ""), "*", "", "means nothing on the Deployment itself"},
 		"no such label": {lintable("", "espalier.dev/placement: spread=zon", ""), "Each value of zon gets as many pods as the others", "", "no node has this label"},
 		"a constraint":  {lintable("", "", constraints), "Each value of topology.kubernetes.io/zone", "", "has maxSkew 3"},
+		"one value":     {lintable("", "", strings.NewReplacer("maxSkew: 3", "maxSkew: 1", "topology.kubernetes.io/zone", "one").Replace(constraints)), "*", "", `over "one" spreads nothing: all 3 nodes with this label have the value "high"`},
 		"of others":     {strings.Replace(lintable("", "", ""), "espalier-scheduler", "default-scheduler", 1), "", "", `Its schedulerName is "default-scheduler"`},
 		"a policy":      {policy("levels: [{topologyKey: zone}]"), "Each value of zone", "", ""},
 		"a bad policy":  {policy("levels: [{topologyKey: zone, shares: [{value: a, share: -1}]}]"), "", "share", ""},
@@ -226,8 +227,8 @@ func TestExplainWithoutSamples(t *testing.T) {
 	must(t, err)
 	e, err := opened.Explain(t.Context(), "ns", "choosy")
 	must(t, err)
-	if e.Fits == nil || *e.Fits != 20 || len(e.Reasons) != 0 {
-		t.Errorf("it fits on %v of %d nodes, and others refuse it: %v", e.Fits, e.Nodes, e.Reasons)
+	if e.Fits == nil || *e.Fits != 20 || len(e.Reasons) != 0 || len(opened.Notes) != 1 {
+		t.Errorf("it fits on %v of %d nodes, and others refuse it: %v; notes %q", e.Fits, e.Nodes, e.Reasons, opened.Notes)
 	}
 }
 

@@ -169,7 +169,7 @@ var must = placementtest.Must
 func (c *cluster) zone(name string, nodes int) {
 	for i := range nodes {
 		node := fmt.Sprintf("%s-%d", name, i+1)
-		c.Add(st.MakeNode().Name(node).UID(node).Label(corev1.LabelTopologyZone, name).Label(corev1.LabelHostname, node).
+		c.Add(st.MakeNode().Name(node).UID(node).Label(corev1.LabelTopologyZone, name).Label(corev1.LabelHostname, node).Label("one", "high").
 			Capacity(map[corev1.ResourceName]string{"cpu": "4", "memory": "8Gi", "pods": "10"}).Obj())
 	}
 }
