@@ -22,8 +22,8 @@ const (
 	looking, repeating = time.Second, time.Minute
 )
 
-// Ready is the readiness check: its error names all kinds whose informers are not filled, but for optional ones that are not installed. Asked by its own path, it names these,
-// and those whose informers will not be filled when their watches end, as well.
+// Ready is the readiness check: its error names all kinds whose informers are not filled, but for optional ones that are not installed. Asked by its own
+// path, it names these as well, and those whose informers will not be filled when their watches end.
 func (t *Tracker) Ready(r *http.Request) error {
 	all := t.unfilledNow()
 	if ownPath(r) {

@@ -41,12 +41,10 @@ func (t *Tracker) FollowRights(ctx context.Context, rules Ask[authorizationv1.Se
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere}}
 		answer, err := rules(within, review, metav1.CreateOptions{})
 		cancel()
-		if err == nil {
-			now.SubjectRulesReviewStatus = answer.Status
-			now.denied = t.denied(ctx, now, access)
-		}
 		switch {
 		case err == nil:
+			now.SubjectRulesReviewStatus = answer.Status
+			now.denied = t.denied(ctx, now, access)
 			t.entitled(had, now)
 			had = now
 		case !failed && ctx.Err() == nil:

@@ -114,7 +114,6 @@ type candidate struct {
 
 // Start looks at the nodes until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
-	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "drain", every, "Looking for pods to be replaced before they are evicted", c.look)
 	return nil
 }
@@ -207,7 +206,7 @@ func (c *Controller) move(ctx context.Context, candidates []candidate) error {
 	histories, budget := move.Histories(moves.Items), move.BudgetOf(c.AtOnce, moves.Items)
 	turns := move.NewTurns(candidates, func(one candidate) *corev1.Pod { return one.pod }, moves.Items, histories)
 	now := c.Clock.Now()
-	c.lookup.Begin(c.API, now)
+	c.lookup.Begin(c.API, c.Events, now)
 	var errs []error
 	for one := range turns.All() {
 		if budget.Spent() || count.Stale() {

@@ -6,6 +6,7 @@ package drain
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +89,7 @@ func (c *cluster) start(t *testing.T) *rig {
 		objects = append(objects, p)
 	}
 	r := &rig{Rig: controllertest.New(t, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), controllertest.Builder(t, objects...))}
-	r.Controller = &Controller{Client: r.Server, API: r.Server, Clock: r.Time, Options: c.Options}
+	r.Controller = &Controller{Client: r.Server, API: r.Server, Events: r.Said, Clock: r.Time, Options: c.Options}
 	return r
 }
 
@@ -233,6 +234,16 @@ func TestALookEndsWhenAnotherMakesAMove(t *testing.T) {
 	r.looks()
 	if len(namespaces) != 1 {
 		t.Errorf("it asks about %v", namespaces)
+	}
+}
+
+// A pod whose budget never lets it go has no Move, and an Event says why.
+func TestABudgetThatCannotBeWorkedOut(t *testing.T) {
+	c := newCluster()
+	c.budgets[0].Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason}}
+	r := c.start(t)
+	if moves, told := r.looks(), r.Told(); len(moves) > 0 || len(told) != 1 || !strings.Contains(told[0], "MoveWithheld The pod is not moved: Kubernetes cannot tell") {
+		t.Errorf("there are %d Moves, and it is told %q", len(moves), told)
 	}
 }
 

@@ -89,7 +89,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if err := l.readNodes(ctx); err != nil {
 		return err
 	}
-	c.lookup.Begin(c.API, l.now)
+	c.lookup.Begin(c.API, nil, l.now)
 	turns := move.NewTurns(asking, func(p *corev1.Pod) *corev1.Pod { return p }, moves.Items, l.histories)
 	var errs []error
 	for p := range turns.All() {

@@ -39,11 +39,10 @@ const maxNames = 300
 // ReplicaSet and the disruption budgets of each namespace once, and nothing of pods that were refused a moment ago. The zero Lookup has refused
 // none. It is not safe for concurrent use.
 type Lookup struct {
-	// Events say of pods that they can never be evicted, nil for who says it otherwise.
-	Events events.EventRecorder
-
 	api client.Reader
-	now time.Time
+	// events say of pods that they can never be evicted, nil for who says it otherwise.
+	events events.EventRecorder
+	now    time.Time
 	// owners and pods are by the controller, budgets by the namespace, and claims by their names: those that were read since the look began.
 	owners  map[types.UID]owners
 	pods    map[types.UID]pods
@@ -150,8 +149,10 @@ func evictableBy(budgets []budget, pod *corev1.Pod) (is Evictable) {
 	return is
 }
 
-// Begin begins a look. What the last one has read may have changed.
-func (l *Lookup) Begin(api client.Reader, now time.Time) {
+// Begin begins a look. What the last one has read may have changed. Events say of pods that they can never be evicted; they are nil for a controller that
+// says it otherwise.
+func (l *Lookup) Begin(api client.Reader, events events.EventRecorder, now time.Time) {
+	l.events = events
 	l.api, l.now, l.owners, l.budgets, l.claims = api, now, make(map[types.UID]owners), make(map[string]budgets), make(map[types.NamespacedName]claim)
 	l.pods = make(map[types.UID]pods)
 	if l.refused == nil {
@@ -276,11 +277,11 @@ func (l *Lookup) Evictable(ctx context.Context, pod *corev1.Pod) (Evictable, err
 // say says in an Event of a pod why it is not moved: once, each hour, and another reason when it can be written.
 func (l *Lookup) say(pod *corev1.Pod, why string) {
 	last, is := l.said[pod.UID]
-	if l.Events == nil || is && (last.why == why || l.now.Sub(last.at).Abs() < notices.Apart) {
+	if l.events == nil || is && (last.why == why || l.now.Sub(last.at).Abs() < notices.Apart) {
 		return
 	}
 	l.said[pod.UID] = withheld{why, l.now}
-	l.Events.Eventf(pod, nil, corev1.EventTypeWarning, "MoveWithheld", "Move", "The pod is not moved: %s.", why)
+	l.events.Eventf(pod, nil, corev1.EventTypeWarning, "MoveWithheld", "Move", "The pod is not moved: %s.", why)
 }
 
 // budgetsIn reads the disruption budgets of a namespace, but for those that select nothing.

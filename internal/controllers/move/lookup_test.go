@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +58,7 @@ func newCounting(t *testing.T, objects ...client.Object) *counting {
 			return to.List(ctx, into, options...)
 		},
 	})
-	c.Begin(c.api, noon)
+	c.Begin(c.api, nil, noon)
 	return c
 }
 
@@ -94,7 +95,7 @@ func TestLookupOfBudgets(t *testing.T) {
 	} {
 		c, pod, recorder := newCounting(t, tc.budgets...), podOf("a", "ReplicaSet", "web-1"), events.NewFakeRecorder(1)
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		c.Events = recorder
+		c.Begin(c.api, recorder, noon)
 		is, err := c.Evictable(t.Context(), pod)
 		if is.Blocked != tc.blocked || !strings.Contains(is.Never, tc.never) || (is.Never == "") != (tc.never == "") || err != nil || c.Rests(pod) != (is.Never != "") {
 			t.Errorf("%s: %+v, error %v, rests: %t", name, is, err, c.Rests(pod))
@@ -102,6 +103,31 @@ func TestLookupOfBudgets(t *testing.T) {
 		close(recorder.Events)
 		if said := <-recorder.Events; !strings.Contains(said, is.Never) || is.Never == "" && said != "" {
 			t.Errorf("%s: an Event says %q", name, said)
+		}
+	}
+}
+
+// Budgets are asked before a pod is handed over, where they may be read, and not when its node does not answer.
+func TestBudgetsBeforeAMove(t *testing.T) {
+	unsynced, forbidden := controllertest.Budget("bell", "web", 0), apierrors.NewForbidden(policyv1.Resource("poddisruptionbudgets"), "", nil)
+	unsynced.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason}}
+	for _, tc := range []struct {
+		reason placementv1alpha1.MoveReason
+		phase  placementv1alpha1.MovePhase
+		fails  error
+		never  bool
+	}{
+		{placementv1alpha1.MoveDrain, "", nil, true},
+		{placementv1alpha1.MoveDrain, placementv1alpha1.MoveReplacing, nil, false},
+		{placementv1alpha1.MoveDisconnect, "", nil, false},
+		{placementv1alpha1.MoveDrain, "", forbidden, false},
+	} {
+		c := newCounting(t, unsynced)
+		c.fails = tc.fails
+		o := &objects{pod: podOf("a", "ReplicaSet", "web-1"), move: &placementv1alpha1.Move{ObjectMeta: controllertest.Named("m"), Spec: placementv1alpha1.MoveSpec{Reason: tc.reason}}}
+		o.pod.Status.Phase, o.move.Status.Phase = corev1.PodRunning, tc.phase
+		if err := o.readBudgets(t.Context(), c.api); err != nil || (o.never != "") != tc.never {
+			t.Errorf("%+v: %q, %v", tc, o.never, err)
 		}
 	}
 }
@@ -144,7 +170,7 @@ func TestALookReadsOnce(t *testing.T) {
 		c := newCounting(t, controllertest.Budget("a", "web", 0))
 		c.fails = fails
 		for look := 1; look <= 2; look++ {
-			c.Begin(c.api, noon)
+			c.Begin(c.api, nil, noon)
 			for _, name := range []string{"a", "b", "c"} {
 				pod := podOf(name, "ReplicaSet", "web-1")
 				_, _, _, err := c.Owners(t.Context(), pod)
@@ -168,9 +194,9 @@ func TestALookReadsOnce(t *testing.T) {
 func TestRefusedPodsRest(t *testing.T) {
 	for after, rests := range map[time.Duration]bool{0: true, refusedFor - time.Second: true, refusedFor: false, -time.Hour: false} {
 		var l Lookup
-		l.Begin(nil, noon)
+		l.Begin(nil, nil, noon)
 		l.Refuse(podOf("a", "ReplicaSet", "web-1"))
-		l.Begin(nil, noon.Add(after))
+		l.Begin(nil, nil, noon.Add(after))
 		if got := l.Rests(podOf("a", "ReplicaSet", "web-1")); got != rests || l.Rests(podOf("b", "ReplicaSet", "web-1")) {
 			t.Errorf("after %s it rests: %t", after, got)
 		}

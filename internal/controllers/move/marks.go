@@ -25,8 +25,8 @@ import (
 )
 
 // The costs of a pod that is handed back, and of the one that goes for it. They are not the outermost: Karpenter gives pods of nodes that it is about
-// to remove the lowest one, and whose it is must be known. Karpenter counts a pod whose cost is below -2^27 as none, at the default priority, and would take a node with nothing else
-// for empty. The costs that the scheduler gives are not below -2^24.
+// to remove the lowest one, and whose it is must be known. Karpenter counts a pod of the default priority whose cost is below -2^27 as none, and would take
+// a node with nothing else for empty. The costs that the scheduler gives are not below -2^24.
 const (
 	keptCost = math.MaxInt32 - 1
 	goneCost = -1 << 26

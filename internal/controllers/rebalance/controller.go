@@ -54,7 +54,6 @@ type Controller struct {
 // Start looks at the Deployments until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.quiet, c.verdicts, c.tried, c.said = make(quiet), make(map[types.UID]verdict), make(map[types.UID]attempt), make(map[types.UID]notice)
-	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "rebalance", every, "Looking for pods that are misplaced", c.look)
 	return nil
 }
@@ -86,7 +85,7 @@ func (c *Controller) look(ctx context.Context) error {
 	if all.policies, err = c.policies.Read(ctx, c.Client); err != nil {
 		return err
 	}
-	c.lookup.Begin(c.API, now)
+	c.lookup.Begin(c.API, c.Events, now)
 	room := c.roomFor(all)
 	for _, d := range c.inTurn(waiting) {
 		if c.Mode != DryRun && (room.none() || all.count.Stale()) || c.Clock.Since(now) > lookFor {

@@ -369,7 +369,7 @@ func TestNoMovesUnderTwoBudgets(t *testing.T) {
 		two := controllertest.Budget("two", "", 0)
 		r.Create(controllertest.Budget("one", "", 0), two)
 		r.after(2 * time.Minute)
-		r.wantSaid()
+		r.wantSaid("MoveWithheld The pod is not moved: several disruption budgets")
 		r.Delete(two)
 		if mode == Enabled {
 			r.after(again, "web-3")

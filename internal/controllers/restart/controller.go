@@ -50,7 +50,6 @@ type Controller struct {
 // Start looks at the pods until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	c.failing = make(failing)
-	c.lookup.Events = c.Events
 	syncs.Repeat(ctx, "restart", every, "Looking for pods that fail on faulty nodes", c.look)
 	return nil
 }
@@ -150,7 +149,7 @@ func (c *Controller) candidates(ctx context.Context, marked faulty) ([]candidate
 		return nil, err
 	}
 	now := c.Clock.Now()
-	c.lookup.Begin(c.API, now)
+	c.lookup.Begin(c.API, c.Events, now)
 	var candidates []candidate
 	for i := range namespaces.Items {
 		var pods corev1.PodList

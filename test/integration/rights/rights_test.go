@@ -239,7 +239,7 @@ func (s *stage) asked(rights []right, listed bool) {
 // TestWithoutARight takes each right away in turn, and wants its story to break.
 func TestWithoutARight(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes minutes, and is left out with -short")
+		t.Skip("it takes minutes, and is left out with -short: `make nightly PARTS=rights` runs it")
 	}
 	for _, p := range parts() {
 		t.Run(p.name, func(t *testing.T) {
