@@ -32,7 +32,19 @@ part() {
   ((status == 0)) || result=FAILED
   [[ ! -e $logs/$name.out ]] || result="left out"
   printf '[%2d of %d, %4d s] %-6s %s, %d s\n' "$(wc -l <"$logs/ended")" "$all" "$SECONDS" "$result" "$name" $((SECONDS - started))
-  ((status == 0)) || { grep -vE '^(=== |--- PASS|ok  )' "$logs/$name.log" || true; } | tail -n 100 | sed "s/^/    $name: /"
+  ((status == 0)) || {
+    grep -vE '^(=== |--- PASS|ok  )' "$logs/$name.log" | tail -n 60
+    failures "$name"
+  } | sed "s/^/    $name: /"
+}
+
+# failures NAME: what each test of a part that has failed says, of those that go test -v names. Tests that run side by side say it long before the end.
+failures() {
+  awk '
+    /^=== / { test = $3; next }
+    $1 == "---" { if ($2 == "FAIL:") printf "%s%s\n", said[$3], $0; next }
+    lines[test]++ < 40 { said[test] = said[test] $0 "\n" }
+  ' "$logs/$1.log" | tail -n 200
 }
 
 # races [LASTING]: runs the race detector. Go, make and git are enough for the tests: a machine without a C compiler tells the storm without it, unless it is CI.
@@ -95,6 +107,7 @@ run_lanes() {
   # A lane that has died has not run all its parts.
   left=$(names "$@" | grep -vxF "$(cut -d ' ' -f 1 "$logs/ended")" | xargs)
   [[ ! -e $logs/race.out ]] || head -n 2 "$logs/race.log" >&2
+  for one in $failed; do failures "$one" | grep -E '^ *--- FAIL' | sed "s/^/$one: /" >&2; done
   [[ -z $failed ]] || echo "FAILED: $failed; what each part prints is in ${logs#"$root"/}" >&2
   [[ -z $left ]] || echo "NOT RUN: $left" >&2
   echo "parts: $passed passed, $((all - passed)) failed"
