@@ -6,6 +6,7 @@ package tenants
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,7 +64,7 @@ func (t *Tenants) Compute() {
 		return
 	}
 	t.mu.RLock()
-	claims, last := t.claims, t.order
+	claims, last, evicted := t.claims, t.order, maps.Clone(t.deleted)
 	placed := make(map[types.UID]bool, len(t.reserved))
 	for uid := range t.reserved {
 		placed[uid] = true
@@ -76,6 +77,7 @@ func (t *Tenants) Compute() {
 	order := claims.Arrange(allocations.Cluster{
 		Nodes: nodes, Pods: all, Schedules: func(name string) bool { return schedulers[name] },
 		Placed: func(pod *corev1.Pod) bool { return placed[pod.UID] }, Last: last,
+		Evicted: func(uid types.UID) bool { return evicted[uid] },
 	})
 	observe(order, time.Since(start))
 	if woken := t.replace(order, all); len(woken) > 0 {

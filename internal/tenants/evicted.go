@@ -81,11 +81,18 @@ func (t *Tenants) HasMadeWay(stamp uint64, pod, preemptor *corev1.Pod) bool {
 	return t.made.For(stamp, string(preemptor.UID), likeOf(pod))
 }
 
-// NoteDeleted notes that a pod was deleted.
+// NoteDeleted notes that a pod is being deleted: before that is asked for, as it may be gone before there is an answer.
 func (t *Tenants) NoteDeleted(pod types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.deleted[pod] = true
+}
+
+// NotDeleted notes that a pod could not be deleted.
+func (t *Tenants) NotDeleted(pod types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.deleted, pod)
 }
 
 // WasDeleted reports whether a pod was deleted by this process. The pod itself need not show yet that it terminates.

@@ -27,6 +27,8 @@ type Cluster struct {
 	Placed func(*corev1.Pod) bool
 	// Last is an earlier order, if there is one. What pods request that are the same objects there is not computed again.
 	Last *Order
+	// Evicted reports whether a pod leaves because this process evicted it. Without it, none does.
+	Evicted func(types.UID) bool
 }
 
 // Order is the pods of each partition in their order.
@@ -54,8 +56,11 @@ type Queue struct {
 	Size, Reserved allocation.Vector
 	Nodes          int
 	Entries        []Entry
-	// Stamp is another one where what is wanted, reserved or there is different. Which pods have their nodes is no part of it.
+	// Stamp is another one where what is wanted, reserved or there is different, or where pods that had nodes have gone that this process did not
+	// evict. Which pods have their nodes is no part of it.
 	Stamp uint64
+	// lost is how many have gone so, since the first order.
+	lost int
 	// Groups are the identity groups of its allocations.
 	Groups map[GroupKey]*Group
 }
@@ -138,7 +143,30 @@ func (c *Claims) Arrange(cluster Cluster) *Order {
 			o.places[q.Entries[i].Object.UID] = Place{q, i}
 		}
 	}
+	for _, q := range o.Queues {
+		q.lost = o.lostOf(q.Partition.Name, &cluster)
+		q.stamp(" lost", nil, q.lost) // no Allocation has such a name
+	}
 	return o
+}
+
+// lostOf is how many pods of a partition that had nodes have gone, by the last order and this one, that this process did not evict.
+func (o *Order) lostOf(partition string, cluster *Cluster) (lost int) {
+	if cluster.Last == nil {
+		return 0
+	}
+	i := slices.IndexFunc(cluster.Last.Queues, func(q *Queue) bool { return q.Partition.Name == partition })
+	if i < 0 {
+		return 0
+	}
+	last := cluster.Last.Queues[i]
+	lost = last.lost
+	for i := range last.Entries {
+		if uid := last.Entries[i].Object.UID; last.Entries[i].Pod.Placed && !o.Has(uid) && (cluster.Evicted == nil || !cluster.Evicted(uid)) {
+			lost++
+		}
+	}
+	return lost
 }
 
 // counts reports whether a pod is there to stay, or still holds something.
@@ -319,7 +347,7 @@ func arrival(pod *corev1.Pod, placed bool) int64 {
 var stamps = maphash.MakeSeed()
 
 // stamp adds something to the stamp, whose sum does not depend on the order in which things come.
-func (b *queueBuilder) stamp(name string, amounts allocation.Vector, number int) {
+func (q *Queue) stamp(name string, amounts allocation.Vector, number int) {
 	var h maphash.Hash
 	h.SetSeed(stamps)
 	_, _ = h.WriteString(name)
@@ -327,7 +355,7 @@ func (b *queueBuilder) stamp(name string, amounts allocation.Vector, number int)
 	for _, amount := range amounts {
 		maphash.WriteComparable(&h, amount)
 	}
-	b.Stamp += h.Sum64()
+	q.Stamp += h.Sum64()
 }
 
 // demand is what a pod requests, also of resources that no node knows.

@@ -229,26 +229,30 @@ func TestPlaceByNumberAndHostPort(t *testing.T) {
 }
 
 // All profiles know who made way for whom in one of them. In another one nobody takes that place, and nobody turns out the pod that it was made
-// for, though others run than then: until something else is wanted.
+// for, though others run than then: until something else is wanted, or a pod that ran has gone and nobody evicted it.
 func TestProfilesShareWhoMadeWay(t *testing.T) {
-	r := newRig(t).allocation("a", 0).allocation("b", 0)
-	r.node("n", 5)
-	owned := ownedBy("apps/v1", "ReplicaSet")
-	other := r.pod("other", "a", 2, "n")
-	r.pod("victim", "a", 2, "n", owned)
-	preemptor := r.pod("preemptor", "b", 3, "")
-	r.start().wantEvicted(preemptor, "n", "victim")
-	r.nominate(preemptor, "n")
-
-	like := r.pod("like", "a", 2, "", owned, func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
-	r.again(other, like, preemptor)
-	r.wantEvicted(like, "", "it would not fit if all pods after it went: position 3 of 3")
-
-	placed := preemptor.DeepCopy()
-	placed.Spec.NodeName = "n"
-	younger, none := r.pod("younger", "a", 2, ""), r.pod("none", "none", 2, "n")
-	r.again(like, younger, placed, none)
-	r.wantEvicted(like, "", "it would not fit if all pods after it went: position 1 of 3")
-	r.again(like, younger, placed, none, r.pod("more", "b", 1, ""))
-	r.wantEvicted(like, "n", "preemptor")
+	for _, lost := range []bool{false, true} {
+		r := newRig(t).allocation("a", 0).allocation("b", 0)
+		r.node("n", 5)
+		owned := ownedBy("apps/v1", "ReplicaSet")
+		other := r.pod("other", "a", 2, "n")
+		r.pod("victim", "a", 2, "n", owned)
+		preemptor := r.pod("preemptor", "b", 3, "")
+		r.start().wantEvicted(preemptor, "n", "victim")
+		r.nominate(preemptor, "n")
+		like := r.pod("like", "a", 2, "", owned, func(p *corev1.Pod) { p.Spec.Priority = new(int32(1000)) })
+		r.again(other, like, preemptor)
+		r.wantEvicted(like, "", "it would not fit if all pods after it went: position 3 of 3")
+		placed := preemptor.DeepCopy()
+		placed.Spec.NodeName = "n"
+		now := []*corev1.Pod{like, r.pod("younger", "a", 2, ""), placed, r.pod("none", "none", 2, "n")}
+		if !lost {
+			r.tenants.NoteDeleted(other.UID)
+			r.again(now...)
+			r.wantEvicted(like, "", "it would not fit if all pods after it went: position 1 of 3")
+			now = append(now, r.pod("more", "b", 1, ""))
+		}
+		r.again(now...)
+		r.wantEvicted(like, "n", "preemptor")
+	}
 }
