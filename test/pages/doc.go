@@ -8,6 +8,6 @@
 // its pods is played, so the scheduler and the controller run beside it as processes, with the service accounts of the chart.
 //
 //   - main_test.go: the cluster
-//   - blocks_test.go: runs the blocks of a page, after what the page needs; the pictures and the site, in a browser
-//   - unrun_test.go: the commands that cannot be run here, each with the reason
+//   - blocks_test.go: runs the blocks of a page, after what the page needs; the pictures and the site, in a browser; the commands that cannot be run here,
+//     each with the reason
 package pages
