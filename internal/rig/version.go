@@ -33,6 +33,16 @@ func ServerVersion(client kubernetes.Interface) (*version.Version, error) {
 	return nil, fmt.Errorf("the API server says %q of its version", info.GitVersion)
 }
 
+// EmulatedVersion is the flag by which a kube-scheduler does as one of the API server's version. Without it, it waits for ever for the kinds that an older
+// API server has not.
+func EmulatedVersion(client kubernetes.Interface) (flag string, err error) {
+	server, err := ServerVersion(client)
+	if err != nil {
+		return "", err
+	}
+	return "--emulated-version=kube=" + server.String(), nil
+}
+
 // Since skips a test of what an API server of before a minor version of Kubernetes does not have.
 func Since(t interface {
 	Helper()

@@ -32,12 +32,11 @@ var startStock = sync.OnceValue(func() error {
 	if err != nil {
 		return fmt.Errorf("the stock scheduler is built by `make perf-tools`: %w", err)
 	}
-	server, err := rig.ServerVersion(world.client)
+	flag, err := rig.EmulatedVersion(world.client)
 	if err != nil {
 		return err
 	}
-	args := []string{"--emulated-version=kube=" + server.String()} // else it waits for ever for what an older API server has not
-	world.stock, err = rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: binary, Kubeconfig: world.kubeconfig, Dir: world.dir, Args: args})
+	world.stock, err = rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: binary, Kubeconfig: world.kubeconfig, Dir: world.dir, Args: []string{flag}})
 	return err
 })
 
