@@ -21,11 +21,12 @@ import (
 	"github.com/espalier-scheduler/espalier/internal/progress"
 )
 
-// A drawing reads the whole cluster. The next one begins leastPause later at the earliest, and in a large cluster after timesPause the
-// time that this one took.
+// A drawing reads the whole cluster. The next one begins leastPause later at the earliest, in a large cluster after timesPause the time that this one
+// took, and mostPause later at the latest: on a machine that is slow itself a drawing would stay for minutes else.
 const (
 	leastPause = 2 * time.Second
 	timesPause = 5
+	mostPause  = 30 * time.Second
 	// listTimeout is for how long the first drawing waits until the pods are known whose changes are followed.
 	listTimeout = 10 * time.Second
 )
@@ -72,7 +73,7 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		select {
 		case <-ctx.Done():
 			return ended(ctx)
-		case <-time.After(max(leastPause, timesPause*time.Since(begun))):
+		case <-time.After(min(max(leastPause, timesPause*time.Since(begun)), mostPause)):
 		}
 		if failed {
 			continue // no pod need change for it to go well
