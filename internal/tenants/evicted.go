@@ -81,18 +81,22 @@ func (t *Tenants) HasMadeWay(stamp uint64, pod, preemptor *corev1.Pod) bool {
 	return t.made.For(stamp, string(preemptor.UID), likeOf(pod))
 }
 
-// NoteDeleted notes that a pod is being deleted: before that is asked for, as it may be gone before there is an answer.
-func (t *Tenants) NoteDeleted(pod types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.deleted[pod] = true
+// Deleting has a pod be deleted, and notes that before: it may be gone before there is an answer. One that is not deleted is not noted.
+func (t *Tenants) Deleting(pod types.UID, do func() error) error {
+	t.noteDeleted(pod, true)
+	err := do()
+	t.noteDeleted(pod, err == nil)
+	return err
 }
 
-// NotDeleted notes that a pod could not be deleted.
-func (t *Tenants) NotDeleted(pod types.UID) {
+func (t *Tenants) noteDeleted(pod types.UID, is bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.deleted, pod)
+	if is {
+		t.deleted[pod] = true
+	} else {
+		delete(t.deleted, pod)
+	}
 }
 
 // WasDeleted reports whether a pod was deleted by this process. The pod itself need not show yet that it terminates.

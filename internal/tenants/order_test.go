@@ -386,7 +386,8 @@ func TestDeleted(t *testing.T) {
 	r := newRig(t)
 	r.allocation("a")
 	pod, other := r.pod("pod", "a"), r.pod("other", "a")
-	r.NoteDeleted(pod.UID)
+	must(r.t, r.Deleting(pod.UID, func() error { return nil }))
+	_ = r.Deleting(other.UID, func() error { return context.Canceled })
 	r.Compute()
 	if !r.WasDeleted(pod.UID) || r.WasDeleted(other.UID) {
 		t.Error("it is not known which pod was deleted")

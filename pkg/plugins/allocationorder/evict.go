@@ -139,10 +139,8 @@ func (pl *AllocationOrder) evictOne(ctx context.Context, at allocations.Place, v
 	if err != nil {
 		return fmt.Errorf("evicting pod %s/%s: writing why it leaves: %w", its.Namespace, its.Name, err)
 	}
-	pl.tenants.NoteDeleted(its.UID)
-	if err := pl.remove(ctx, its, metav1.DeleteOptions{}); err != nil {
-		pl.tenants.NotDeleted(its.UID)
-		return err
+	if err := pl.tenants.Deleting(its.UID, func() error { return pl.remove(ctx, its, metav1.DeleteOptions{}) }); err != nil {
+		return err //nolint:wrapcheck // it is that of remove
 	}
 	logger.V(2).Info("Evicted a pod from the end of the order", "pod", klog.KObj(its), "for", klog.KObj(pod), "node", v.node)
 	pl.handle.EventRecorder().WithLogger(logger).Eventf(its, pod, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", why)

@@ -247,7 +247,7 @@ func TestProfilesShareWhoMadeWay(t *testing.T) {
 		placed.Spec.NodeName = "n"
 		now := []*corev1.Pod{like, r.pod("younger", "a", 2, ""), placed, r.pod("none", "none", 2, "n")}
 		if !lost {
-			r.tenants.NoteDeleted(other.UID)
+			r.must(r.tenants.Deleting(other.UID, func() error { return nil }))
 			r.again(now...)
 			r.wantEvicted(like, "", "it would not fit if all pods after it went: position 1 of 3")
 			now = append(now, r.pod("more", "b", 1, ""))
