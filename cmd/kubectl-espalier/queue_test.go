@@ -232,4 +232,7 @@ func TestWatchDrawsWithoutThePods(t *testing.T) {
 	if err := (&common{kube: kube}).watch(cmd, "ns", func(io.Writer) error { return broken }); !errors.Is(err, broken) || time.Since(begin) >= listTimeout {
 		t.Errorf("it ended after %s with %v", time.Since(begin), err)
 	}
+	if pause(0) != leastPause || pause(time.Second) != timesPause*time.Second || pause(time.Hour) != mostPause {
+		t.Error("a drawing stays for another time")
+	}
 }

@@ -73,7 +73,7 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		select {
 		case <-ctx.Done():
 			return ended(ctx)
-		case <-time.After(min(max(leastPause, timesPause*time.Since(begun)), mostPause)):
+		case <-time.After(pause(time.Since(begun))):
 		}
 		if failed {
 			continue // no pod need change for it to go well
@@ -84,6 +84,11 @@ func (c *common) watch(cmd *cobra.Command, namespace string, draw func(io.Writer
 		case <-changed:
 		}
 	}
+}
+
+// pause is how long a drawing stays that took so long.
+func pause(took time.Duration) time.Duration {
+	return min(max(leastPause, timesPause*took), mostPause)
 }
 
 // ended is why watching has ended: nil if it was interrupted.
