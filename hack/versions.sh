@@ -13,13 +13,15 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=hack/kubernetes.sh
 source hack/kubernetes.sh
+# shellcheck source=hack/unserved.sh
+source hack/unserved.sh
 logs=$root/_output/versions
 # shellcheck source=hack/parts.sh
 source hack/parts.sh
 
 export ESPALIER_BIN=${ESPALIER_BIN:-$root/bin}
 versions=("$@")
-(($#)) || versions=(v1.34.5 v1.35.4 v1.36.3 v1.37.2)
+(($#)) || versions=(v1.34.5 v1.35.4 v1.36.3 v1.37.2 v1.38.0-beta.0)
 
 # control_plane VERSION: builds kube-apiserver and kube-controller-manager of a version into _output/kubernetes, unless they are there. What they are
 # built from is decided by the go.mod of k8s.io/kubernetes alone, so the module is made here.
@@ -31,6 +33,7 @@ control_plane() {
   mkdir -p "$module"
   (
     cd "$module"
+    export GOTOOLCHAIN=auto # a version takes the Go that it wants
     go mod init control-plane 2>/dev/null
     go mod edit -require="k8s.io/kubernetes@$version"
     # Downloaded before its replacements are known, or nothing resolves.
@@ -39,9 +42,9 @@ control_plane() {
     for set in $(awk '$2 == "=>" && $3 ~ /^\.\/staging\// { print $1 }' "$gomod"); do
       go mod edit -replace="$set=$set@$staging"
     done
-    go mod tidy
+    stand_in "$staging" "$gomod"
     IFS=. read -r _ minor _ <<<"$version"
-    compiling go build -buildvcs=false -ldflags "-s -w -X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=$minor" -o "$folder.new/" \
+    compiling go build -mod=mod -buildvcs=false -ldflags "-s -w -X $base.gitVersion=$version -X $base.gitMajor=1 -X $base.gitMinor=$minor" -o "$folder.new/" \
       k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
     rm -rf "$folder"
     mv "$folder.new" "$folder" # both or none: a build may be ended in between

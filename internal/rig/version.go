@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/espalier-scheduler/espalier/internal/serverversion"
@@ -33,14 +34,14 @@ func ServerVersion(client kubernetes.Interface) (*version.Version, error) {
 	return nil, fmt.Errorf("the API server says %q of its version", info.GitVersion)
 }
 
-// EmulatedVersion is the flag by which a kube-scheduler does as one of the API server's version. Without it, it waits for ever for the kinds that an older
-// API server has not.
-func EmulatedVersion(client kubernetes.Interface) (flag string, err error) {
+// EmulatedVersion is the flag by which a kube-scheduler does as one of an older API server's version. Without it, it waits for ever for the kinds that
+// such an API server has not. There is none beside an API server that is as new or newer: a kube-scheduler emulates older versions alone.
+func EmulatedVersion(client kubernetes.Interface) (flags []string, err error) {
 	server, err := ServerVersion(client)
-	if err != nil {
-		return "", err
+	if err != nil || !server.LessThan(serverversion.Of(compatibility.DefaultBuildEffectiveVersion().BinaryVersion()).Built) {
+		return nil, err
 	}
-	return "--emulated-version=kube=" + server.String(), nil
+	return []string{"--emulated-version=kube=" + server.String()}, nil
 }
 
 // Since skips a test of what an API server of before a minor version of Kubernetes does not have.

@@ -156,9 +156,9 @@ func (s *story) start(name, binary, kubeconfig, schedulerName string, args ...st
 // stock starts the stock scheduler, for pods without another.
 func (s *story) stock(name string) *rig.Process {
 	s.Helper()
-	flag, err := rig.EmulatedVersion(world.client)
+	flags, err := rig.EmulatedVersion(world.client)
 	s.must(err)
-	return s.start(name, world.stock, world.kubeScheduler, corev1.DefaultSchedulerName, flag)
+	return s.start(name, world.stock, world.kubeScheduler, corev1.DefaultSchedulerName, flags...)
 }
 
 // ours starts Espalier's scheduler.

@@ -189,7 +189,7 @@ func TestMalformedPolicyIsRefused(t *testing.T) {
 		"value":         {weighted("Spread", "a", placementv1alpha1.ValueShare{Value: "a b", Share: 1}), "spec.levels[0].shares[0].value"},
 		"limit":         {placementv1alpha1.PlacementPolicySpec{DomainLimits: []placementv1alpha1.DomainLimit{{TopologyKey: "a"}}}, "maxPods"},
 		"window":        {placementv1alpha1.PlacementPolicySpec{Faults: &placementv1alpha1.Faults{WindowSeconds: new(int32(86401))}}, "86400"},
-		"no moves":      {placementv1alpha1.PlacementPolicySpec{Moves: &placementv1alpha1.Moves{}}, "at least 1 properties"},
+		"no moves":      {placementv1alpha1.PlacementPolicySpec{Moves: &placementv1alpha1.Moves{}}, "have at least 1"},
 		"some drained":  {placementv1alpha1.PlacementPolicySpec{Moves: &placementv1alpha1.Moves{Drained: "Some"}}, `supported values: "None", "Blocked", "All"`},
 		"rebalance":     {placementv1alpha1.PlacementPolicySpec{Moves: &placementv1alpha1.Moves{Rebalance: "Maybe"}}, `supported values: "Enabled", "Disabled"`},
 		"no own domain": {placementv1alpha1.PlacementPolicySpec{Levels: []placementv1alpha1.Level{odd}}, "OwnDomain alone"},

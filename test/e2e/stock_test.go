@@ -32,11 +32,11 @@ var startStock = sync.OnceValue(func() error {
 	if err != nil {
 		return fmt.Errorf("the stock scheduler is built by `make perf-tools`: %w", err)
 	}
-	flag, err := rig.EmulatedVersion(world.client)
+	flags, err := rig.EmulatedVersion(world.client)
 	if err != nil {
 		return err
 	}
-	world.stock, err = rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: binary, Kubeconfig: world.kubeconfig, Dir: world.dir, Args: []string{flag}})
+	world.stock, err = rig.StartScheduler(rig.SchedulerOptions{Name: "kube-scheduler", Binary: binary, Kubeconfig: world.kubeconfig, Dir: world.dir, Args: flags})
 	return err
 })
 

@@ -56,7 +56,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 	{regexp.MustCompile(`\b(web|api)-[a-z0-9]{8,10}(-next)?-[a-z0-9]+\b`), "$1-POD"},
 	{regexp.MustCompile(`[A-Za-z0-9.-]+_[0-9a-f]{8}-[0-9a-f-]{27}`), "HOLDER"},
-	{regexp.MustCompile(`v1\.3\d\.\d+`), "v1.37.N"},
+	{regexp.MustCompile(`v1\.3\d\.\d+(-beta\.\d+)?`), "v1.37.N"},
 }
 
 // ages are those of tables, and columns what is between theirs.
