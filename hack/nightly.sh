@@ -21,7 +21,7 @@ all_parts() {
   part pages hack/go-test.sh ./test/pages -vet=off -count=1 -timeout 1h
   part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 1h
   part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 1h
-  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 4h -whole
+  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 4h -whole -node-grace 50s
   part race races 1m
 }
 

@@ -26,7 +26,7 @@ computing() {
 
 # The modules and the storm come after the stories, when the lane would else have ended long before the others.
 stories() {
-  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core
+  part e2e hack/go-test.sh ./test/e2e -vet=off -count=1 -timeout 20m -core -node-grace 20s
   part contention hack/go-test.sh ./test/contention -vet=off -count=1 -timeout 20m -short
   part reliability hack/go-test.sh ./test/reliability -vet=off -count=1 -timeout 20m -short
   # The test cache does not look outside of the module, where the pages are, and SwarmKit draws lots, which no seed settles: -count=1.

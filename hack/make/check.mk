@@ -36,7 +36,7 @@ e2e-kind: bin/espalier-scheduler bin/espalier-controller bin/kubectl-espalier bi
 .PHONY: e2e-nightly
 e2e-nightly: build perf-tools $(TOOLS)/promcheck ## tell all stories at their whole length, beside the stock scheduler too, an hour and a half: minutes of silence and of stillness, and all repetitions; RUN=Partition
 	@$(if $(RUN),hack/stories.sh '$(RUN)' ./test/e2e)
-	@hack/go-test.sh ./test/e2e -count=1 -timeout 4h $(if $(RUN),-run '$(RUN)') -args -whole
+	@hack/go-test.sh ./test/e2e -count=1 -timeout 4h $(if $(RUN),-run '$(RUN)') -args -whole -node-grace 50s
 
 .PHONY: e2e-reliability
 e2e-reliability: bin/espalier-scheduler bin/espalier-controller bin/devcluster ## take the leader, the API server and etcd away in the middle of 1,000 pods, and the controller in the middle of Moves, minutes; RUN=LeaderPaused

@@ -31,7 +31,8 @@ import (
 var (
 	kubeconfigFlag = flag.String("kubeconfig", os.Getenv("ESPALIER_E2E_KUBECONFIG"), "administrator's kubeconfig of the cluster to tell the stories on; empty starts a devcluster")
 	schedulerFlag  = flag.String("scheduler", "process", "process: start bin/espalier-scheduler with the rights of manifests/; deployed: the cluster runs it already")
-	wholeFlag      = flag.Bool("whole", false, "tell the stories at their whole length, as make e2e-nightly does: minutes of silence and of stillness, Kubernetes' own grace period of nodes, and all repetitions of what depends on chance")
+	wholeFlag      = flag.Bool("whole", false, "tell the stories at their whole length, as make e2e-nightly does: minutes of silence and of stillness, and all repetitions of what depends on chance")
+	graceFlag      = flag.String("node-grace", "20s", "how long a node is silent until devcluster's controllers say so; Kubernetes' own period is 50s")
 	nodesFlag      = flag.String("nodes", "devcluster", "who plays the nodes that stories make. devcluster: on demand they fail; kwok: KWOK by its own stages, which nothing fails in")
 )
 
@@ -88,10 +89,7 @@ func TestMain(m *testing.M) {
 				return tell(ctx, *kubeconfigFlag, m)
 			}
 			world.auditLog = filepath.Join(dir, "audit.log")
-			args := []string{"--nodes=0", "--audit-log=" + world.auditLog}
-			if *wholeFlag {
-				args = append(args, "--node-grace=50s")
-			}
+			args := []string{"--nodes=0", "--audit-log=" + world.auditLog, "--node-grace=" + *graceFlag}
 			return rig.OnDevcluster(ctx, "e2e", binFolder, dir, args, func(d *rig.Devcluster) (int, error) {
 				return tell(ctx, d.Kubeconfig, m)
 			})
